@@ -1,0 +1,52 @@
+# Everything runs in .venv, made from the hashed locks; only Python (3.11 or newer) and make are needed.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test check format lint types imports coverage bench lock clean
+
+demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
+
+test: $(STAMP)  ## the whole suite
+	$(BIN)/python -m pytest -q -n auto
+
+check: lint types imports coverage  ## format, lint, types, import contracts, coverage of the pure packages
+
+format: $(STAMP)  ## rewrite the sources as the formatter wants them
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/pyright
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+coverage: $(STAMP)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q tests/unit tests/properties tests/wire
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+bench: $(STAMP)  ## every figure of the README, in one run
+	$(BIN)/python benchmarks/run.py
+
+lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-annotate pyproject.toml -o requirements/run.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-annotate pyproject.toml --group dev -o requirements/dev.txt
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .coverage* dist build
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)

@@ -1,0 +1,1 @@
+"""From URIs to resources, one module a scheme."""

@@ -1,0 +1,1 @@
+"""Commands, wiring, exit codes."""

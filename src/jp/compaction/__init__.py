@@ -1,0 +1,1 @@
+"""From a stream to the view that a model gets. Pure."""

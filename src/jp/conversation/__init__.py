@@ -1,0 +1,1 @@
+"""The domain: entries, streams, turns, resources, threads. Data and pure functions."""

@@ -1,0 +1,242 @@
+"""Entries: the lines of a log (design: the log).
+
+An entry is an event (something that happened) or an overlay (it changes how others are read). `id` and `at` are
+empty until a writer stamps them. Order in the log decides, never the clock.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from jp.conversation.resource import Block, Payload, Resource
+
+FORMAT = 1
+
+Finish = Literal["stop", "tools", "length", "refused", "error", "cancelled"]
+JsonObject = dict[str, Any]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """What every line has. `at` is RFC 3339, UTC."""
+
+    id: str = ""
+    at: str = ""
+
+
+class Header(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="header"):
+    """The first line. `nonce` makes markers that text cannot forge."""
+
+    format: int
+    created_at: str
+    nonce: str
+
+
+class TurnStart(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="turn_start"):
+    """A turn begins."""
+
+
+class ChatRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="chat_request"):
+    """What the user asks, with the snapshots attached at this turn.
+
+    `attachments` are the declarations that were resolved for it, in the form in which they are configured.
+    """
+
+    content: str
+    resources: tuple[Resource, ...] = ()
+    attachments: tuple[str, ...] = ()
+    schema: JsonObject | None = None
+    author: str | None = None
+
+
+class RequestContext(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="request_context"):
+    """What a request holds besides the stream, from here on. `tools` is canonical JSON, `renderer` a version."""
+
+    provider: str
+    model: str
+    renderer: int
+    system: tuple[Payload, ...] = ()
+    tools: Payload | None = None
+    parameters: JsonObject = {}
+
+
+class ChatResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="chat_response"):
+    """A piece of the answer: exactly one of `message`, `reasoning` and `data`.
+
+    `metadata` is opaque and belongs to the provider and model that it names under `provider` and `model`.
+    """
+
+    message: str | None = None
+    reasoning: str | None = None
+    data: Any = msgspec.UNSET
+    metadata: JsonObject | None = None
+
+
+class ToolCallRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call_request"):
+    """The model calls a tool. `call_id` is the provider's and may repeat.
+
+    `arguments` is an object, or the text that the model sent where that is not one.
+    """
+
+    call_id: str
+    name: str
+    arguments: JsonObject | str
+    metadata: JsonObject | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a stand-in says of a tool's response without reading it. `lines` is a range such as `10-200`."""
+
+    kind: str | None = None
+    path: str | None = None
+    lines: str | None = None
+    exit_code: int | None = None
+    matches: int | None = None
+    first_error: str | None = None
+
+
+class ToolCallResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call_response"):
+    """The result of a call. `request` is the id of its `tool_call_request` entry."""
+
+    request: str
+    content: tuple[Block, ...]
+    is_error: bool = False
+    duration_ms: int | None = None
+    facts: Facts | None = None
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a tool wants to know. `options` are the choices of a `select`."""
+
+    id: str
+    text: str
+    kind: Literal["boolean", "select", "text"]
+    options: tuple[str, ...] = ()
+    default: Any = None
+
+
+class InquiryRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="inquiry_request"):
+    """A tool asks. `request` is the id of the `tool_call_request` entry."""
+
+    request: str
+    question: Question
+
+
+class InquiryResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="inquiry_response"):
+    """Somebody answered. `request` is the id of the `inquiry_request` entry."""
+
+    request: str
+    answer: Any
+    answered_by: Literal["user", "assistant", "config"]
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens of one request. `input` excludes those read from and written to the cache."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Hashes of what was sent, by section, cache markers aside; `messages` one for each message, in order."""
+
+    system: str = ""
+    tools: str = ""
+    messages: tuple[str, ...] = ()
+
+
+class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_end"):
+    """An attempt is over; tools have not run yet. `attempt` counts from 1 in each cycle.
+
+    `error` names the kind of a failure.
+    """
+
+    attempt: int
+    finish: Finish
+    usage: Usage = Usage()
+    digests: Digests = Digests()
+    error: str | None = None
+
+
+class ConfigDelta(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="config_delta"):
+    """From here on, this configuration is merged over what held before."""
+
+    delta: JsonObject
+
+
+class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The text that stands for whole turns; `state` is its typed form, `model` wrote it."""
+
+    text: str
+    state: JsonObject = {}
+    model: str | None = None
+
+
+class ToolCallPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What happens to tool calls. `request` and `response` say which half a strip concerns."""
+
+    policy: Literal["strip", "omit"]
+    request: bool = False
+    response: bool = False
+
+
+class ToolOverride(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool's own wish, resolved when the overlay was made (RFD D17)."""
+
+    request: Literal["keep", "strip"] | None = None
+    response: Literal["keep", "strip"] | None = None
+
+
+class Compaction(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="compaction"):
+    """An overlay over turns `from_turn`..`to_turn` (0-based, inclusive; RFD 064).
+
+    `from_id` and `to_id`, entry ids of the `turn_start`s, win over the numbers. `to_cycle` (0-based, inclusive) ends
+    the range inside turn `to_turn`. An absent policy means: no opinion.
+    """
+
+    from_turn: int
+    to_turn: int
+    from_id: str | None = None
+    to_id: str | None = None
+    to_cycle: int | None = None
+    source: Literal["manual", "auto"] = "manual"
+    summary: SummaryPolicy | None = None
+    reasoning: Literal["strip"] | None = None
+    tool_calls: ToolCallPolicy | None = None
+    tool_overrides: dict[str, ToolOverride] = {}
+    resources: Literal["superseded"] | None = None
+
+
+class Revert(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="revert"):
+    """Undoes compactions, config deltas, turns (by their `turn_start`) or other reverts."""
+
+    entries: tuple[str, ...]
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a type, or with a value, that this version does not know; kept byte for byte in `raw`."""
+
+    raw: bytes
+    id: str = ""
+    at: str = ""
+    type: str = ""
+
+
+Event = (
+    TurnStart
+    | ChatRequest
+    | RequestContext
+    | ChatResponse
+    | ToolCallRequest
+    | ToolCallResponse
+    | InquiryRequest
+    | InquiryResponse
+    | CycleEnd
+)
+Overlay = ConfigDelta | Compaction | Revert
+KnownEntry = Header | Event | Overlay
+AnyEntry = KnownEntry | Unknown

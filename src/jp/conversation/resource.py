@@ -1,0 +1,168 @@
+"""Resources and content blocks, shaped after MCP (RFD 065).
+
+Only the fields of MCP are needed to build one; jp's own (`name`, `title`, `description`, `formatted`) are optional.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+TYPE_FIELD = "type"
+
+
+class TextContent(msgspec.Struct, frozen=True):
+    """UTF-8 text that is at hand."""
+
+    text: str
+
+
+class BinaryContent(msgspec.Struct, frozen=True):
+    """Bytes that are at hand."""
+
+    data: bytes
+
+
+class StoredContent(msgspec.Struct, frozen=True, kw_only=True):
+    """Content that lies in the blob store.
+
+    `size` counts bytes. `chars` and `lines` are there for text only: what tells text from binary without reading it.
+    """
+
+    sha256: str
+    size: int
+    chars: int | None = None
+    lines: int | None = None
+
+
+Content = TextContent | BinaryContent | StoredContent
+
+
+class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """MCP's annotations."""
+
+    audience: tuple[Literal["user", "assistant"], ...] | None = None
+    priority: float | None = None
+    last_modified: str | None = msgspec.field(default=None, name="lastModified")
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Text as it stands in the log: inline, or in the blob store."""
+
+    text: str | None = None
+    sha256: str | None = msgspec.field(default=None, name="$blob")
+    size: int | None = None
+    chars: int | None = None
+    lines: int | None = None
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Identified content: a canonical URI and a snapshot.
+
+    Exactly one of `text`, `blob` (base64 in the log) and `sha256` (`$blob` in the log) is there. `formatted` is what
+    a model is shown in place of the content, and `formatted_against` the id of the entry whose copy it is a diff
+    against; identity and checksums are always those of the raw content. `duplicate_of` is the id of an entry that
+    delivered the same content before (RFD 067).
+    """
+
+    uri: str
+    mime_type: str | None = msgspec.field(default=None, name="mimeType")
+    annotations: Annotations | None = None
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    formatted: str | None = None
+    formatted_against: str | None = None
+    duplicate_of: str | None = None
+    text: str | None = None
+    blob: bytes | None = None
+    sha256: str | None = msgspec.field(default=None, name="$blob")
+    size: int | None = None
+    chars: int | None = None
+    lines: int | None = None
+
+
+class TextBlock(Payload, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="text"):
+    """Text without an identity."""
+
+
+class ResourceBlock(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="resource"
+):
+    """A resource that a tool delivered."""
+
+    resource: Resource
+
+
+class _MediaBlock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    mime_type: str = msgspec.field(name="mimeType")
+    blob: bytes | None = msgspec.field(default=None, name="data")
+    sha256: str | None = msgspec.field(default=None, name="$blob")
+    size: int | None = None
+
+
+class ImageBlock(_MediaBlock, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="image"):
+    """A picture without an identity."""
+
+
+class AudioBlock(_MediaBlock, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="audio"):
+    """Sound without an identity."""
+
+
+class ResourceLink(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="resource_link"
+):
+    """A resource that a tool named without delivering it."""
+
+    uri: str
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = msgspec.field(default=None, name="mimeType")
+
+
+Block = TextBlock | ResourceBlock | ImageBlock | AudioBlock | ResourceLink
+
+Carrier = Payload | Resource | ImageBlock | AudioBlock
+"""Whatever holds content in one of the log's forms."""
+
+
+def content_of(carrier: Carrier) -> Content:
+    """The content of `carrier`; empty text where a hand edit left none."""
+    if carrier.sha256 is not None:
+        chars = None if isinstance(carrier, (ImageBlock, AudioBlock)) else carrier.chars
+        lines = None if isinstance(carrier, (ImageBlock, AudioBlock)) else carrier.lines
+        return StoredContent(sha256=carrier.sha256, size=carrier.size or 0, chars=chars, lines=lines)
+    if not isinstance(carrier, Payload) and carrier.blob is not None:
+        return BinaryContent(carrier.blob)
+    text = None if isinstance(carrier, (ImageBlock, AudioBlock)) else carrier.text
+    return TextContent(text or "")
+
+
+def raw_bytes(content: TextContent | BinaryContent) -> bytes:
+    """What is hashed, counted and stored: text as UTF-8."""
+    match content:
+        case TextContent(text=text):
+            return text.encode()
+        case BinaryContent(data=data):
+            return data
+
+
+def checksum(carrier: Carrier) -> str:
+    """The sha256 of the raw content, in hex: the identity of a snapshot (RFD 067)."""
+    match content_of(carrier):
+        case StoredContent(sha256=sha256):
+            return sha256
+        case content:
+            return hashlib.sha256(raw_bytes(content)).hexdigest()
+
+
+def size_in_bytes(carrier: Carrier) -> int:
+    """The size of the raw content."""
+    match content_of(carrier):
+        case StoredContent(size=size):
+            return size
+        case content:
+            return len(raw_bytes(content))

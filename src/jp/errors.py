@@ -1,0 +1,69 @@
+"""What can go wrong, in words for a person: a fact, a hint, an exit code.
+
+Low layers raise; only `cli` prints and exits. A concrete error lives next to its subject and derives from one of
+the classes here, each of which stands for one exit code (the table in `docs/exit-codes.md`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit codes that scripts rely on."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    AUTHENTICATION = 4
+    PROVIDER = 5
+    QUOTA = 6
+    CONTEXT_TOO_LONG = 7
+    TOOL_DENIED = 8
+    SCHEMA_MISMATCH = 9
+    ATTACHMENT = 10
+    LOCKED = 11
+    NOTHING_TO_DO = 12
+    REFUSED = 13
+    CAPPED = 14
+    DEADLINE = 124
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143
+
+
+class JpError(Exception):
+    """Something that a person can be told about in one line.
+
+    `hint` is the sentence or command that mends it, empty where there is none.
+    """
+
+    exit_code: ExitCode = ExitCode.FAILURE
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(JpError):
+    """The command line asks for something that is not possible."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ConfigurationError(JpError):
+    """A configuration value, file or trust decision stands in the way."""
+
+    exit_code = ExitCode.CONFIGURATION
+
+
+class AuthenticationError(JpError):
+    """The provider has no key, or does not accept it."""
+
+    exit_code = ExitCode.AUTHENTICATION
+
+
+class StorageError(JpError):
+    """A file of jp's own could not be read or written."""

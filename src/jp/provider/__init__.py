@@ -1,0 +1,1 @@
+"""One response from one model: ports, parts, transport, adapters."""

@@ -1,0 +1,98 @@
+"""What the turn needs of a provider, and what an adapter has to give."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import Thread
+from jp.provider.errors import ProviderError
+from jp.provider.parts import Part
+
+
+class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes over the wire, without credentials.
+
+    `path` is appended to the account's base URL. `headers` are the adapter's own (versions, betas).
+    """
+
+    path: str
+    body: JsonObject
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model. None means unknown; prices are USD for a million tokens."""
+
+    provider: str
+    id: str
+    context_window: int | None = None
+    max_output: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+
+
+class Provider(Protocol):
+    """One response from one model.
+
+    `renderer` is the version of `render`'s output: it grows whenever the same thread would give other bytes.
+    """
+
+    @property
+    def id(self) -> str:
+        """The provider's id, such as `anthropic`."""
+        ...
+
+    @property
+    def renderer(self) -> int:
+        """See the class."""
+        ...
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`. Pure: the same thread gives the same bytes in canonical JSON.
+
+        Raises:
+            ProviderError: the thread holds what this provider cannot be sent, of kind `unsupported`.
+        """
+        ...
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see, cache markers aside."""
+        ...
+
+    def stream(self, request: WireRequest) -> AsyncIterator[Part]:
+        """Send `request` and yield parts as they come; the last one is `Finished`.
+
+        Raises:
+            ProviderError: the request failed, or the stream ended without `Finished`.
+        """
+        ...
+
+
+class Sections(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as prompt caches see it: in this order, each item canonical JSON."""
+
+    tools: tuple[bytes, ...]
+    system: tuple[bytes, ...]
+    messages: tuple[tuple[bytes, ...], ...]
+    """One item for each message: its role, then its content blocks."""
+
+
+class ResponseDecoder(Protocol):
+    """The pure half that reads: one wire event in, any number of parts out."""
+
+    def feed(self, event: str, data: bytes) -> Sequence[Part]:
+        """Read one server-sent event, or one NDJSON line with an empty `event`. Unknown ones give nothing.
+
+        Raises:
+            ProviderError: the event reports an error.
+        """
+        ...
+
+
+__all__ = ["ModelDetails", "Provider", "ProviderError", "ResponseDecoder", "Sections", "WireRequest"]

@@ -1,0 +1,1 @@
+"""The embedded provider that plays a scenario file."""

@@ -1,0 +1,1 @@
+"""A turn on a terminal, in a pipe, as JSON."""

@@ -1,0 +1,1 @@
+"""Functions that the model may call."""

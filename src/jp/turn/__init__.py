@@ -1,0 +1,1 @@
+"""One turn: decide, ask, run tools, record."""

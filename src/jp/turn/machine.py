@@ -1,0 +1,3 @@
+"""The turn as a state machine: what happened, what is next. Pure."""
+
+from __future__ import annotations

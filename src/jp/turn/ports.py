@@ -1,0 +1,88 @@
+"""What a turn needs from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.conversation.resource import Carrier
+
+C = TypeVar("C", bound=Carrier)
+
+
+class Recorder(Protocol):
+    """The open log of one conversation, with its lock held."""
+
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """The stream so far, content in the form in which it is stored."""
+        ...
+
+    def append(self, entry: AnyEntry) -> AnyEntry:
+        """Stamp `entry`, store its large content, append it and flush. The result has its content as it came.
+
+        Raises:
+            StorageError: it could not be written; the log holds nothing of it.
+        """
+        ...
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier with its content inline, read from the blob store where it lies there.
+
+        Raises:
+            StorageError: the blob is missing or damaged.
+        """
+        ...
+
+
+class Renderer(Protocol):
+    """Shows a turn as it happens. Texts come raw: who writes to a terminal strips control sequences."""
+
+    def text(self, text: str) -> None:
+        """Show more of the message."""
+        ...
+
+    def reasoning(self, text: str) -> None:
+        """Show more of the reasoning."""
+        ...
+
+    def block_end(self) -> None:
+        """The message or the reasoning that was shown last is complete."""
+        ...
+
+    def tool_call(self, call: ToolCallRequest) -> None:
+        """A call is complete and about to run, or to be asked about."""
+        ...
+
+    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+        """A call was answered."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Say something about getting there: a retry, a cut, a cap."""
+        ...
+
+    def entry(self, entry: AnyEntry) -> None:
+        """An entry was recorded; its content is inline."""
+        ...
+
+    def close(self) -> None:
+        """The turn is over: write what is held back."""
+        ...
+
+
+class Clock(Protocol):
+    """Time and chance, so that tests have neither."""
+
+    def monotonic(self) -> float:
+        """Seconds from any start."""
+        ...
+
+    def jitter(self) -> float:
+        """A number from 0 to 1."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from jp.conversation.entries import Facts, JsonObject
+from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
 from jp.conversation.resource import Block, TextBlock
 from jp.conversation.thread import ToolDefinition
 
@@ -21,6 +21,18 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     content: tuple[Block, ...]
     is_error: bool = False
     facts: Facts | None = None
+
+
+class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one call. `denied`: it needed a person's consent and did not get it, so it did not run.
+
+    `duration_ms` is None where nothing ran.
+    """
+
+    call: ToolCallRequest
+    output: ToolOutput
+    duration_ms: int | None = None
+    denied: bool = False
 
 
 class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,95 @@
+"""Do a call's arguments fit the tool's definition?
+
+Reads the part of JSON Schema that definitions use: `type`, `properties`, `required`, `additionalProperties: false`,
+`items` and `enum`. Other keywords are the tool's own business.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+from jp.conversation.entries import JsonObject
+
+_ARTICLED = {
+    "array": "an array",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a string",
+}
+
+
+def argument_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:
+    """What is wrong with `arguments`, one sentence each, in words that the model can act on. Empty: nothing."""
+    return _object_problems(schema, arguments, "")
+
+
+def _is_object(value: object) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "integer" if value.is_integer() else "number"
+        case str():
+            return "string"
+        case _:
+            return "array" if _is_array(value) else "object"
+
+
+def _types(schema: JsonObject) -> list[str]:
+    declared = schema.get("type", [])
+    return [declared] if isinstance(declared, str) else list(declared)
+
+
+def _object_problems(schema: JsonObject, value: JsonObject, place: str) -> list[str]:
+    properties: JsonObject = schema.get("properties", {})
+    problems = [f"{_join(place, name)!r} is missing" for name in schema.get("required", ()) if name not in value]
+    for name, item in value.items():
+        if name in properties:
+            problems += _problems(properties[name], item, _join(place, name))
+        elif schema.get("additionalProperties") is False:
+            problems.append(_unknown(name, properties, place))
+    return problems
+
+
+def _unknown(name: str, properties: JsonObject, place: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, properties, n=1)
+    known = ", ".join(repr(other) for other in sorted(properties)) or "none"
+    meant = f"did you mean {near[0]!r}?" if near else f"known are: {known}"
+    return f"{_join(place, name)!r} is not known; {meant}"
+
+
+def _join(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _problems(schema: JsonObject, value: object, place: str) -> list[str]:
+    types = _types(schema)
+    found = _type_of(value)
+    if types and found not in types and not (found == "integer" and "number" in types):
+        wanted = " or ".join(_ARTICLED.get(name, name) for name in types)
+        return [f"{place!r} must be {wanted}, not {_ARTICLED[found]}"]
+    if "enum" in schema and value not in schema["enum"]:
+        return [f"{place!r} must be one of {', '.join(repr(choice) for choice in schema['enum'])}"]
+    if _is_object(value):
+        return _object_problems(schema, value, place)
+    if _is_array(value) and "items" in schema:
+        items = [_problems(schema["items"], item, f"{place}[{index}]") for index, item in enumerate(value)]
+        return [problem for problems in items for problem in problems]
+    return []

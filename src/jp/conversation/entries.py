@@ -141,11 +141,27 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning: int = 0
 
 
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """The tokens of both."""
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        cache_read=one.cache_read + other.cache_read,
+        cache_write=one.cache_write + other.cache_write,
+        reasoning=one.reasoning + other.reasoning,
+    )
+
+
 class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Hashes of what was sent, by section, cache markers aside; `messages` one for each message, in order."""
+    """Hashes of what was sent, by section, cache markers aside.
+
+    The first `kept` messages hash as in the `cycle_end` before, `messages` are the hashes of the others: repeating
+    all of them in every entry would make the log grow with the square of its length.
+    """
 
     system: str = ""
     tools: str = ""
+    kept: int = 0
     messages: tuple[str, ...] = ()
 
 

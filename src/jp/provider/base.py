@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -65,7 +65,7 @@ class Provider(Protocol):
         """The parts of `request` that prompt caches see, cache markers aside."""
         ...
 
-    def stream(self, request: WireRequest) -> AsyncIterator[Part]:
+    def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """Send `request` and yield parts as they come; the last one is `Finished`.
 
         Raises:

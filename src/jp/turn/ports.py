@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol, TypeVar
 
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Carrier
+from jp.conversation.thread import ToolDefinition
+from jp.tool.base import CallOutcome
 
 C = TypeVar("C", bound=Carrier)
 
@@ -33,6 +35,19 @@ class Recorder(Protocol):
         Raises:
             StorageError: the blob is missing or damaged.
         """
+        ...
+
+
+class ToolRunner(Protocol):
+    """Permission, execution and errors of tools. The turn only hands over calls and records what comes."""
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The tools that the model may call, sorted by name."""
+        ...
+
+    def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallOutcome, None]:
+        """Run the calls of one cycle; an outcome for each, in the order in which they arrive."""
         ...
 
 

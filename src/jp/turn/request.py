@@ -1,0 +1,122 @@
+"""From the log to one request: project, load what the view shows, hand to the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from jp.compaction.projection import project
+from jp.compaction.stand_ins import StandIns
+from jp.conversation.carriers import map_view_carriers
+from jp.conversation.entries import AnyEntry, JsonObject, RequestContext
+from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of
+from jp.conversation.thread import Parameters, Thread, ToolDefinition
+
+C = TypeVar("C", bound=Carrier)
+
+
+class Loader(Protocol):
+    """Reads content from the blob store."""
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier with its content inline."""
+        ...
+
+
+class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request holds besides the stream. `tools` are sorted by name."""
+
+    provider: str
+    model: str
+    renderer: int
+    system: tuple[str, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    parameters: Parameters = Parameters()
+    schema: JsonObject | None = None
+    conversation: str = ""
+
+
+class ContentCache:
+    """A loader that reads everything once: a turn renders the same stream again in each cycle."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._read: dict[Carrier, Carrier] = {}
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier with its content inline."""
+        if not isinstance(content_of(carrier), StoredContent):
+            return carrier
+        found = self._read.get(carrier)
+        if not isinstance(found, type(carrier)):
+            found = self._read[carrier] = self._loader.load(carrier)
+        return found
+
+
+def canonical_json(value: object) -> str:
+    """JSON whose bytes depend on the value only: sorted keys, no white space."""
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def context_entry(settings: RequestSettings) -> RequestContext:
+    """The entry that lets the log alone rebuild a request with these settings."""
+    return RequestContext(
+        provider=settings.provider,
+        model=settings.model,
+        renderer=settings.renderer,
+        system=tuple(Payload(text=part) for part in settings.system),
+        tools=Payload(text=canonical_json(settings.tools)) if settings.tools else None,
+        parameters=msgspec.to_builtins(settings.parameters),
+    )
+
+
+def _identity(context: RequestContext) -> tuple[object, ...]:
+    tools = None if context.tools is None else checksum(context.tools)
+    return (
+        context.provider,
+        context.model,
+        context.renderer,
+        [checksum(part) for part in context.system],
+        tools,
+        context.parameters,
+    )
+
+
+def context_in_force(entries: Iterable[AnyEntry]) -> RequestContext | None:
+    """The newest `request_context` of a stream."""
+    newest = None
+    for entry in entries:
+        if isinstance(entry, RequestContext):
+            newest = entry
+    return newest
+
+
+def is_same_context(one: RequestContext | None, other: RequestContext) -> bool:
+    """Whether two contexts ask alike, wherever their content is stored."""
+    return one is not None and _identity(one) == _identity(other)
+
+
+def build_thread(
+    entries: Sequence[AnyEntry],
+    settings: RequestSettings,
+    *,
+    loader: Loader,
+    stand_ins: StandIns,
+    continuing: bool = False,
+) -> Thread:
+    """The request for a stream. Only the content that the view shows is read.
+
+    `continuing` asks the model to go on with the answer at the end of the stream.
+    """
+    view = project(entries, stand_ins, continuing=continuing)
+    return Thread(
+        model=settings.model,
+        system=settings.system,
+        tools=settings.tools,
+        events=tuple(map_view_carriers(event, loader.load) for event in view.events),
+        parameters=settings.parameters,
+        schema=settings.schema,
+        conversation=settings.conversation,
+    )

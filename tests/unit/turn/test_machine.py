@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jp.turn.machine import Ask, AttemptEnded, Finished, Limits, RunTools, TurnState, after_attempt, after_tools
+
+LIMITS = Limits(max_cycles=3, max_continuations=2)
+FRESH = TurnState()
+LAST_CYCLE = TurnState(cycle=2)
+
+
+@pytest.mark.parametrize(
+    ("state", "ended", "step"),
+    [
+        (FRESH, AttemptEnded(finish="stop", answered=True), Finished(ending="answered")),
+        (FRESH, AttemptEnded(finish="stop"), Finished(ending="empty")),
+        (TurnState(answered=True), AttemptEnded(finish="stop"), Finished(ending="answered")),
+        (FRESH, AttemptEnded(finish="tools", calls=1), RunTools()),
+        (FRESH, AttemptEnded(finish="stop", calls=2), RunTools()),
+        (FRESH, AttemptEnded(finish="tools"), Finished(ending="empty")),
+        (FRESH, AttemptEnded(finish="length", shown=True, answered=True), Ask(continuing=True)),
+        (FRESH, AttemptEnded(finish="length", shown=True, calls=1), RunTools()),
+        (FRESH, AttemptEnded(finish="length"), Finished(ending="capped")),
+        (TurnState(continuations=2), AttemptEnded(finish="length", shown=True), Finished(ending="capped")),
+        (LAST_CYCLE, AttemptEnded(finish="length", shown=True), Finished(ending="capped")),
+        (FRESH, AttemptEnded(finish="refused", answered=True), Finished(ending="refused")),
+        (FRESH, AttemptEnded(finish="error", retryable=True), Ask(retry=1)),
+        (FRESH, AttemptEnded(finish="error", shown=True, retryable=True), Ask(retry=1, continuing=True)),
+        (TurnState(attempt=4), AttemptEnded(finish="error", retryable=True), Ask(retry=4)),
+        (FRESH, AttemptEnded(finish="error", calls=1), Finished(ending="failed")),
+        (FRESH, AttemptEnded(finish="cancelled", answered=True), Finished(ending="failed")),
+    ],
+    ids=[
+        "an answer",
+        "no answer",
+        "an answer before the tools ran counts",
+        "calls",
+        "calls without saying so",
+        "calls announced that did not come",
+        "a cut answer is continued",
+        "calls before the cut run",
+        "a cut without an answer",
+        "continued often enough",
+        "no cycle left to continue in",
+        "a refusal",
+        "an error that may pass",
+        "an error in the middle of a message",
+        "a later attempt",
+        "an error that will not pass, whatever was called",
+        "cancelled",
+    ],
+)
+def test_what_follows_an_attempt(state: TurnState, ended: AttemptEnded, step: Ask | RunTools | Finished) -> None:
+    assert after_attempt(state, ended, LIMITS)[1] == step
+
+
+def test_a_retry_stays_in_its_cycle() -> None:
+    state, _ = after_attempt(TurnState(cycle=1), AttemptEnded(finish="error", retryable=True), LIMITS)
+
+    assert state == TurnState(cycle=1, attempt=2)
+
+
+def test_tools_lead_to_the_next_cycle() -> None:
+    assert after_tools(TurnState(cycle=0, attempt=2), LIMITS) == (TurnState(cycle=1, attempt=1), Ask())
+
+
+def test_the_last_cycle_is_a_cap() -> None:
+    assert after_tools(LAST_CYCLE, LIMITS)[1] == Finished(ending="capped")
+
+
+ENDED = st.builds(
+    AttemptEnded,
+    finish=st.sampled_from(["stop", "tools", "length", "refused", "cancelled"]),
+    shown=st.booleans(),
+    answered=st.booleans(),
+    calls=st.integers(0, 3),
+)
+
+
+@given(st.lists(ENDED, min_size=20, max_size=20))
+def test_every_turn_ends_within_its_cycles(attempts: list[AttemptEnded]) -> None:
+    state = TurnState()
+    for ended in attempts[: LIMITS.max_cycles]:
+        state, step = after_attempt(state, ended, LIMITS)
+        if isinstance(step, RunTools):
+            state, step = after_tools(state, LIMITS)
+        if isinstance(step, Finished):
+            return
+    pytest.fail("the turn goes on")

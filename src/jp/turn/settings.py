@@ -1,0 +1,65 @@
+"""From the configuration to what a request holds besides the stream. Pure."""
+
+from __future__ import annotations
+
+from jp.config.model import AppConfig, AssistantConfig, Instruction, SystemSection
+from jp.conversation.thread import Parameters
+from jp.turn.machine import Limits
+from jp.turn.retry import RetryPolicy
+
+
+def _section(section: SystemSection) -> str:
+    if section.tag is not None:
+        title = f' title="{section.title}"' if section.title is not None else ""
+        return f"<{section.tag}{title}>\n{section.content}\n</{section.tag}>"
+    return section.content if section.title is None else f"# {section.title}\n\n{section.content}"
+
+
+def _instruction(instruction: Instruction) -> str:
+    title = f' title="{instruction.title}"' if instruction.title is not None else ""
+    lines = [f"<instruction{title}>"]
+    if instruction.description is not None:
+        lines.append(instruction.description)
+    lines += [f"- {item}" for item in instruction.items]
+    return "\n".join([*lines, "</instruction>"])
+
+
+def system_parts(assistant: AssistantConfig) -> tuple[str, ...]:
+    """The parts of the system prompt: the prompt, then sections and instructions by position, stably."""
+    placed = [(section.position, _section(section)) for section in assistant.system_prompt_sections]
+    placed += [(instruction.position, _instruction(instruction)) for instruction in assistant.instructions]
+    placed.sort(key=lambda item: item[0])
+    parts = (assistant.system_prompt, *(text for _, text in placed))
+    return tuple(part for part in parts if part.strip())
+
+
+def parameters_of(assistant: AssistantConfig) -> Parameters:
+    """How the model is asked."""
+    configured = assistant.model.parameters
+    return Parameters(
+        max_tokens=configured.max_tokens,
+        temperature=configured.temperature,
+        top_p=configured.top_p,
+        top_k=configured.top_k,
+        stop_words=configured.stop_words,
+        reasoning=configured.reasoning,
+        tool_choice=assistant.tool_choice,
+        cache=assistant.request.cache,
+        other=configured.other,
+    )
+
+
+def limits_of(config: AppConfig) -> Limits:
+    """Where a turn stops by itself."""
+    chains = config.providers.llm.anthropic.chain_on_max_tokens
+    return Limits(max_cycles=config.assistant.request.max_cycles, max_continuations=5 if chains else 0)
+
+
+def retry_policy_of(config: AppConfig) -> RetryPolicy:
+    """How patiently a failed request is sent again."""
+    request = config.assistant.request
+    return RetryPolicy(
+        max_retries=request.max_retries,
+        base_seconds=request.base_backoff_ms / 1000,
+        max_seconds=float(request.max_backoff_secs),
+    )

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import itertools
+
+import anyio
+import pytest
+
+from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step, answer, call, kinds, messages
+from jp.compaction.stand_ins import StatusLines
+from jp.conversation.entries import ChatRequest, CycleEnd, RequestContext, ToolCallResponse, Usage
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.thread import Parameters, ToolResult, UserText
+from jp.errors import StorageError
+from jp.provider.errors import ProviderError
+from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolCallStart, UsageReport
+from jp.turn.loop import Turn, TurnOutcome, TurnPorts
+from jp.turn.machine import Limits
+from jp.turn.request import RequestSettings
+from jp.turn.retry import RetryPolicy
+
+SETTINGS = RequestSettings(provider="scripted", model="m", renderer=1, system=("Be brief.",))
+
+
+class Stage:
+    """A turn with its doubles."""
+
+    def __init__(
+        self, *answers: list[Step], tools: EchoTools | None = None, recorder: MemoryRecorder | None = None
+    ) -> None:
+        self.provider = ScriptedProvider(*answers)
+        self.recorder = recorder or MemoryRecorder()
+        self.screen = Screen()
+        self.clock = FakeClock()
+        self.tools = tools or EchoTools()
+
+    def turn(self, *, settings: RequestSettings = SETTINGS, max_cycles: int = 50) -> Turn:
+        ports = TurnPorts(
+            provider=self.provider,
+            recorder=self.recorder,
+            renderer=self.screen,
+            tools=self.tools,
+            clock=self.clock,
+            stand_ins=StatusLines(),
+        )
+        return Turn(ports, settings, limits=Limits(max_cycles=max_cycles), retry=RetryPolicy(max_retries=2))
+
+    def play(self, *, settings: RequestSettings = SETTINGS, max_cycles: int = 50) -> TurnOutcome:
+        turn = self.turn(settings=settings, max_cycles=max_cycles)
+        return anyio.run(turn.run, ChatRequest(content="Hi"))
+
+    def ends(self) -> list[CycleEnd]:
+        return [entry for entry in self.recorder.entries if isinstance(entry, CycleEnd)]
+
+
+def overloaded() -> ProviderError:
+    return ProviderError("overloaded", kind="transient")
+
+
+def test_an_answer_is_shown_and_recorded() -> None:
+    stage = Stage([UsageReport(Usage(input=3, output=1)), *answer("Hello")])
+
+    outcome = stage.play()
+
+    assert (outcome.ending, outcome.usage) == ("answered", Usage(input=3, output=1))
+    assert stage.screen.shown == "Hello"
+    assert kinds(stage.recorder.entries) == [
+        "turn_start",
+        "chat_request",
+        "request_context",
+        "chat_response",
+        "cycle_end",
+    ]
+    assert stage.screen.entries == stage.recorder.entries[1:]
+    assert stage.screen.is_closed
+
+
+def test_the_request_is_recorded_before_the_provider_is_called() -> None:
+    seen: list[list[str]] = []
+    stage = Stage([])
+    stage.provider = ScriptedProvider([lambda: seen.append(kinds(stage.recorder.entries)), *answer("Hello")])
+
+    stage.play()
+
+    assert seen == [["turn_start", "chat_request", "request_context"]]
+
+
+def test_calls_run_and_their_results_are_sent() -> None:
+    stage = Stage(call('{"a":1}', '{"b":2}'), answer("Done"))
+
+    outcome = stage.play()
+
+    assert outcome.ending == "answered"
+    assert kinds(stage.recorder.entries)[3:] == [
+        "tool_call_request",
+        "tool_call_request",
+        "cycle_end",
+        "tool_call_response",
+        "tool_call_response",
+        "chat_response",
+        "cycle_end",
+    ]
+    results = [event for event in stage.provider.threads[1].events if isinstance(event, ToolResult)]
+    assert [result.call_id for result in results] == ["call-0", "call-1"]
+    assert stage.screen.results == ["echo: ok", "echo: ok"]
+
+
+def test_a_denied_call_is_told_and_counted() -> None:
+    stage = Stage(call("{}"), answer("Without it"), tools=EchoTools(deny=True))
+
+    outcome = stage.play()
+
+    assert (outcome.ending, outcome.denied) == ("answered", ("echo",))
+
+
+def test_a_failed_attempt_is_retried_with_the_same_request() -> None:
+    stage = Stage([overloaded()], [overloaded()], answer("Hello"))
+
+    outcome = stage.play()
+
+    assert outcome.ending == "answered"
+    assert stage.provider.threads[0] == stage.provider.threads[1] == stage.provider.threads[2]
+    assert [(end.attempt, end.finish, end.error) for end in stage.ends()] == [
+        (1, "error", "transient"),
+        (2, "error", "transient"),
+        (3, "stop", None),
+    ]
+    assert stage.clock.waits == [1.0, 2.0]
+    assert stage.screen.notices == ["overloaded; retry 1 of 2 in 1.0 s", "overloaded; retry 2 of 2 in 2.0 s"]
+
+
+def test_retries_come_to_an_end() -> None:
+    stage = Stage([overloaded()], [overloaded()], [overloaded()])
+
+    outcome = stage.play()
+
+    assert outcome.ending == "failed"
+    assert outcome.error is not None
+    assert outcome.error.kind == "transient"
+
+
+def test_an_error_that_will_not_pass_is_not_retried() -> None:
+    stage = Stage([ProviderError("no such key", kind="authentication")])
+
+    assert stage.play().ending == "failed"
+    assert stage.clock.waits == []
+
+
+def test_a_message_that_was_cut_is_continued_and_never_started_over() -> None:
+    stage = Stage(
+        [TextDelta(0, "The answer is forty"), overloaded()],
+        [overloaded()],
+        [ReasoningDelta(0, "I must go on"), BlockEnd(0), TextDelta(1, "is forty-two."), BlockEnd(1), Finished("stop")],
+    )
+
+    outcome = stage.play()
+
+    assert outcome.ending == "answered"
+    assert stage.screen.shown == "The answer is forty-two."
+    assert messages(stage.recorder.entries) == ["The answer is forty", "-two."]
+    assert stage.screen.thought == ""
+    assert stage.provider.threads[1].events == stage.provider.threads[2].events
+    nudge = stage.provider.threads[1].events[-1]
+    assert isinstance(nudge, UserText)
+    assert nudge.synthetic
+
+
+def test_a_message_at_its_length_is_continued_in_a_new_cycle() -> None:
+    stage = Stage(answer("one two three", reason="length"), answer("two three four"), answer("next"))
+
+    stage.play()
+
+    assert stage.screen.shown == "one two three four"
+    assert [(end.attempt, end.finish) for end in stage.ends()] == [(1, "length"), (1, "stop")]
+
+
+def test_every_request_of_a_turn_starts_with_the_one_before() -> None:
+    stage = Stage(
+        [TextDelta(0, "Let me"), overloaded()],
+        [TextDelta(9, " look"), BlockEnd(9), *call('{"a":1}')],
+        answer("It is", reason="length"),
+        answer("done"),
+    )
+
+    stage.play()
+
+    threads = [thread.events for thread in stage.provider.threads]
+    assert len(threads) == 4
+    for before, after in itertools.pairwise(threads):
+        assert after[: len(before)] == before
+
+
+def test_a_refusal_ends_the_turn() -> None:
+    stage = Stage([TextDelta(0, "I can"), Finished("refused", "policy")])
+
+    outcome = stage.play()
+
+    assert (outcome.ending, outcome.detail) == ("refused", "policy")
+    assert messages(stage.recorder.entries) == ["I can"]
+
+
+def test_a_turn_stops_at_its_last_cycle() -> None:
+    stage = Stage(call("{}"), call("{}"))
+
+    assert stage.play(max_cycles=2).ending == "capped"
+    assert kinds(stage.recorder.entries)[-1] == "tool_call_response"
+
+
+def test_half_a_call_is_dropped_with_a_notice() -> None:
+    stage = Stage([TextDelta(0, "x"), BlockEnd(0), ToolCallStart(1, "c", "echo"), Finished("length")], answer("y"))
+
+    stage.play()
+
+    assert stage.screen.notices == ["a call of 'echo' was cut off and did not run"]
+
+
+def test_the_context_is_recorded_when_it_changes_only() -> None:
+    stage = Stage(answer("one"), answer("two"), answer("three"))
+    stage.play()
+    stage.play()
+    stage.play(settings=RequestSettings(provider="scripted", model="other", renderer=1, system=("Be brief.",)))
+
+    contexts = [entry for entry in stage.recorder.entries if isinstance(entry, RequestContext)]
+    assert [context.model for context in contexts] == ["m", "other"]
+
+
+def test_a_forced_tool_is_forced_once() -> None:
+    settings = RequestSettings(
+        provider="scripted", model="m", renderer=1, parameters=Parameters(tool_choice="required")
+    )
+    stage = Stage(call("{}"), answer("Done"))
+
+    stage.play(settings=settings)
+
+    assert [thread.parameters.tool_choice for thread in stage.provider.threads] == ["required", "auto"]
+
+
+def test_what_a_cancelled_answer_brought_is_in_the_log() -> None:
+    stage = Stage()
+
+    async def play() -> None:
+        with anyio.CancelScope() as scope:
+            stage.provider = ScriptedProvider([TextDelta(0, "Half an"), scope.cancel, TextDelta(0, "never")])
+            await stage.turn().run(ChatRequest(content="Hi"))
+
+    anyio.run(play)
+
+    assert messages(stage.recorder.entries) == ["Half an"]
+    assert [end.finish for end in stage.ends()] == ["cancelled"]
+    assert stage.screen.is_closed
+
+
+def test_a_turn_that_is_cancelled_while_tools_run_leaves_no_call_open() -> None:
+    stage = Stage(call('{"a":1}', '{"b":2}'), tools=EchoTools(hang=True))
+
+    async def play() -> None:
+        async with anyio.create_task_group() as group:
+
+            async def run() -> None:
+                await stage.turn().run(ChatRequest(content="Hi"))
+
+            group.start_soon(run)
+            while len(stage.screen.results) == 0:
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+
+    anyio.run(play)
+
+    responses = [entry for entry in stage.recorder.entries if isinstance(entry, ToolCallResponse)]
+    assert [response.is_error for response in responses] == [False, True]
+    assert responses[1].content == INTERRUPTED_CONTENT
+
+
+@pytest.mark.parametrize("fails_at", range(1, 10))
+def test_a_full_disk_ends_the_turn_and_what_was_written_stays(fails_at: int) -> None:
+    recorder = MemoryRecorder(failure=StorageError("the disk is full"), fails_at=fails_at)
+    stage = Stage(call("{}"), answer("Done"), recorder=recorder)
+
+    with pytest.raises(StorageError, match="the disk is full"):
+        stage.play()
+
+    whole = Stage(call("{}"), answer("Done"))
+    whole.play()
+    assert recorder.entries == whole.recorder.entries[:fails_at]
+
+
+def test_a_reader_that_goes_away_costs_no_text() -> None:
+    class Pipe(Screen):
+        def text(self, text: str) -> None:
+            raise BrokenPipeError
+
+    stage = Stage(answer("Hello"))
+    stage.screen = Pipe()
+
+    with pytest.raises(BrokenPipeError):
+        stage.play()
+
+    assert messages(stage.recorder.entries) == ["Hello"]

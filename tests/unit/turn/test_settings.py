@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import msgspec
+
+from jp.config.model import AppConfig, AssistantConfig
+from jp.conversation.thread import Parameters
+from jp.turn.machine import Limits
+from jp.turn.retry import RetryPolicy
+from jp.turn.settings import limits_of, parameters_of, retry_policy_of, system_parts
+
+
+def test_the_system_prompt_comes_first_then_sections_and_instructions_by_position() -> None:
+    assistant = msgspec.convert(
+        {
+            "system_prompt": "Be brief.",
+            "system_prompt_sections": [
+                {"content": "last", "position": 9},
+                {"content": "tagged", "tag": "rules", "title": "House"},
+                {"content": "titled", "title": "Style"},
+            ],
+            "instructions": [{"title": "Code", "description": "Always:", "items": ["test", "review"], "position": -1}],
+        },
+        AssistantConfig,
+    )
+
+    assert system_parts(assistant) == (
+        "Be brief.",
+        '<instruction title="Code">\nAlways:\n- test\n- review\n</instruction>',
+        '<rules title="House">\ntagged\n</rules>',
+        "# Style\n\ntitled",
+        "last",
+    )
+
+
+def test_an_empty_prompt_is_no_part() -> None:
+    assistant = msgspec.convert({"system_prompt": " ", "instructions": [{"items": ["x"]}]}, AssistantConfig)
+
+    assert system_parts(assistant) == ("<instruction>\n- x\n</instruction>",)
+
+
+def test_parameters_limits_and_patience_come_from_the_configuration() -> None:
+    config = msgspec.convert(
+        {
+            "assistant": {
+                "tool_choice": "none",
+                "model": {"parameters": {"max_tokens": 9, "reasoning": "low", "other": {"seed": 1}}},
+                "request": {"max_retries": 1, "base_backoff_ms": 500, "max_backoff_secs": 7, "cache": "long"},
+            }
+        },
+        AppConfig,
+    )
+
+    assert parameters_of(config.assistant) == Parameters(
+        max_tokens=9, reasoning="low", other={"seed": 1}, tool_choice="none", cache="long"
+    )
+    assert limits_of(config) == Limits(max_cycles=50, max_continuations=5)
+    assert retry_policy_of(config) == RetryPolicy(max_retries=1, base_seconds=0.5, max_seconds=7.0)
+
+
+def test_a_cut_answer_is_not_continued_where_the_configuration_says_so() -> None:
+    config = msgspec.convert({"providers": {"llm": {"anthropic": {"chain_on_max_tokens": False}}}}, AppConfig)
+
+    assert limits_of(config).max_continuations == 0

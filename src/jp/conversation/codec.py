@@ -10,6 +10,9 @@ from jp.errors import JpError
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[KnownEntry] = msgspec.json.Decoder(KnownEntry)
 
+# Bytes that are no UTF-8 and nesting without end are not reported as DecodeErrors.
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class _Head(msgspec.Struct, frozen=True):
     type: str = ""
@@ -41,12 +44,12 @@ def decode(line: bytes) -> AnyEntry:
         return _decoder.decode(line)
     except msgspec.ValidationError:
         pass
-    except msgspec.DecodeError as error:
+    except _NOT_JSON as error:
         msg = f"not JSON: {error}"
         raise MalformedEntryError(msg) from None
     try:
         head = _head_decoder.decode(line)
-    except msgspec.ValidationError as error:
+    except _NOT_JSON as error:
         msg = f"not an entry: {error}"
         raise MalformedEntryError(msg) from None
     return Unknown(raw=bytes(line), id=head.id, at=head.at, type=head.type)

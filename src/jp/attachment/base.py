@@ -21,22 +21,47 @@ class AttachmentError(JpError):
 class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where and within what bounds URIs are resolved.
 
-    `root` is the workspace's root (or the current directory outside any), `cwd` what relative paths refer to.
-    `confined` says that a path may not leave `root`: so for everything that a file declared.
-    `max_bytes` bounds one resource.
+    `root` is the workspace's root (or the current directory outside any), `cwd` what paths that a user types refer
+    to. `max_bytes` bounds one resource.
     """
 
     root: Path
     cwd: Path
-    confined: bool
     max_bytes: int = 10 * 1024 * 1024
+
+
+class Declaration(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be attached, or with `exclude` what is not.
+
+    `uri` is canonical: the form that is configured and recorded. `written` is what the user wrote: the form that
+    errors name. `confined` says that nothing outside the root may be reached: so for everything that a file declared.
+    """
+
+    uri: str
+    written: str
+    exclude: bool = False
+    confined: bool = True
+
+    @property
+    def text(self) -> str:
+        """The declaration as `conversation.attachments` and a `chat_request` hold it."""
+        return f"!{self.uri}" if self.exclude else self.uri
+
+
+class Resolution(msgspec.Struct, frozen=True, kw_only=True):
+    """What a declaration came to. `notices` are sentences for the user: what was left out, and why."""
+
+    resources: tuple[Resource, ...]
+    notices: tuple[str, ...] = ()
 
 
 class AttachmentHandler(Protocol):
     """One scheme. Stateless."""
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """The form under which `uri` is declared in a configuration: two spellings of one thing become equal.
+        """The form under which `uri` is declared: two spellings of one thing become equal. Idempotent.
+
+        What `uri` names need not exist.
 
         Raises:
             AttachmentError: `uri` is malformed.
@@ -44,11 +69,13 @@ class AttachmentHandler(Protocol):
         ...
 
     async def resolve(
-        self, includes: Sequence[str], excludes: Sequence[str], context: ResolveContext
-    ) -> list[Resource]:
-        """The resources that canonical `includes` name, without those that canonical `excludes` match, in order.
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Resolution:
+        """The resources that `declaration` names, without those that `excludes` match, in a stable order.
+
+        `excludes` may be of other schemes: those match nothing.
 
         Raises:
-            AttachmentError: a URI names nothing, too much, or what cannot be read.
+            AttachmentError: the declaration names nothing, too much, or what cannot be read.
         """
         ...

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from unicodedata import normalize
+
+import pytest
+
+from jp.tool.confined import ConfinedFile, FileAccessError, open_confined
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A directory with files, beside one that is out of bounds."""
+    inside = tmp_path / "root"
+    (inside / "src").mkdir(parents=True)
+    (inside / "src" / "a.txt").write_text("inside", encoding="utf-8")
+    outside = tmp_path / "root-too"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("outside", encoding="utf-8")
+    return inside
+
+
+def content(opened: ConfinedFile) -> str:
+    with os.fdopen(opened.descriptor, "rb") as file:
+        return file.read().decode()
+
+
+@pytest.mark.parametrize("path", ["src/a.txt", "./src//a.txt", "src/../src/a.txt", "../root/src/a.txt"])
+def test_every_spelling_of_a_path_opens_the_same_file(root: Path, path: str) -> None:
+    opened = open_confined(root, path)
+
+    assert content(opened) == "inside"
+    assert opened.path == os.fsencode(os.path.realpath(root / "src" / "a.txt"))
+    assert opened.relative == b"src/a.txt"
+    assert opened.size == 6
+
+
+def test_an_absolute_path_inside_is_fine(root: Path) -> None:
+    assert content(open_confined(root, str(root / "src" / "a.txt"))) == "inside"
+
+
+def test_links_are_followed_as_long_as_they_stay_inside(root: Path) -> None:
+    (root / "link").symlink_to("src")
+    (root / "src" / "b.txt").symlink_to(root / "src" / "a.txt")
+
+    opened = open_confined(root, "link/b.txt")
+
+    assert content(opened) == "inside"
+    assert opened.relative == b"src/a.txt"
+
+
+def test_a_root_that_is_reached_through_a_link_is_resolved_too(root: Path) -> None:
+    alias = root.parent / "alias"
+    alias.symlink_to(root)
+
+    opened = open_confined(alias, str(alias / "src" / "a.txt"))
+
+    assert content(opened) == "inside"
+    assert opened.path == os.fsencode(os.path.realpath(root / "src" / "a.txt"))
+
+
+def test_the_root_of_the_file_system_is_a_root_like_any_other(root: Path) -> None:
+    assert content(open_confined(Path("/"), str(root / "src" / "a.txt"))) == "inside"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../root-too/secret.txt", "{outside}/secret.txt", "/etc/passwd", "..", "file-link", "directory-link/secret.txt"],
+)
+def test_what_leaves_the_root_is_refused(root: Path, path: str) -> None:
+    outside = root.parent / "root-too"
+    (root / "file-link").symlink_to(outside / "secret.txt")
+    (root / "directory-link").symlink_to(outside)
+    path = path.format(outside=outside)
+
+    with pytest.raises(FileAccessError) as caught:
+        open_confined(root, path)
+
+    assert caught.value.message == f"{path!r} is outside of {str(root)!r}, where files may be read"
+
+
+def add_fifo(root: Path) -> None:
+    os.mkfifo(root / "odd")
+
+
+def add_socket(root: Path) -> None:
+    here = Path.cwd()
+    os.chdir(root)  # the address of a socket has a short limit
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind("odd")
+    finally:
+        os.chdir(here)
+
+
+def add_loop(root: Path) -> None:
+    (root / "odd").symlink_to("odd")
+
+
+@pytest.mark.parametrize("add", [add_fifo, add_socket, add_loop])
+def test_nothing_but_a_regular_file_is_opened(root: Path, add: Callable[[Path], None]) -> None:
+    add(root)
+
+    with pytest.raises(FileAccessError, match="'odd' is not a regular file"):
+        open_confined(root, "odd")
+
+
+def test_a_device_is_refused() -> None:
+    with pytest.raises(FileAccessError, match="'null' is not a regular file"):
+        open_confined(Path("/dev"), "null")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("missing.txt", "there is no file 'missing.txt'"),
+        ("missing/a.txt", "there is no file 'missing/a.txt'"),
+        ("src", "'src' is a directory"),
+        ("", "'' is a directory"),
+        (".", "'.' is a directory"),
+        ("src/a.txt/b", "cannot read 'src/a.txt/b': Not a directory"),
+        ("x" * 300, f"cannot read {'x' * 300!r}: File name too long"),
+        ("a\0b", "'a\\x00b' is not a path"),
+        ("\ud800", "'\\ud800' is not a path"),
+    ],
+)
+def test_what_cannot_be_opened_is_named_with_the_reason(root: Path, path: str, message: str) -> None:
+    with pytest.raises(FileAccessError) as caught:
+        open_confined(root, path)
+
+    assert caught.value.message == message
+
+
+def test_a_dangling_link_names_nothing(root: Path) -> None:
+    (root / "dangling").symlink_to("nowhere")
+
+    with pytest.raises(FileAccessError, match="there is no file 'dangling'"):
+        open_confined(root, "dangling")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_named(root: Path) -> None:
+    (root / "src" / "a.txt").chmod(0)
+
+    with pytest.raises(FileAccessError, match=r"cannot read 'src/a\.txt': Permission denied"):
+        open_confined(root, "src/a.txt")
+
+
+def swap_file_for_link(root: Path) -> None:
+    (root / "src" / "a.txt").unlink()
+    (root / "src" / "a.txt").symlink_to(root.parent / "root-too" / "secret.txt")
+
+
+def swap_directory_for_link(root: Path) -> None:
+    (root / "src").rename(root / "moved")
+    (root.parent / "root-too" / "a.txt").write_text("outside", encoding="utf-8")
+    (root / "src").symlink_to(root.parent / "root-too")
+
+
+@pytest.mark.parametrize("swap", [swap_file_for_link, swap_directory_for_link])
+def test_a_swap_after_the_path_was_checked_opens_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch, swap: Callable[[Path], None]
+) -> None:
+    resolve = os.path.realpath
+
+    def resolve_then_swap(path: bytes) -> bytes:
+        resolved = resolve(path)
+        if resolved.endswith(b"a.txt"):
+            swap(root)
+        return resolved
+
+    monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
+
+    with pytest.raises(FileAccessError, match=r"'src/a\.txt' is not a regular file|cannot read 'src/a\.txt'"):
+        open_confined(root, "src/a.txt")
+
+
+def test_a_swap_between_looking_and_opening_opens_nothing_and_never_blocks(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = os.stat
+
+    def look_then_swap(path: bytes, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        found = look(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        (root / "src" / "a.txt").unlink()
+        os.mkfifo(root / "src" / "a.txt")
+        return found
+
+    monkeypatch.setattr(os, "stat", look_then_swap)
+
+    with pytest.raises(FileAccessError, match=r"'src/a\.txt' is not a regular file"):
+        open_confined(root, "src/a.txt")
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_no_descriptor_is_left_open_when_something_fails(root: Path) -> None:
+    os.mkfifo(root / "src" / "fifo")
+    before = open_descriptors()
+
+    for path in ("src/fifo", "src/missing", "src", "src/a.txt/b", ".."):
+        with pytest.raises(FileAccessError):
+            open_confined(root, path)
+
+    assert open_descriptors() == before
+
+
+def test_a_name_that_is_not_utf_8_keeps_its_bytes(root: Path) -> None:
+    try:
+        (root / os.fsdecode(b"caf\xe9")).write_text("latin", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 only")
+
+    opened = open_confined(root, os.fsdecode(b"caf\xe9"))
+
+    assert content(opened) == "latin"
+    assert opened.relative == b"caf\xe9"
+
+
+def test_two_names_that_differ_in_unicode_form_only_stay_two(root: Path) -> None:
+    composed, decomposed = "\u00fc.txt", normalize("NFD", "\u00fc.txt")
+    (root / composed).write_text("composed", encoding="utf-8")
+    (root / decomposed).write_text("decomposed", encoding="utf-8")
+    if (root / composed).samefile(root / decomposed):
+        pytest.skip("this file system takes both forms for one name")
+
+    one, other = open_confined(root, composed), open_confined(root, decomposed)
+
+    assert (content(one), content(other)) == ("composed", "decomposed")
+    assert one.path != other.path
+
+
+def test_a_name_is_composed_where_that_form_names_the_same_file(root: Path) -> None:
+    composed, decomposed = "\u00fc.txt", normalize("NFD", "\u00fc.txt")
+    (root / decomposed).write_text("one file", encoding="utf-8")
+    if not (root / composed).exists():
+        os.link(root / decomposed, root / composed)
+
+    opened = open_confined(root, decomposed)
+
+    assert content(opened) == "one file"
+    assert opened.path.endswith(composed.encode())

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jp.conversation.entries import JsonObject, ToolCallRequest
+from jp.conversation.resource import TextBlock
+from jp.conversation.thread import ToolDefinition
+from jp.errors import JpError
+from jp.tool.base import CallOutcome, ConfiguredTool, RunMode, ToolInvocation, ToolOutput
+from jp.tool.permission import Answers
+from jp.tool.runner import ToolRunner
+
+PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+Behaviour = Callable[[ToolInvocation], Awaitable[ToolOutput]]
+
+
+async def echo(invocation: ToolInvocation) -> ToolOutput:
+    return ToolOutput(content=(TextBlock(text=f"{invocation.root}: {invocation.arguments['text']}"),))
+
+
+class Behaving:
+    """A tool that does what it was given, and keeps what it was run with."""
+
+    def __init__(self, name: str, behaviour: Behaviour = echo) -> None:
+        self._name = name
+        self._behaviour = behaviour
+        self.ran: list[JsonObject] = []
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return ToolDefinition(name=self._name, description="", parameters=PARAMETERS)
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        self.ran.append(invocation.arguments)
+        return await self._behaviour(invocation)
+
+
+class Screen:
+    """Keeps what a person is told."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+
+def runner_of(*tools: Behaving, run: RunMode = "unattended", screen: Screen | None = None) -> ToolRunner:
+    toolbox = {tool.definition.name: ConfiguredTool(tool=tool, run=run) for tool in tools}
+    notice = (screen or Screen()).notices.append
+    return ToolRunner(toolbox, root=Path("/work"), answers=Answers(), approver=None, notice=notice)
+
+
+def call(name: str = "echo", arguments: JsonObject | str | None = None) -> ToolCallRequest:
+    return ToolCallRequest(
+        id="e1", call_id="1", name=name, arguments={"text": "hi"} if arguments is None else arguments
+    )
+
+
+def outcomes(runner: ToolRunner, *calls: ToolCallRequest) -> list[CallOutcome]:
+    async def collect() -> list[CallOutcome]:
+        return [outcome async for outcome in runner.run(calls)]
+
+    return anyio.run(collect)
+
+
+def text_of(outcome: CallOutcome) -> str:
+    (block,) = outcome.output.content
+    assert isinstance(block, TextBlock)
+    return block.text or ""
+
+
+def test_a_call_runs_with_its_arguments_in_the_root() -> None:
+    (outcome,) = outcomes(runner_of(Behaving("echo")), call())
+
+    assert text_of(outcome) == "/work: hi"
+    assert outcome.call == call()
+    assert outcome.duration_ms is not None
+    assert not outcome.output.is_error
+    assert not outcome.denied
+
+
+def test_a_result_is_handed_over_before_the_next_call_runs() -> None:
+    tool = Behaving("echo")
+
+    async def first() -> int:
+        running = runner_of(tool).run([call(), call()])
+        await anext(running)
+        await running.aclose()
+        return len(tool.ran)
+
+    assert anyio.run(first) == 1
+
+
+def test_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
+    (outcome,) = outcomes(runner_of(Behaving("echo"), Behaving("add")), call("ehco"))
+
+    assert text_of(outcome) == "There is no tool 'ehco', so nothing ran. Tools that may be called: 'add', 'echo'."
+    assert outcome.output.is_error
+    assert outcome.duration_ms is None
+    assert not outcome.denied
+
+
+def test_without_any_tool_the_result_says_so() -> None:
+    (outcome,) = outcomes(runner_of(), call())
+
+    assert text_of(outcome).endswith("Tools that may be called: none.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("{nonsense", "The arguments are not a JSON object, so nothing ran. Send the call again with an object."),
+        ({"text": 3}, "The arguments do not fit, so nothing ran: 'text' must be a string, not an integer."),
+        ({}, "The arguments do not fit, so nothing ran: 'text' is missing."),
+    ],
+)
+def test_arguments_that_do_not_fit_never_reach_the_tool(arguments: JsonObject | str, expected: str) -> None:
+    tool = Behaving("echo")
+
+    (outcome,) = outcomes(runner_of(tool), call("echo", arguments))
+
+    assert text_of(outcome) == expected
+    assert outcome.output.is_error
+    assert tool.ran == []
+
+
+def test_a_call_that_nobody_can_approve_does_not_run_and_counts_as_denied() -> None:
+    tool = Behaving("echo")
+
+    (outcome,) = outcomes(runner_of(tool, run="ask"), call())
+
+    assert "nobody can be asked" in text_of(outcome)
+    assert outcome.output.is_error
+    assert outcome.denied
+    assert tool.ran == []
+
+
+def test_a_skipped_call_does_not_run_and_is_no_denial() -> None:
+    tool = Behaving("echo")
+
+    (outcome,) = outcomes(runner_of(tool, run="skip"), call())
+
+    assert "are skipped" in text_of(outcome)
+    assert outcome.output.is_error
+    assert not outcome.denied
+    assert tool.ran == []
+
+
+def test_what_a_tool_raises_is_a_result_and_a_notice_and_the_next_call_runs() -> None:
+    async def fail(invocation: ToolInvocation) -> ToolOutput:
+        raise ZeroDivisionError("by zero")
+
+    screen = Screen()
+    failed, echoed = outcomes(runner_of(Behaving("fail", fail), Behaving("echo"), screen=screen), call("fail"), call())
+
+    assert text_of(failed) == "fail failed: ZeroDivisionError: by zero"
+    assert failed.output.is_error
+    assert screen.notices == ["tool 'fail' failed: ZeroDivisionError: by zero"]
+    assert text_of(echoed) == "/work: hi"
+
+
+def test_a_failure_in_words_for_a_person_goes_to_the_model_as_it_is() -> None:
+    async def fail(invocation: ToolInvocation) -> ToolOutput:
+        raise JpError("the disk is full")
+
+    screen = Screen()
+    (outcome,) = outcomes(runner_of(Behaving("fail", fail), screen=screen), call("fail"))
+
+    assert text_of(outcome) == "the disk is full"
+    assert outcome.output.is_error
+    assert screen.notices == []
+
+
+def test_cancelling_stops_the_call_that_runs_and_the_ones_after_it() -> None:
+    started = anyio.Event()
+    stopped: list[str] = []
+
+    async def hang(invocation: ToolInvocation) -> ToolOutput:
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.append("hang")
+        return ToolOutput(content=())
+
+    after = Behaving("after")
+    runner = runner_of(Behaving("hang", hang), after)
+
+    async def run_both() -> None:
+        async for _ in runner.run([call("hang"), call("after")]):
+            pass
+
+    async def cancel_it() -> None:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run_both)
+                await started.wait()
+                group.cancel_scope.cancel()
+
+    anyio.run(cancel_it)
+
+    assert stopped == ["hang"]
+    assert after.ran == []
+
+
+def test_the_definitions_are_the_toolbox_s() -> None:
+    runner = runner_of(Behaving("b"), Behaving("a"))
+
+    assert [definition.name for definition in runner.definitions] == ["a", "b"]

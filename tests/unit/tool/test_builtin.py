@@ -14,7 +14,7 @@ from jp.conversation.uri import file_uri
 from jp.tool.arguments import argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.builtin import MAX_BYTES, ReadFile, built_in_tools
-from jp.tool.confined import ConfinedFile, FileAccessError
+from jp.tool.confined import ConfinedFile, FileAccessError, open_confined
 
 POEM = "one\ntwo\nthree\nfour\nfive\n"
 
@@ -139,6 +139,18 @@ def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(root: Path) 
     assert message(read(root, "larger")) == "'larger' is larger than 10,485,760 bytes, which is the most that is read"
 
 
+def test_a_file_that_grows_while_it_is_read_is_bounded_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_then_grow(root: Path, path: str) -> ConfinedFile:
+        opened = open_confined(root, path)
+        with (root / path).open("ab") as file:
+            file.truncate(MAX_BYTES + 1)
+        return opened
+
+    monkeypatch.setattr("jp.tool.builtin.open_confined", open_then_grow)
+
+    assert "is larger than" in message(read(root, "poem.txt"))
+
+
 def test_what_the_root_does_not_hold_is_an_error(root: Path) -> None:
     assert message(read(root, "missing.txt")) == "there is no file 'missing.txt'"
     assert "is outside of" in message(read(root, "../x"))
@@ -165,11 +177,12 @@ def test_a_name_that_is_not_utf_8_has_a_uri_of_its_bytes(root: Path) -> None:
 
 
 def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started, released = threading.Event(), threading.Event()
+    started, released, finished = threading.Event(), threading.Event(), threading.Event()
 
     def hang(root: Path, path: str) -> ConfinedFile:
         started.set()
-        released.wait()
+        released.wait(5)
+        finished.set()
         raise FileAccessError(f"{path!r} came too late")
 
     async def run_it() -> None:
@@ -181,6 +194,7 @@ def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.Monk
                 group.start_soon(run_it)
                 await anyio.to_thread.run_sync(started.wait)
                 group.cancel_scope.cancel()
+        assert not finished.is_set()
         released.set()
 
     monkeypatch.setattr("jp.tool.builtin.open_confined", hang)

@@ -178,25 +178,45 @@ def test_a_swap_after_the_path_was_checked_opens_nothing(
         open_confined(root, "src/a.txt")
 
 
+def swap_for_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def swap_for_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.parents[2] / "root-too" / "secret.txt")
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("swap", "message"),
+    [
+        (swap_for_fifo, "'src/a.txt' is not a regular file"),
+        (swap_for_link, "cannot read 'src/a.txt': Too many levels of symbolic links"),
+    ],
+)
 def test_a_swap_between_looking_and_opening_opens_nothing_and_never_blocks(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, swap: Callable[[Path], None], message: str
 ) -> None:
     look = os.stat
 
     def look_then_swap(path: bytes, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         found = look(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
-        (root / "src" / "a.txt").unlink()
-        os.mkfifo(root / "src" / "a.txt")
+        swap(root / "src" / "a.txt")
         return found
 
-    monkeypatch.setattr(os, "stat", look_then_swap)
+    before = open_descriptors()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", look_then_swap)
+        with pytest.raises(FileAccessError) as caught:
+            open_confined(root, "src/a.txt")
 
-    with pytest.raises(FileAccessError, match=r"'src/a\.txt' is not a regular file"):
-        open_confined(root, "src/a.txt")
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/dev/fd").iterdir()))
+    assert caught.value.message == message
+    assert open_descriptors() == before
 
 
 def test_no_descriptor_is_left_open_when_something_fails(root: Path) -> None:

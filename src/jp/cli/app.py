@@ -1,0 +1,94 @@
+"""One run of jp: read the words, find the command, run it, end with an exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from jp import __version__
+from jp.cli import streams
+from jp.cli.argv import Found, Settings, extract, find, mentions_json
+from jp.cli.exit import flush_stdout, guard
+from jp.cli.tree import ROOT, Command, Group
+from jp.errors import ExitCode, UsageError
+
+
+def run(words: Sequence[str], root: Group = ROOT) -> int:
+    """Run jp with the command line `words`, without the program's name; its exit code. Raises nothing."""
+    streams.prepare()
+    as_json = mentions_json(words)
+    code = guard(lambda: _dispatch(words, root), as_json=as_json, verbosity=words.count("-v"))
+    return flush_stdout(code, as_json=as_json)
+
+
+def _dispatch(words: Sequence[str], root: Group) -> int:
+    found = find(words, root)
+    if isinstance(found.node, Command):
+        return _run_command(found, found.node)
+    if _asks("--version", found.settings):
+        return _print(f"jp {__version__}\n")
+    if found.unknown is not None:
+        return _run_external(found, found.unknown, words, found.node)
+    return _print_group(found, found.node)
+
+
+def _run_command(found: Found, command: Command) -> int:
+    from jp.cli.lazy import LoadedCommand
+    from jp.cli.options import read_options
+
+    _check_encoding(found.rest)
+    loaded = LoadedCommand(command, found.path)
+    more, arguments = extract(found.rest, loaded.options())
+    settings = (*found.settings, *more)
+    if _asks("--version", settings):
+        return _print(f"jp {__version__}\n")
+    if _asks("--help", settings):
+        return _print(loaded.page().render())
+    options = read_options(settings, stdout_is_terminal=os.isatty(1))
+    return guard(
+        lambda: loaded.invoke(arguments, options), as_json=options.format == "json", verbosity=options.verbosity
+    )
+
+
+def _run_external(found: Found, name: str, words: Sequence[str], group: Group) -> int:
+    """Become `jp-NAME`, which gets the other words, or say that there is no such command."""
+    from jp.cli.external import locate, replace_process, unknown_command
+
+    program = locate(name, os.environ.get("PATH", os.defpath)) if len(found.path) == 1 else None
+    if program is None:
+        raise unknown_command(name, found.path, group)
+    before = words[: len(words) - len(found.rest) - 1]
+    return replace_process(program, [*before, *found.rest])
+
+
+def _print_group(found: Found, group: Group) -> int:
+    """Help of a group: what was asked for on stdout, or with exit code 2 what is missing on stderr."""
+    from jp.cli.help import group_page, root_page
+
+    page = root_page(group) if len(found.path) == 1 else group_page(group, found.path)
+    if _asks("--help", found.settings):
+        return _print(page.render())
+    if ("--format", "json") in found.settings:
+        name = " ".join(found.path)
+        raise UsageError(f"{name} needs a command", hint=f"{name} --help lists the commands")
+    streams.write_stderr(page.render())
+    return ExitCode.USAGE
+
+
+def _asks(name: str, settings: Settings) -> bool:
+    return (name, "") in settings
+
+
+def _print(text: str) -> int:
+    streams.write_stdout(text)
+    return ExitCode.OK
+
+
+def _check_encoding(words: Sequence[str]) -> None:
+    for word in words:
+        try:
+            word.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"this argument is not UTF-8: {os.fsencode(word)!r}", hint="jp reads and stores text as UTF-8"
+            ) from error

@@ -1,0 +1,112 @@
+"""How a run ends: what is said about a failure, and with which code the process leaves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from jp.cli.streams import stdout_failed, write_stderr
+from jp.errors import ExitCode, JpError
+
+_DETAILS = 2
+
+
+class Terminated(BaseException):
+    """The process was told to end by SIGTERM or SIGHUP; what is open gets closed on the way out."""
+
+
+def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
+    """The exit code of `work`, whatever it raises; a failure is said on stderr."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except Terminated:
+        return ExitCode.TERMINATED
+    except BaseException as error:  # noqa: BLE001 - the outermost handler of the program
+        return _failed(_first_cause(error), as_json=as_json, verbosity=verbosity)
+
+
+def report(error: JpError, *, as_json: bool) -> None:
+    """Say on stderr what failed and what mends it: two lines, or one JSON object."""
+    if as_json:
+        from msgspec.json import encode
+
+        write_stderr(encode({"schema": 1, "error": _as_value(error)}).decode("utf-8") + "\n")
+    else:
+        hint = f"hint: {error.hint}\n" if error.hint else ""
+        write_stderr(f"error: {error.message}\n{hint}")
+
+
+def flush_stdout(code: int, *, as_json: bool) -> int:
+    """Write what stdout still holds; the code to leave with, `code` unless that failed."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return code or ExitCode.BROKEN_PIPE
+    except OSError as error:
+        report(stdout_failed(error), as_json=as_json)
+        return code or ExitCode.FAILURE
+    return code
+
+
+def _failed(error: BaseException, *, as_json: bool, verbosity: int) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    if isinstance(error, Terminated):
+        return ExitCode.TERMINATED
+    if isinstance(error, BrokenPipeError) and _reader_has_left():
+        return ExitCode.BROKEN_PIPE
+    if verbosity >= _DETAILS:
+        _write_traceback(error)
+    said = error if isinstance(error, JpError) else _told(error)
+    report(said, as_json=as_json)
+    return said.exit_code
+
+
+def _told(error: BaseException) -> JpError:
+    """An error that nobody foresaw, in words."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename!r}" if error.filename else ""
+        return JpError(f"{error.strerror}{where}", hint="run it again with -vv to see where this happened")
+    return JpError(
+        f"unexpected {type(error).__name__}: {error}",
+        hint="this is a defect of jp; run it again with -vv to see where it happened",
+    )
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """The error inside a group that concurrent tasks raised: the first that has words for a person, else the first."""
+    causes = _causes(error)
+    return next((cause for cause in causes if isinstance(cause, JpError)), causes[0])
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return [cause for each in inner for cause in _causes(each)] or [error]
+
+
+def _reader_has_left() -> bool:
+    """Whether stdout or stderr is a pipe that nobody reads, rather than some other connection that broke."""
+    from select import POLLERR, POLLHUP, poll
+
+    poller = poll()
+    for descriptor in (1, 2):
+        poller.register(descriptor, 0)
+    return any(events & (POLLERR | POLLHUP) for _, events in poller.poll(0))
+
+
+def _as_value(error: JpError) -> dict[str, str | int]:
+    kind = getattr(error, "kind", None)
+    return {
+        "kind": kind if isinstance(kind, str) else error.exit_code.name.lower(),
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": int(error.exit_code),
+    }
+
+
+def _write_traceback(error: BaseException) -> None:
+    from traceback import format_exception
+
+    write_stderr("".join(format_exception(error)))

@@ -1,0 +1,62 @@
+"""Commands that are not jp's: `jp other` runs the executable `jp-other`, and what is no command gets a suggestion."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+
+from jp.cli.tree import Group, walk
+from jp.errors import JpError, UsageError
+
+
+def locate(name: str, search_path: str) -> str | None:
+    """The executable `jp-NAME` in the first directory of `search_path` that has one.
+
+    Only absolute directories count: an entry such as `.` would run whatever a cloned repository has lying around.
+    """
+    if not name or name.startswith("-") or os.sep in name:
+        return None
+    for directory in search_path.split(os.pathsep):
+        program = f"{directory}{os.sep}jp-{name}"
+        if directory.startswith(os.sep) and os.access(program, os.X_OK) and not pathlib.Path(program).is_dir():
+            return program
+    return None
+
+
+def replace_process(program: str, arguments: Sequence[str]) -> int:
+    """Become `program`. It does not return.
+
+    Raises:
+        JpError: the system cannot run it.
+    """
+    import signal
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what is ignored is inherited
+    try:
+        os.execv(program, [program, *arguments])  # noqa: S606 - the words go to it as they are
+    except OSError as error:
+        raise JpError(f"cannot run {program!r}: {error.strerror}") from error
+
+
+def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageError:
+    """What is said about `word`, which names nothing in `group`: with what was perhaps meant."""
+    name = " ".join(path)
+    if any(character.isspace() for character in word):
+        return UsageError(f"{name} has no command {word!r}", hint="to ask something: jp query QUESTION")
+    nearest = _nearest(word, path, group)
+    suggestion = f"did you mean '{nearest}'? " if nearest else ""
+    return UsageError(f"{name} has no command {word!r}", hint=f"{suggestion}{name} --help lists the commands")
+
+
+def _nearest(word: str, path: tuple[str, ...], group: Group) -> str | None:
+    """A command of the group with a similar name, else one below it that has exactly this name."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, [name for node in group.commands for name in (node.name, *node.aliases)], n=1)
+    if close:
+        return " ".join((*path, close[0]))
+    return next((" ".join((*path, *below)) for below, _ in walk(group) if below[-1] == word), None)

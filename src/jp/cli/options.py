@@ -1,0 +1,71 @@
+"""The options that every command has, read from what `jp.cli.argv` collected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+import msgspec
+
+from jp.errors import UsageError
+
+Format = Literal["text", "pretty", "json"]
+ColorMode = Literal["auto", "always", "never"]
+
+_FORMATS: tuple[Literal["auto"] | Format, ...] = ("auto", "text", "pretty", "json")
+_COLORS: tuple[ColorMode, ...] = ("auto", "always", "never")
+
+C = TypeVar("C", bound=str)
+
+
+class GlobalOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command receives first. `format` is resolved: `auto` is `pretty` on a terminal, else `text`.
+
+    `config` holds the values of `--cfg` as they were typed, left to right. `verbosity` counts `-v`. `persist` is
+    False with `--no-persist`: nothing is written. `width` is None where the terminal decides.
+    """
+
+    config: tuple[str, ...] = ()
+    format: Format = "text"
+    quiet: bool = False
+    verbosity: int = 0
+    workspace: str | None = None
+    persist: bool = True
+    color: ColorMode = "auto"
+    width: int | None = None
+
+
+def read_options(settings: Sequence[tuple[str, str]], *, stdout_is_terminal: bool) -> GlobalOptions:
+    """The settings as options; of a setting that is not repeatable the last wins.
+
+    Raises:
+        UsageError: a value is not one of those allowed.
+    """
+    last = dict(settings)
+    chosen: Literal["auto"] | Format = _one_of("--format", last.get("--format", "auto"), _FORMATS)
+    automatic: Format = "pretty" if stdout_is_terminal else "text"
+    return GlobalOptions(
+        config=tuple(value for name, value in settings if name == "--cfg"),
+        format=automatic if chosen == "auto" else chosen,
+        quiet="--quiet" in last,
+        verbosity=sum(name == "--verbose" for name, _ in settings),
+        workspace=last.get("--workspace"),
+        persist="--no-persist" not in last,
+        color=_one_of("--color", last.get("--color", "auto"), _COLORS),
+        width=_width(last.get("--width")),
+    )
+
+
+def _one_of(name: str, value: str, allowed: tuple[C, ...]) -> C:
+    for choice in allowed:
+        if choice == value:
+            return choice
+    raise UsageError(f"{name} cannot be {value!r}", hint=f"use one of {', '.join(allowed)}")
+
+
+def _width(value: str | None) -> int | None:
+    if value is None:
+        return None
+    if not value.isascii() or not value.isdecimal() or int(value) == 0:
+        raise UsageError(f"--width cannot be {value!r}", hint="use a number of columns, such as --width 80")
+    return int(value)

@@ -1,0 +1,53 @@
+"""What a command says: its result on stdout, once; everything about getting there on stderr.
+
+Nothing here decides on colour or width: that is `jp.render.theme`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from jp.cli.options import GlobalOptions
+from jp.cli.streams import write_stderr, write_stdout
+
+SCHEMA = 1
+"""The version of everything that is printed as JSON. Fields are only added within a version."""
+
+
+def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) -> None:
+    """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
+
+    An empty text prints nothing. A text that lacks its last newline gets it.
+
+    Raises:
+        JpError: stdout takes no more, for another reason than that its reader has left.
+    """
+    if options.format == "json":
+        encoded = msgspec.json.encode({"schema": SCHEMA, **value}).decode("utf-8")
+        write_stdout(f"{encoded}\n")
+    elif text:
+        write_stdout(text if text.endswith("\n") else f"{text}\n")
+
+
+def notice(options: GlobalOptions, text: str) -> None:
+    """Say something that the user may want to know, on stderr, unless `--quiet`."""
+    if not options.quiet:
+        _to_stderr(options, "note", text)
+
+
+def log(options: GlobalOptions, text: str, *, level: int = 1) -> None:
+    """Say how things are done, on stderr, where `-v` was given at least `level` times.
+
+    Secrets that stand in the environment are masked; others must not be passed.
+    """
+    if options.verbosity >= level:
+        _to_stderr(options, "log", text)
+
+
+def _to_stderr(options: GlobalOptions, kind: str, text: str) -> None:
+    if options.format == "json":
+        write_stderr(msgspec.json.encode({"schema": SCHEMA, kind: text}).decode("utf-8") + "\n")
+    else:
+        write_stderr(f"{kind}: {text}\n")

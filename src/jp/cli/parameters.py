@@ -1,0 +1,30 @@
+"""Declarations of options that Typer does not have: a value that is optional, and a bound."""
+
+from __future__ import annotations
+
+from typer.models import OptionInfo
+
+
+class OptionalValue(OptionInfo):
+    """An option that takes a value only with `=`; bare, it means `bare`."""
+
+    def __init__(self, *names: str, bare: str, metavar: str, help_text: str) -> None:
+        super().__init__(default=..., param_decls=names, metavar=f"[={metavar}]", help=help_text)
+        self.bare = bare
+
+
+class BoundValue(OptionalValue):
+    """An option that also takes the next word where that is a bound of a range of turns."""
+
+
+def optional_value(*names: str, bare: str, metavar: str, help_text: str) -> OptionalValue:
+    """Declare `--name[=METAVAR]`, for use inside `Annotated[str | None, ...]` with the default None.
+
+    `bare` is the value that the option has where it is given without one. It never takes the next word.
+    """
+    return OptionalValue(*names, bare=bare, metavar=metavar, help_text=help_text)
+
+
+def bound_value(*names: str, bare: str, help_text: str) -> BoundValue:
+    """Declare `--from BOUND` and its like: with `=`, with the next word where it is a bound, or bare."""
+    return BoundValue(*names, bare=bare, metavar="BOUND", help_text=help_text)

@@ -1,0 +1,102 @@
+"""The three standard streams: what they are at the start, and the only two ways to write to them from `cli`."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from jp.errors import JpError
+
+_SECRET_ENDINGS = ("_API_KEY", "_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_SHORTEST_SECRET = 8
+_MASK = "***"
+
+
+def prepare() -> None:
+    """Make the standard streams safe to use, whatever the caller left of them.
+
+    A closed descriptor is filled, so that no file of jp's gets its number; writing to a stdout that was closed fails
+    as before, and a closed stderr swallows what it gets. Text is UTF-8 in any locale, file names that are not UTF-8
+    come out as the bytes they are, and nothing fails to encode.
+    """
+    for descriptor, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        if not _is_open(descriptor):
+            os.open(os.devnull, mode)  # the lowest free number, so this one
+    codecs.register_error("jp", _encode_anyway)
+    sys.stdout = _as_utf8(sys.stdout, 1)
+    sys.stderr = _as_utf8(sys.stderr, 2)
+
+
+def write_stdout(text: str) -> None:
+    """Write and flush `text`.
+
+    Raises:
+        BrokenPipeError: the reader has left.
+        JpError: stdout takes no more for another reason.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise stdout_failed(error) from error
+
+
+def stdout_failed(error: OSError) -> JpError:
+    """What is said where stdout takes no more."""
+    return JpError(f"cannot write to stdout: {error.strerror or error}")
+
+
+def write_stderr(text: str) -> None:
+    """Write and flush `text` with secrets masked and control characters removed; what stderr does not take is lost."""
+    safe = visible(redact(text, os.environ))
+    try:
+        sys.stderr.write(safe)
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        return
+
+
+def visible(text: str) -> str:
+    """`text` without characters that steer a terminal; line breaks and tabs stay."""
+    return "".join(character for character in text if character in "\n\t" or character.isprintable())
+
+
+def redact(text: str, environment: Mapping[str, str]) -> str:
+    """`text` with the values of those variables masked whose names say that they are secret."""
+    for name, value in environment.items():
+        if name.upper().endswith(_SECRET_ENDINGS) and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, _MASK)
+    return text
+
+
+def _as_utf8(stream: TextIO | None, descriptor: int) -> TextIO:
+    """`stream`, or one on `descriptor` where Python made none because it was closed."""
+    if stream is None:
+        return open(descriptor, "w", encoding="utf-8", errors="jp", closefd=False)
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:  # what a test puts in its place may lack it
+        reconfigure(encoding="utf-8", errors="jp")
+    return stream
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _encode_anyway(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Escaped bytes come out as they came in; other lone surrogates become question marks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeEncodeError:
+        return "?" * (error.end - error.start), error.end

@@ -6,6 +6,7 @@ import os
 import sys
 
 INTERRUPTED = 130
+TERMINATED = 143
 
 
 def main() -> None:
@@ -18,6 +19,8 @@ def main() -> None:
         code = _answer(sys.argv[1:])
     except KeyboardInterrupt:  # while jp was being imported
         code = INTERRUPTED
+    except SystemExit:  # SIGTERM, after the command has ended
+        code = TERMINATED
     os._exit(code)
 
 

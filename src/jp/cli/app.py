@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jp import __version__
 from jp.cli import streams
-from jp.cli.argv import Found, Settings, extract, find, mentions_json
+from jp.cli.argv import Found, Settings, extract, find, first_impression
 from jp.cli.exit import flush_stdout, guard
 from jp.cli.tree import ROOT, Command, Group
 from jp.errors import ExitCode, UsageError
@@ -16,8 +16,8 @@ from jp.errors import ExitCode, UsageError
 def run(words: Sequence[str], root: Group = ROOT) -> int:
     """Run jp with the command line `words`, without the program's name; its exit code. Raises nothing."""
     streams.prepare()
-    as_json = mentions_json(words)
-    code = guard(lambda: _dispatch(words, root), as_json=as_json, verbosity=words.count("-v"))
+    as_json, verbosity = first_impression(words)
+    code = guard(lambda: _dispatch(words, root), as_json=as_json, verbosity=verbosity)
     return flush_stdout(code, as_json=as_json)
 
 
@@ -38,7 +38,7 @@ def _run_command(found: Found, command: Command) -> int:
 
     _check_encoding(found.rest)
     loaded = LoadedCommand(command, found.path)
-    more, arguments = extract(found.rest, loaded.options())
+    more, arguments = extract(found.rest, loaded.options(), command=loaded.name)
     settings = (*found.settings, *more)
     if _asks("--version", settings):
         return _print(f"jp {__version__}\n")

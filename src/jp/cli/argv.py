@@ -84,8 +84,9 @@ def find(words: Sequence[str], root: Group) -> Found:
     while not reader.at_end:
         word = reader.next()
         if word.startswith("-") and word != "-":
-            if not reader.take_option(word) or reader.arguments:
-                raise _early_option(word, path)
+            unknown = reader.take_option(word)
+            if unknown is not None:
+                raise _early_option(unknown, path)
             continue
         child = group.get(word)
         if child is None:
@@ -97,23 +98,28 @@ def find(words: Sequence[str], root: Group) -> Found:
     return Found(group, path, settings=reader.settings)
 
 
-def extract(words: Sequence[str], options: Mapping[str, Option]) -> tuple[Settings, tuple[str, ...]]:
-    """The global settings among the words after a command, and the words that are left for Typer.
+def extract(words: Sequence[str], options: Mapping[str, Option], *, command: str) -> tuple[Settings, tuple[str, ...]]:
+    """The global settings among the words after `command`, and the words that are left for Typer.
 
     `options` are the command's own, by every form. Doing it again to the words that are left changes nothing, and
     what follows `--` stays as it is.
 
     Raises:
-        UsageError: a global option lacks its value, or has one that it does not take.
+        UsageError: an option that does not exist, that lacks its value, or that has one which it does not take.
     """
-    reader = _Reader(words, {**GLOBAL_OPTIONS, **options})
+    known = {**GLOBAL_OPTIONS, **options}
+    reader = _Reader(words, known)
     while not reader.at_end:
         word = reader.next()
         if word == "--":
             reader.arguments += [word, *reader.rest()]
             break
-        if not (word.startswith("-") and word != "-" and reader.take_option(word)):
+        if word == "-" or not word.startswith("-"):
             reader.arguments.append(word)
+        else:
+            unknown = reader.take_option(word)
+            if unknown is not None:
+                raise _unknown_option(unknown, known, command)
     return reader.settings, tuple(reader.arguments)
 
 
@@ -127,14 +133,15 @@ def is_bound(word: str) -> bool:
     return _is_duration(word)
 
 
-def mentions_json(words: Sequence[str]) -> bool:
-    """Whether somebody who reads JSON waits for the answer to a command line that could not be read."""
+def first_impression(words: Sequence[str]) -> tuple[bool, int]:
+    """Whether JSON is wanted and how often `-v` is given, for a failure that comes before the words are understood."""
     before = words[: words.index("--")] if "--" in words else words
-    pairs = zip(before, (*before[1:], ""), strict=True)
-    return any(
-        word in ("--format=json", "-Fjson", "-F=json") or (word in ("--format", "-F") and value == "json")
+    pairs = zip(before, [*before[1:], ""], strict=False)
+    as_json = any(
+        word in {"--format=json", "-Fjson", "-F=json"} or (word in {"--format", "-F"} and value == "json")
         for word, value in pairs
     )
+    return as_json, sum(word.count("v") for word in before if word.strip("v") == "-") + before.count("--verbose")
 
 
 class _Reader:
@@ -163,32 +170,30 @@ class _Reader:
     def rest(self) -> tuple[str, ...]:
         return self._words[self._position :]
 
-    def take_option(self, word: str) -> bool:
-        """Read the option or the cluster of options `word`; False where its first option is not known."""
+    def take_option(self, word: str) -> str | None:
+        """Read the option or the cluster of options `word`; the form that is not known, where one is not."""
         if not word.startswith("--"):
             return self._take_cluster(word)
         form, equals, value = word.partition("=")
         option = self._options.get(form)
         if option is None:
-            return False
+            return form
         self._take(option, form, value if equals else None)
-        return True
+        return None
 
-    def _take_cluster(self, word: str) -> bool:
+    def _take_cluster(self, word: str) -> str | None:
         """`-qv`, `-qmMODEL`, `-t=NAME`: letters up to the first that takes a value, which gets the remainder."""
         for position in range(1, len(word)):
             form = f"-{word[position]}"
             option = self._options.get(form)
             if option is None:
-                if position > 1:
-                    self.arguments.append(f"-{word[position:]}")
-                return position > 1
+                return form
             remainder = word[position + 1 :]
             if option.takes == "value" or remainder.startswith("="):
                 self._take(option, form, remainder.removeprefix("=") if remainder else None)
-                return True
+                return None
             self._take(option, form, None)
-        return True
+        return None
 
     def _take(self, option: Option, form: str, value: str | None) -> None:
         if option.takes == "value" and value is None and not self.at_end:
@@ -224,8 +229,22 @@ def _early_option(word: str, path: tuple[str, ...]) -> UsageError:
     if word == "--":
         return UsageError("a command must come before '--'", hint=f"{names} --help lists the commands")
     return UsageError(
-        f"{names} has no option {word!r}", hint=f"options of a command come after its name; see {names} --help"
+        f"{names} has no option {word!r}",
+        hint=f"{_suggestion(word, GLOBAL_OPTIONS)}options of a command come after its name; see {names} --help",
     )
+
+
+def _unknown_option(form: str, known: Mapping[str, Option], command: str) -> UsageError:
+    return UsageError(
+        f"{command} has no option {form!r}", hint=f"{_suggestion(form, known)}{command} --help lists its options"
+    )
+
+
+def _suggestion(form: str, known: Mapping[str, Option]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(form, [other for other in known if other.startswith("--")], n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _is_duration(word: str) -> bool:

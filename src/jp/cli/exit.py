@@ -1,4 +1,4 @@
-"""How a run ends: what is said about a failure, and with which code the process leaves."""
+"""How a run ends: with which exit code, and what is said about a failure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from jp.errors import ExitCode, JpError
 _DETAILS = 2
 
 
-class Terminated(BaseException):
-    """The process was told to end by SIGTERM or SIGHUP; what is open gets closed on the way out."""
+class Terminated(SystemExit):
+    """The process was told to end by SIGTERM or SIGHUP; what is open gets closed on the way out.
+
+    A SystemExit because an event loop lets only that and KeyboardInterrupt pass from wherever they are raised.
+    """
 
 
 def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
     """The exit code of `work`, whatever it raises; a failure is said on stderr."""
     try:
         return work()
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    except Terminated:
-        return ExitCode.TERMINATED
     except BaseException as error:  # noqa: BLE001 - the outermost handler of the program
-        return _failed(_first_cause(error), as_json=as_json, verbosity=verbosity)
+        return _code_of(_first_cause(error), as_json=as_json, verbosity=verbosity)
 
 
 def report(error: JpError, *, as_json: bool) -> None:
@@ -39,7 +38,7 @@ def report(error: JpError, *, as_json: bool) -> None:
 
 
 def flush_stdout(code: int, *, as_json: bool) -> int:
-    """Write what stdout still holds; the code to leave with, `code` unless that failed."""
+    """Write what stdout still holds; the code to leave with, which is `code` unless that failed."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -50,22 +49,22 @@ def flush_stdout(code: int, *, as_json: bool) -> int:
     return code
 
 
-def _failed(error: BaseException, *, as_json: bool, verbosity: int) -> int:
+def _code_of(error: BaseException, *, as_json: bool, verbosity: int) -> int:
     if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    if isinstance(error, Terminated):
-        return ExitCode.TERMINATED
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else ExitCode.FAILURE
     if isinstance(error, BrokenPipeError) and _reader_has_left():
         return ExitCode.BROKEN_PIPE
     if verbosity >= _DETAILS:
         _write_traceback(error)
-    said = error if isinstance(error, JpError) else _told(error)
+    said = error if isinstance(error, JpError) else _in_words(error)
     report(said, as_json=as_json)
     return said.exit_code
 
 
-def _told(error: BaseException) -> JpError:
-    """An error that nobody foresaw, in words."""
+def _in_words(error: BaseException) -> JpError:
+    """An error that nobody foresaw."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename!r}" if error.filename else ""
         return JpError(f"{error.strerror}{where}", hint="run it again with -vv to see where this happened")

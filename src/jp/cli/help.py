@@ -30,41 +30,31 @@ OPTIONS: Rows = (
     ("-h, --help", "Print this help; after a command, help for it"),
 )
 
-EXIT_CODES: Rows = (
-    ("0", "done"),
-    ("1", "other failure"),
-    ("2", "usage"),
-    ("3", "configuration or trust"),
-    ("4", "authentication"),
-    ("5", "provider or network"),
-    ("6", "quota"),
-    ("7", "context too long"),
-    ("8", "a tool was denied"),
-    ("10", "attachment"),
-    ("11", "conversation locked"),
-    ("13", "refused or empty answer"),
-    ("14", "stopped by a cap"),
-    ("124", "deadline"),
-    ("130", "interrupted"),
-    ("141", "broken pipe"),
-    ("143", "terminated"),
-)
+EXIT_CODES = """\
+Exit codes:
+  0 done, 1 other failure, 2 usage, 3 configuration or trust, 4 authentication,
+  5 provider or network, 6 quota, 7 context too long, 8 a tool was denied,
+  10 attachment, 11 conversation locked, 13 refused or empty answer,
+  14 stopped by a cap, 124 deadline, 130 interrupted, 141 broken pipe,
+  143 terminated"""
 
 
 class Page:
-    """One page: the usage line, running text, and titled lists of names with what they mean."""
+    """One page: the usage line, running text, titled lists of names with what they mean, and a last paragraph."""
 
-    __slots__ = ("sections", "text", "usage")
+    __slots__ = ("footer", "sections", "text", "usage")
 
-    def __init__(self, *, usage: str, text: str, sections: tuple[tuple[str, Rows], ...]) -> None:
+    def __init__(self, *, usage: str, text: str, sections: tuple[tuple[str, Rows], ...], footer: str) -> None:
         self.usage = usage
         self.text = text
         self.sections = sections
+        self.footer = footer
 
     def render(self) -> str:
         """The page as text."""
         parts = [f"Usage: {self.usage}", *_paragraphs(self.text)]
         parts += [f"{title}:\n{_list(rows)}" for title, rows in self.sections if rows]
+        parts += _paragraphs(self.footer)
         return "\n\n".join(parts) + "\n"
 
 
@@ -76,8 +66,8 @@ def root_page(root: Group) -> Page:
         sections=(
             ("Commands", tuple((_names(node), _summary(node)) for node in root.commands)),
             ("Options, before or after the command", OPTIONS),
-            ("Exit codes", EXIT_CODES),
         ),
+        footer=EXIT_CODES,
     )
 
 
@@ -87,10 +77,8 @@ def group_page(group: Group, path: tuple[str, ...]) -> Page:
     return Page(
         usage=f"{name} COMMAND [OPTIONS] [ARGUMENTS]",
         text=f"{group.summary}.",
-        sections=(
-            ("Commands", tuple((_names(node), _summary(node)) for node in group.commands)),
-            ("More", ((f"{name} COMMAND --help", "Help for one command"), ("jp --help", "Options of all commands"))),
-        ),
+        sections=(("Commands", tuple((_names(node), _summary(node)) for node in group.commands)),),
+        footer=f"{name} COMMAND --help explains one command; jp --help lists the options that every command has.",
     )
 
 

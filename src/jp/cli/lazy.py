@@ -21,11 +21,15 @@ from jp.errors import ExitCode, UsageError
 
 
 class LoadedCommand:
-    """A command that can be described and invoked. `path` is its full name, `jp` included."""
+    """A command that can be described and invoked.
+
+    `plain` says for each parameter whether its values are read without pydantic.
+    """
 
     def __init__(self, command: Command, path: tuple[str, ...]) -> None:
+        """Import and build `command`, whose full name, `jp` included, is `path`."""
         module, _, function = command.target.partition(":")
-        self.path = path
+        self.name = " ".join(path)
         self.command = build(getattr(import_module(module), function))
         self.parameters = [p for p in self.command.params if isinstance(p, TyperArgument | TyperOption)]
         self.plain = {parameter.name: make_plain(parameter) for parameter in self.parameters}
@@ -43,10 +47,11 @@ class LoadedCommand:
         """The command's help."""
         arguments = [p for p in self.parameters if isinstance(p, TyperArgument)]
         options = [p for p in self.parameters if isinstance(p, TyperOption)]
-        usage = " ".join([*self.path, "[OPTIONS]", *map(_usage_of, arguments)])
+        usage = " ".join([self.name, "[OPTIONS]", *map(_usage_of, arguments)])
         return Page(
             usage=usage,
             text=self.command.help or "",
+            footer="jp --help lists the options that every command has.",
             sections=(
                 ("Arguments", tuple((_name_of(p), p.help or "") for p in arguments if p.help)),
                 ("Options", tuple((_forms_of(p), _with_default(p)) for p in options if not p.hidden)),
@@ -59,9 +64,8 @@ class LoadedCommand:
         Raises:
             UsageError: the arguments are not those of the command.
         """
-        name = " ".join(self.path)
         try:
-            with self.command.make_context(name, list(arguments), obj=options) as context:
+            with self.command.make_context(self.name, list(arguments), obj=options) as context:
                 code = self.command.invoke(context)
         except typer.Exit as stop:
             return stop.exit_code
@@ -70,14 +74,10 @@ class LoadedCommand:
         return ExitCode.OK if code is None else int(code)
 
     def _usage_error(self, error: typer.TyperException) -> UsageError:
-        name = " ".join(self.path)
-        option = getattr(error, "option_name", None)
-        possible = getattr(error, "possibilities", None)
-        if option is not None and hasattr(error, "possibilities"):
-            nearest = f"did you mean {possible[0]!r}? " if possible else ""
-            return UsageError(f"{name} has no option {option!r}", hint=f"{nearest}{name} --help lists its options")
         message = error.format_message().rstrip(".")
-        return UsageError(f"{message[:1].lower()}{message[1:]}", hint=f"usage: {self.page().usage}; see {name} --help")
+        return UsageError(
+            f"{message[:1].lower()}{message[1:]}", hint=f"usage: {self.page().usage}; see {self.name} --help"
+        )
 
 
 def build(function: Callable[..., object]) -> TyperCommand:

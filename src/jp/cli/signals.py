@@ -1,22 +1,104 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do."""
+"""What Ctrl-C, SIGTERM and SIGHUP do.
+
+Work without an event loop is unwound by an exception: Python's KeyboardInterrupt, and `Terminated` for the other two.
+Work with one is cancelled instead, so that it ends at an `await` and keeps what came: see `interruptions`.
+"""
 
 from __future__ import annotations
 
+import math
+import os
 import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from time import monotonic
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from jp.cli.exit import Terminated
+from jp.errors import ExitCode
+
+if TYPE_CHECKING:
+    from anyio import CancelScope
+
+SAME_PRESS_SECS = 0.25
+"""Two SIGINTs within this time are one Ctrl-C: the terminal sends it to everybody, and some parents pass it on."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interruption:
+    """Whether and why the work inside `interruptions` was stopped. Read it after the block."""
+
+    def __init__(self, scope: CancelScope, request_stop: Callable[[], object], leave: Callable[[int], object]) -> None:
+        self._scope = scope
+        self._request_stop = request_stop
+        self._leave = leave
+        self._received: int | None = None
+        self._received_at = -math.inf
+
+    @property
+    def exit_code(self) -> ExitCode | None:
+        """The exit code of work that was stopped, None where it came to its end."""
+        if not self._scope.cancelled_caught:
+            return None
+        if self._received is None:
+            return ExitCode.DEADLINE
+        return ExitCode.INTERRUPTED if self._received == signal.SIGINT else ExitCode.TERMINATED
+
+    def receive(self, number: int, *, now: float) -> None:
+        """Stop the work; where it is stopping already, another Ctrl-C ends the process at once."""
+        if self._received is None:
+            self._received = number
+            self._received_at = now
+            self._request_stop()
+        elif number == signal.SIGINT and now - self._received_at > SAME_PRESS_SECS:
+            self._leave(ExitCode.INTERRUPTED)
+
+
+@contextmanager
+def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruption]:
+    """Cancel the block on SIGINT, SIGTERM or SIGHUP, or after `timeout_secs`; what it does then is its teardown.
+
+        with interruptions(timeout_secs=deadline) as interruption:
+            outcome = await turn.run(request)
+        if interruption.exit_code is not None:
+            return interruption.exit_code
+
+    The cancellation arrives at the block's next `await` and ends with the block; no exception leaves it. Errors of
+    the block pass as they are. Works in the main thread, in a task of an asyncio event loop; a signal that the caller
+    has us ignore (`nohup`, a background job of a script) stays ignored.
+    """
+    from asyncio import get_running_loop
+
+    from anyio import CancelScope, current_time
+
+    deadline = math.inf if timeout_secs is None else current_time() + timeout_secs
+    scope = CancelScope(deadline=deadline)
+    loop = get_running_loop()
+    interruption = Interruption(scope, lambda: loop.call_soon_threadsafe(scope.cancel), os._exit)
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        interruption.receive(number, now=monotonic())
+
+    previous = {number: signal.getsignal(number) for number in SIGNALS}
+    replaced = [number for number in SIGNALS if previous[number] is not signal.SIG_IGN]
+    for number in replaced:
+        signal.signal(number, receive)
+    try:
+        with scope:
+            yield interruption
+    finally:
+        for number in replaced:
+            signal.signal(number, previous[number])
 
 
 def end_on_signals() -> None:
-    """Let SIGTERM and SIGHUP unwind the program, as SIGINT does, so that locks and files are closed.
-
-    A signal that the caller has us ignore (`nohup`) stays ignored.
-    """
+    """Let SIGTERM and SIGHUP unwind the program, as SIGINT does, so that locks and files are closed."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _terminate)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+    raise Terminated(ExitCode.TERMINATED)

@@ -1,0 +1,76 @@
+"""Closing what a crash left open, by appending: a provider accepts no call without a response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse, Unknown
+from jp.conversation.resource import TextBlock
+from jp.conversation.turns import Cycle, cycles_of, is_abandoned, turns_of
+
+INTERRUPTED = "interrupted; effects unknown"
+"""What a model reads as the result of a call whose end nobody saw."""
+
+
+class Repair(msgspec.Struct, frozen=True, kw_only=True):
+    """What to append, in order, and what to tell the user."""
+
+    entries: tuple[ToolCallResponse, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    request: str = ""
+
+
+_answer_decoder = msgspec.json.Decoder(_Answer)
+
+
+def repair(entries: Sequence[AnyEntry]) -> Repair:
+    """Find what the last writer of a stream left open.
+
+    A call without a response gets one that reports an error; calls of abandoned attempts, which no provider is sent,
+    need none. A request that no answer came to is only told of.
+    """
+    answered = set(_answered(entries))
+    cycles = [cycle for turn in turns_of(entries) for cycle in cycles_of(turn)]
+    opened = [call for cycle in cycles for call in _calls(cycle) if call.id not in answered]
+    notices: list[str] = []
+    if opened:
+        names = ", ".join(sorted({repr(call.name) for call in opened}))
+        notices.append(
+            f"the last run stopped during tool calls ({names}): the model is told that their effects are unknown"
+        )
+    elif cycles and cycles[-1].requests and not cycles[-1].attempts:
+        notices.append("the last run stopped before an answer came: its request is part of the conversation")
+    responses = (
+        ToolCallResponse(request=call.id, content=(TextBlock(text=INTERRUPTED),), is_error=True) for call in opened
+    )
+    return Repair(entries=tuple(responses), notices=tuple(notices))
+
+
+def _answered(entries: Iterable[AnyEntry]) -> Iterator[str]:
+    for entry in entries:
+        match entry:
+            case ToolCallResponse(request=request):
+                yield request
+            case Unknown(type="tool_call_response", raw=raw):
+                # A newer version's response, with a block that this one does not know, is a response all the same.
+                yield _request_in(raw)
+            case _:
+                pass
+
+
+def _request_in(raw: bytes) -> str:
+    try:
+        return _answer_decoder.decode(raw).request
+    except msgspec.DecodeError:
+        return ""
+
+
+def _calls(cycle: Cycle) -> Iterator[ToolCallRequest]:
+    for index, attempt in enumerate(cycle.attempts):
+        if not is_abandoned(cycle.attempts, index):
+            yield from (answer for answer in attempt.answers if isinstance(answer, ToolCallRequest))

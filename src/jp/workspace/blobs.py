@@ -1,0 +1,141 @@
+"""Content by its checksum: large payloads, once for all conversations of a storage."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Protocol
+
+from jp.errors import StorageError
+from jp.workspace.files import failure, make_directories, read_file, replace_file, sync_file
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class BlobError(StorageError):
+    """A blob cannot be read."""
+
+
+class BlobMissingError(BlobError):
+    """A blob that an entry names is not there."""
+
+
+class BlobDamagedError(BlobError):
+    """A blob does not hold what its name says."""
+
+
+class BlobStore(Protocol):
+    """Where raw content lies. Blobs never change, so a store may keep copies of another's."""
+
+    def put(self, data: bytes) -> str:
+        """Keep `data` and give its sha256; what is there already counts as used just now.
+
+        Raises:
+            StorageError: it could not be kept.
+        """
+        ...
+
+    def get(self, sha256: str) -> bytes:
+        """The content with this sha256, verified.
+
+        Raises:
+            BlobError: it is missing, damaged or cannot be read.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Have everything that was put survive a power failure.
+
+        Raises:
+            OSError: the disk reports an error.
+        """
+        ...
+
+
+class DiskBlobs:
+    """Blobs as files, `ab/cd/<sha256>` under a directory."""
+
+    def __init__(self, directory: Path, *, private: bool = False) -> None:
+        self._directory = directory
+        self._private = private
+        self._unsynced: list[Path] = []
+
+    def path(self, sha256: str) -> Path:
+        """Where the blob with this checksum lies.
+
+        Raises:
+            BlobDamagedError: `sha256` is no checksum.
+        """
+        if _SHA256.fullmatch(sha256) is None:
+            msg = f"{sha256!r} is not the sha256 of a blob"
+            raise BlobDamagedError(msg, hint="An entry of the log names it: mend that line by hand.")
+        return self._directory / sha256[:2] / sha256[2:4] / sha256
+
+    def put(self, data: bytes) -> str:
+        """See `BlobStore`."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = self.path(sha256)
+        if not self._touch(path, size=len(data)):
+            make_directories(path.parent, private=self._private)
+            replace_file(path, data)
+            self._unsynced.append(path)
+        return sha256
+
+    def get(self, sha256: str) -> bytes:
+        """See `BlobStore`."""
+        path = self.path(sha256)
+        try:
+            data = read_file(path)
+        except FileNotFoundError:
+            msg = f"blob {sha256!r} is missing: there is no {str(path)!r}"
+            raise BlobMissingError(msg, hint="Restore the file from a copy or a clone of the workspace.") from None
+        except OSError as error:
+            trouble = failure("read", path, error)
+            raise BlobError(trouble.message, hint=trouble.hint) from error
+        if hashlib.sha256(data).hexdigest() != sha256:
+            msg = f"blob {sha256!r} is damaged: {str(path)!r} holds something else"
+            raise BlobDamagedError(msg, hint="Restore the file from a copy or a clone of the workspace.")
+        return data
+
+    def sync(self) -> None:
+        """See `BlobStore`."""
+        while self._unsynced:
+            sync_file(self._unsynced[-1])
+            self._unsynced.pop()
+
+    def _touch(self, path: Path, *, size: int) -> bool:
+        # A size that differs is what a power failure leaves; a blob that cannot be touched could be collected as
+        # unused before the entry that names it is written. Both are written anew.
+        with contextlib.suppress(OSError):
+            if path.stat(follow_symlinks=False).st_size == size:
+                os.utime(path)
+                return True
+        return False
+
+
+class MemoryBlobs:
+    """Blobs that are kept until the process ends, over a store that is only read."""
+
+    def __init__(self, under: BlobStore | None = None) -> None:
+        self._under = under
+        self._blobs: dict[str, bytes] = {}
+
+    def put(self, data: bytes) -> str:
+        """See `BlobStore`."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        self._blobs[sha256] = data
+        return sha256
+
+    def get(self, sha256: str) -> bytes:
+        """See `BlobStore`."""
+        if (data := self._blobs.get(sha256)) is not None:
+            return data
+        if self._under is None:
+            raise BlobMissingError(f"blob {sha256!r} is missing")
+        return self._under.get(sha256)
+
+    def sync(self) -> None:
+        """Nothing is kept."""

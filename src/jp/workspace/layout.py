@@ -1,0 +1,193 @@
+"""Where things lie: names of files and directories, and how a workspace is found and told from others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from jp.conversation.ids import ConversationId, slug
+from jp.errors import StorageError, UsageError
+from jp.workspace.files import create_file, failure, read_file, temporary_beside
+
+MARKER = ".jp"
+EVENTS = "events.jsonl"
+ORIGINAL_EVENTS = "events.json"
+METADATA = "metadata.json"
+BASE_CONFIG = "base_config.json"
+
+_ID_FILE = ".id"
+_ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ID_CHARS = 16
+_ID = re.compile(r"[0-9a-z]{5,40}")
+_DIRECTORY_NAME = re.compile(r"([0-9]+)(?:-.*)?", re.DOTALL)
+
+
+class WorkspaceNotFoundError(UsageError):
+    """A directory that was named as a workspace is none."""
+
+
+class Storage(msgspec.Struct, frozen=True):
+    """A directory that holds conversations and the blobs they share. A private one is for the user alone."""
+
+    directory: Path
+    private: bool
+
+    @property
+    def conversations(self) -> Path:
+        """One directory for each conversation."""
+        return self.directory / "conversations"
+
+    @property
+    def blobs(self) -> Path:
+        """Content by its checksum."""
+        return self.directory / "blobs"
+
+
+def user_data_directory(environment: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> Path:
+    """Where jp keeps what is the user's own: `$JP_USER_DATA_DIR`, `$XDG_DATA_HOME/jp`, or the platform's place.
+
+    Raises:
+        StorageError: there is no home directory.
+    """
+    known = os.environ if environment is None else environment
+    if explicit := known.get("JP_USER_DATA_DIR"):
+        return Path(explicit).absolute()
+    shared = Path(known.get("XDG_DATA_HOME") or ".")
+    if shared.is_absolute():
+        return shared / "jp"
+    home = _home(known)
+    match platform:
+        case "linux":
+            return home / ".local/share/jp"
+        case "darwin":
+            return home / "Library/Application Support/jp"
+        case _:
+            import platformdirs
+
+            return Path(platformdirs.user_data_dir("jp", appauthor=False))
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    if (home := Path(environment.get("HOME") or ".")).is_absolute():
+        return home
+    try:
+        return Path.home()
+    except RuntimeError:
+        msg = "this user has no home directory"
+        raise StorageError(msg, hint="Set JP_USER_DATA_DIR to a directory that you may write to.") from None
+
+
+def find_root(start: Path) -> Path | None:
+    """The nearest directory at or above `start` with a `.jp` directory in it."""
+    absolute = start.absolute()
+    for directory in (absolute, *absolute.parents):
+        if _marks_workspace(directory / MARKER):
+            return directory
+    return None
+
+
+def explicit_root(path: Path) -> Path:
+    """`path`, which a user named as the root of a workspace.
+
+    Raises:
+        WorkspaceNotFoundError: it has no `.jp` directory.
+    """
+    root = path.absolute()
+    if not (root / MARKER).is_dir():
+        msg = f"{str(path)!r} is not the root of a workspace: it has no {MARKER!r} directory"
+        raise WorkspaceNotFoundError(msg, hint=f"Create one with `jp init {path}`.")
+    return root
+
+
+def _marks_workspace(marker: Path) -> bool:
+    """Whether this is a workspace's directory that no stranger planted where everybody may write, as in `/tmp`."""
+    try:
+        status = marker.stat()
+        above = marker.parent.stat()
+    except OSError:
+        return False
+    strangers = above.st_mode & stat.S_IWOTH and status.st_uid not in {0, os.geteuid()}
+    return stat.S_ISDIR(status.st_mode) and not strangers
+
+
+def directory_name(conversation_id: ConversationId, title: str | None) -> str:
+    """The name of a new conversation's directory."""
+    words = slug(title or "")
+    return f"{conversation_id.digits}-{words}" if words else conversation_id.digits
+
+
+def conversation_id_of(name: str) -> ConversationId | None:
+    """Whose directory bears this name; hidden ones are nobody's."""
+    found = _DIRECTORY_NAME.fullmatch(name)
+    return None if found is None else ConversationId.parse(found[1])
+
+
+def path_digest(path: Path) -> str:
+    """A short name for a path, the same however it was reached."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
+
+
+def silo_directory(marker: Path, user_data: Path, *, create: bool) -> Path:
+    """What the user's data directory holds for the workspace whose `.jp` is `marker`.
+
+    It is named after `.jp/.id`, so that moving the workspace loses nothing; `create` writes that file where it is
+    missing. Where it cannot be written the silo is named after the path, and remains so.
+
+    Raises:
+        StorageError: the id is not one.
+    """
+    silos = user_data / "workspaces"
+    if (identity := _read_id(marker / _ID_FILE)) is not None:
+        return silos / identity
+    by_path = silos / f"path-{path_digest(marker)}"
+    if not create or by_path.is_dir():
+        return by_path
+    return silos / identity if (identity := create_id(marker)) is not None else by_path
+
+
+def create_id(marker: Path) -> str | None:
+    """Give a workspace its id, or find the one that it has; None where it cannot be written.
+
+    Raises:
+        StorageError: the id that it has is not one.
+    """
+    path = marker / _ID_FILE
+    digits = (_ID_ALPHABET[byte % len(_ID_ALPHABET)] for byte in os.urandom(_ID_CHARS))
+    temporary = temporary_beside(path)
+    try:
+        create_file(
+            temporary, f"Written by jp: names this workspace. Do not edit or commit.\n{''.join(digits)}\n".encode()
+        )
+        try:
+            # Unlike a rename, a link leaves alone what another process has just created.
+            os.link(temporary, path)
+        finally:
+            temporary.unlink()
+    except FileExistsError:
+        pass
+    except OSError:
+        return None
+    return _read_id(path)
+
+
+def _read_id(path: Path) -> str | None:
+    try:
+        text = read_file(path).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise failure("read", path, error) from error
+    identity = text.strip().rpartition("\n")[2].strip()
+    if _ID.fullmatch(identity) is None:
+        msg = f"{str(path)!r} does not hold the id of a workspace"
+        raise StorageError(
+            msg, hint="Restore it, or delete it: jp then writes a new one, and local conversations start anew."
+        )
+    return identity

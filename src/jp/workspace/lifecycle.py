@@ -1,0 +1,141 @@
+"""Bringing a conversation's directory into being, and taking it away: each in one step that a crash cannot halve."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from jp.conversation.codec import encode
+from jp.conversation.entries import FORMAT, Header, JsonObject
+from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
+from jp.workspace.files import create_file, failure, make_directories
+from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA, Storage, conversation_id_of, directory_name
+from jp.workspace.metadata import Metadata, encode_metadata
+from jp.workspace.stamp import Stamps, timestamp
+
+_RESERVATION = re.compile(r"\.([0-9]+)\.new")
+_LEFTOVER = re.compile(r"\.[0-9]+\.new|\.removed-.*", re.DOTALL)
+_LEFTOVER_AGE_SECONDS = 24 * 60 * 60
+_NONCE_BYTES = 8
+
+
+def new_header(stamps: Stamps) -> Header:
+    """The first line of a new log."""
+    now = stamps.now()
+    at = timestamp(now)
+    return Header(
+        id=entry_id(milliseconds=now, entropy=stamps.entropy(ENTROPY_BYTES)),
+        at=at,
+        format=FORMAT,
+        created_at=at,
+        nonce=stamps.entropy(_NONCE_BYTES).hex(),
+    )
+
+
+def first_free_id(stamps: Stamps, taken: set[ConversationId]) -> ConversationId:
+    """The id of a conversation that is created now, or a little later where those are taken."""
+    deciseconds = stamps.now() // 100
+    while ConversationId.at(deciseconds) in taken:
+        deciseconds += 1
+    return ConversationId.at(deciseconds)
+
+
+def create_conversation(
+    storage: Storage, others: Sequence[Storage], *, base_config: JsonObject, metadata: Metadata, stamps: Stamps
+) -> tuple[ConversationId, Path]:
+    """A new conversation in `storage` with a log of one header; its id is used in none of `others` either.
+
+    It is written under a hidden name and then renamed, so that there is all of it or nothing.
+
+    Raises:
+        StorageError: it could not be written; nothing of it is left.
+    """
+    make_directories(storage.conversations, private=storage.private)
+    _sweep(storage, now=stamps.now() / 1000)
+    conversation_id, reservation = _reserve(storage, others, stamps)
+    directory = storage.conversations / directory_name(conversation_id, metadata.title)
+    try:
+        create_file(reservation / METADATA, encode_metadata(metadata))
+        config = msgspec.json.format(msgspec.json.encode(base_config), indent=2)
+        create_file(reservation / BASE_CONFIG, config + b"\n")
+        create_file(reservation / EVENTS, encode(new_header(stamps)) + b"\n")
+        reservation.rename(directory)
+    except BaseException as error:
+        _delete(reservation)
+        if isinstance(error, OSError):
+            raise failure("create", directory, error) from error
+        raise
+    return conversation_id, directory
+
+
+def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) -> None:
+    """Remove a conversation; its lock must be held. Blobs stay: others may share them.
+
+    Raises:
+        StorageError: it could not be removed; it is there as before.
+    """
+    hidden = storage.conversations / f".removed-{directory.name}-{os.urandom(4).hex()}"
+    try:
+        directory.rename(hidden)
+    except OSError as error:
+        raise failure("remove", directory, error) from error
+    _delete(hidden)
+    _sweep(storage, now=stamps.now() / 1000)
+
+
+def _reserve(storage: Storage, others: Sequence[Storage], stamps: Stamps) -> tuple[ConversationId, Path]:
+    """An id that is ours, and the hidden directory that says so.
+
+    Whoever has that directory looks who else uses the id, so of two that want the same one at most one goes on.
+    """
+    taken: set[ConversationId] = set()
+    while True:
+        conversation_id = first_free_id(stamps, taken)
+        reservation = storage.conversations / f".{conversation_id.digits}.new"
+        try:
+            reservation.mkdir(0o700 if storage.private else 0o777)
+        except FileExistsError:
+            taken.add(conversation_id)
+            continue
+        except OSError as error:
+            raise failure("create", reservation, error) from error
+        taken.update(_ids_in(storage, reserved=False))
+        for other in others:
+            taken.update(_ids_in(other, reserved=True))
+        if conversation_id not in taken:
+            return conversation_id, reservation
+        _delete(reservation)
+
+
+def _ids_in(storage: Storage, *, reserved: bool) -> set[ConversationId]:
+    try:
+        names = [path.name for path in storage.conversations.iterdir()]
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise failure("list", storage.conversations, error) from error
+    ids = {found for name in names if (found := conversation_id_of(name)) is not None}
+    if reserved:
+        ids |= {ConversationId.parse(match[1]) for name in names if (match := _RESERVATION.fullmatch(name))}
+    return ids
+
+
+def _sweep(storage: Storage, *, now: float) -> None:
+    """Delete what processes that were killed left behind a day ago or earlier."""
+    with contextlib.suppress(OSError), os.scandir(storage.conversations) as found:
+        for entry in found:
+            if _LEFTOVER.fullmatch(entry.name) is None or not entry.is_dir(follow_symlinks=False):
+                continue
+            if now - entry.stat(follow_symlinks=False).st_mtime > _LEFTOVER_AGE_SECONDS:
+                _delete(Path(entry.path))
+
+
+def _delete(directory: Path) -> None:
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)

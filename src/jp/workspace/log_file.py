@@ -1,0 +1,157 @@
+"""The file of a log: lines are added whole, or taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from jp.errors import StorageError
+from jp.workspace.files import SPACE_HINT, create_file, failure, read_all, sync_descriptor, sync_file
+from jp.workspace.lock import LockedError
+from jp.workspace.store import missing_log
+
+
+class LogFile:
+    """An `events.jsonl` that is open for appending. What it costs does not depend on its size."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor: int | None = descriptor
+        self._unsynced: tuple[Path, ...] = ()
+        self._torn_from: int | None = None
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path) -> LogFile:
+        """Open an existing log. Links are not followed: a stranger's repository may hold links to anywhere.
+
+        Raises:
+            LockedError: another process has it open for appending.
+            StorageError: there is none, or it cannot be written.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing_log(path.parent) from None
+        except OSError as error:
+            raise failure("write", path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            msg = f"{str(path)!r} is being written by a process with another user data directory"
+            raise LockedError(msg, hint="Wait until that user or container is done.") from None
+        except OSError:
+            # A file system without locks; the conversation's own lock is held all the same.
+            pass
+        return cls(descriptor, path)
+
+    def read(self) -> bytes:
+        """All of it.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        try:
+            return read_all(self._open_descriptor())
+        except OSError as error:
+            raise failure("read", self.path, error) from error
+
+    def append(self, line: bytes) -> None:
+        """Add a line in one write, or nothing.
+
+        Raises:
+            StorageError: it could not be written, or the file is no longer the one that was opened.
+        """
+        descriptor = self._open_descriptor()
+        self._check_identity(descriptor)
+        try:
+            end = self._whole_size(descriptor)
+            written = self._write(descriptor, line, end)
+        except OSError as error:
+            raise failure("write", self.path, error) from error
+        if written < len(line):
+            msg = f"cannot write {str(self.path)!r}: only {written} of {len(line)} bytes were taken"
+            raise StorageError(msg, hint=SPACE_HINT)
+
+    def cut(self, end: int, torn: bytes) -> Path:
+        """Cut off what lies from `end` on, which is `torn`; the path under which it is kept.
+
+        Raises:
+            StorageError: it could not be kept or not be cut; the log is as it was.
+        """
+        try:
+            kept = self._keep(torn)
+            os.ftruncate(self._open_descriptor(), end)
+        except OSError as error:
+            raise failure("mend", self.path, error) from error
+        return kept
+
+    def sync_also(self, *paths: Path) -> None:
+        """Have the next `sync` cover these files, too."""
+        self._unsynced = paths
+
+    def sync(self) -> None:
+        """Have the disk keep it.
+
+        Raises:
+            OSError: the disk reports an error.
+        """
+        for path in self._unsynced:
+            sync_file(path)
+        self._unsynced = ()
+        sync_descriptor(self._open_descriptor())
+
+    def close(self) -> None:
+        """Let go of the file. Closing again does nothing."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _open_descriptor(self) -> int:
+        if self._descriptor is None:
+            raise StorageError(f"{str(self.path)!r} is closed")
+        return self._descriptor
+
+    def _check_identity(self, descriptor: int) -> None:
+        """A checkout or an editor may put another file in place: what is written to the old one would be lost."""
+        try:
+            same = os.path.samestat(os.fstat(descriptor), self.path.stat(follow_symlinks=False))
+        except OSError:
+            same = False
+        if not same:
+            msg = f"{str(self.path)!r} was removed or replaced by another program while jp was writing it"
+            raise StorageError(msg, hint="Look at it with `jp conversation print`, then run the command again.")
+
+    def _write(self, descriptor: int, line: bytes, end: int) -> int:
+        written = 0
+        self._torn_from = end
+        try:
+            written = os.write(descriptor, line)
+        finally:
+            if written < len(line):
+                # Where even this fails, the next append tries again before it writes.
+                with contextlib.suppress(OSError):
+                    os.ftruncate(descriptor, end)
+                    self._torn_from = None
+            else:
+                self._torn_from = None
+        return written
+
+    def _whole_size(self, descriptor: int) -> int:
+        if self._torn_from is not None:
+            os.ftruncate(descriptor, self._torn_from)
+            self._torn_from = None
+        return os.fstat(descriptor).st_size
+
+    def _keep(self, torn: bytes) -> Path:
+        number = 1
+        while True:
+            path = self.path.with_name(f"{self.path.name}.torn-{number}")
+            try:
+                create_file(path, torn)
+            except FileExistsError:
+                number += 1
+            else:
+                return path

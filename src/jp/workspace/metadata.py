@@ -1,0 +1,85 @@
+"""A conversation's metadata: what may change about it without being part of what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from jp.errors import StorageError
+from jp.workspace.files import failure, read_file, replace_file
+from jp.workspace.layout import METADATA
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`metadata.json`. Moments are RFC 3339; `parent` is the id of the conversation that this one was forked from."""
+
+    title: str | None = None
+    labels: dict[str, str] = {}
+    pinned_at: str | None = None
+    archived_at: str | None = None
+    expires_at: str | None = None
+    last_activated_at: str | None = None
+    parent: str | None = None
+
+
+_decoder = msgspec.json.Decoder(Metadata)
+_fields_decoder: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_HINT = "Mend the file by hand, or delete it: title and labels are lost with it, the conversation is not."
+
+
+def encode_metadata(metadata: Metadata) -> bytes:
+    """The file's text."""
+    return msgspec.json.format(msgspec.json.encode(metadata), indent=2) + b"\n"
+
+
+def read_metadata(directory: Path) -> Metadata:
+    """The metadata of the conversation in `directory`; empty where the file is missing.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    return decode_metadata(_read(directory / METADATA), directory / METADATA)
+
+
+def decode_metadata(data: bytes, path: Path) -> Metadata:
+    """What the file at `path` says; nothing where it is empty.
+
+    Raises:
+        StorageError: it is no JSON object, or a field has a value of another type.
+    """
+    try:
+        return _decoder.decode(data) if data else Metadata()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StorageError(f"{str(path)!r} is not what it should be: {error}", hint=_HINT) from None
+
+
+def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> Metadata:
+    """Change the metadata on disk, whole or not at all; fields that this version does not know stay as they are.
+
+    The conversation's lock must be held.
+
+    Raises:
+        StorageError: the file cannot be read or written; it is as it was.
+    """
+    path = directory / METADATA
+    data = _read(path)
+    before = decode_metadata(data, path)
+    after = change(before)
+    if after == before and data:
+        return after
+    fields = _fields_decoder.decode(data) if data else {}
+    unknown = {name: value for name, value in fields.items() if name not in Metadata.__struct_encode_fields__}
+    known = _fields_decoder.decode(msgspec.json.encode(after))
+    replace_file(path, msgspec.json.format(msgspec.json.encode(known | unknown), indent=2) + b"\n")
+    return after
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise failure("read", path, error) from error

@@ -1,0 +1,179 @@
+"""Which conversation is active in which terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from jp.conversation.ids import ConversationId
+from jp.workspace.files import make_directories, read_file, replace_file
+from jp.workspace.stamp import SYSTEM, Stamps, timestamp
+
+_EXPLICIT = "JP_SESSION"
+_PANES = ("TMUX_PANE", "WEZTERM_PANE", "TERM_SESSION_ID", "ITERM_SESSION_ID")
+_TERMINAL = "terminal"
+_REMEMBERED = 100
+
+
+class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells one terminal from another.
+
+    `source` is an environment variable's name or `terminal`, `value` its value or the session leader's process id.
+    `leader` tells that process from a later one with the same id; empty where nothing is known of it.
+    """
+
+    source: str
+    value: str
+    leader: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """The name of the session's file."""
+        if self.source == _TERMINAL:
+            return f"{_TERMINAL}-{self.value}.json"
+        return f"env-{self.source}-{hashlib.sha256(os.fsencode(self.value)).hexdigest()[:16]}.json"
+
+
+class _Visit(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    activated_at: str
+
+
+class _SessionFile(msgspec.Struct, frozen=True, kw_only=True):
+    source: str
+    value: str
+    leader: str = ""
+    history: tuple[_Visit, ...] = ()
+
+
+_decoder = msgspec.json.Decoder(_SessionFile)
+
+
+def session_key(environment: Mapping[str, str] | None = None) -> SessionKey | None:
+    """The session that this process belongs to; None where nothing tells (a cron job, a hook of an editor)."""
+    known = os.environ if environment is None else environment
+    if explicit := known.get(_EXPLICIT):
+        return SessionKey(source=_EXPLICIT, value=explicit)
+    if (terminal := _terminal_key()) is not None:
+        return terminal
+    return next((SessionKey(source=name, value=known[name]) for name in _PANES if known.get(name)), None)
+
+
+def _terminal_key() -> SessionKey | None:
+    name = _terminal_name()
+    leader = os.getsid(0)
+    # A leader outside of this process's namespace has the id 0, in every terminal.
+    if name is None or leader <= 0:
+        return None
+    return SessionKey(source=_TERMINAL, value=str(leader), leader=_leader_mark(leader) or name)
+
+
+def _terminal_name() -> str | None:
+    """The name of the terminal, empty where it has none, None where there is no terminal."""
+    for descriptor in (0, 1, 2):
+        with contextlib.suppress(OSError):
+            return os.ttyname(descriptor)
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return None
+    return ""
+
+
+def _leader_mark(process: int) -> str:
+    """The terminal and the start of a process, in clock ticks since boot; empty where there is no `/proc`."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:
+        return ""
+    # The second field, the command's name, may hold anything, parentheses too.
+    fields = status.rpartition(b")")[2].split()
+    return f"{fields[4].decode()}:{fields[19].decode()}"
+
+
+class SessionDirectory(Protocol):
+    """Where a workspace's sessions lie."""
+
+    def __call__(self, *, create: bool) -> Path:
+        """The directory, which need not exist; `create` says that something is about to be written there."""
+        ...
+
+
+class Session:
+    """The conversations of one terminal, the active one first. Without a key nothing is known or remembered.
+
+    `existing` gives the conversations that are there: removed ones are forgotten. A session that is not `persistent`
+    remembers in memory.
+    """
+
+    def __init__(
+        self,
+        key: SessionKey | None,
+        *,
+        directory: SessionDirectory,
+        existing: Callable[[], AbstractSet[ConversationId]],
+        stamps: Stamps = SYSTEM,
+        persistent: bool = True,
+    ) -> None:
+        self._key = key
+        self._directory = directory
+        self._existing = existing
+        self._stamps = stamps
+        self._persistent = persistent
+        self._history: list[_Visit] | None = None
+
+    def active(self) -> ConversationId | None:
+        """The active conversation; None where it was removed: nobody asked for the one before it."""
+        newest = self._visits()[:1]
+        existing = self._existing() if newest else set[ConversationId]()
+        return next((ConversationId(visit.id) for visit in newest if visit.id in existing), None)
+
+    def previous(self) -> ConversationId | None:
+        """The conversation that was active before, the newest that is still there."""
+        earlier = self._visits()[1:]
+        existing = self._existing() if earlier else set[ConversationId]()
+        return next((ConversationId(visit.id) for visit in earlier if visit.id in existing), None)
+
+    def activate(self, conversation_id: ConversationId) -> None:
+        """Make a conversation the active one.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        history = self._visits()
+        if self._key is None or (history and history[0].id == conversation_id):
+            return
+        existing = self._existing() if history else set[ConversationId]()
+        kept = [past for past in history if past.id != conversation_id and past.id in existing]
+        visit = _Visit(id=str(conversation_id), activated_at=timestamp(self._stamps.now()))
+        visits = [visit, *kept[: _REMEMBERED - 1]]
+        if self._persistent:
+            self._write(self._key, visits)
+        self._history = visits
+
+    def _write(self, key: SessionKey, visits: list[_Visit]) -> None:
+        directory = self._directory(create=True)
+        make_directories(directory, private=True)
+        file = _SessionFile(source=key.source, value=key.value, leader=key.leader, history=tuple(visits))
+        replace_file(directory / key.file_name, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
+
+    def _visits(self) -> list[_Visit]:
+        if self._history is None:
+            self._history = [] if self._key is None else self._read(self._key)
+        return self._history
+
+    def _read(self, key: SessionKey) -> list[_Visit]:
+        # A file that cannot be read or decoded costs no more than the choice of a conversation.
+        try:
+            file = _decoder.decode(read_file(self._directory(create=False) / key.file_name))
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return []
+        same_leader = file.leader == key.leader or not (file.leader and key.leader)
+        return list(file.history) if file.value == key.value and same_leader else []

@@ -1,0 +1,198 @@
+"""Reading a conversation from its directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from jp.conversation.codec import MalformedEntryError, decode
+from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknown
+from jp.conversation.resource import Carrier
+from jp.errors import StorageError
+from jp.workspace.blobs import BlobStore
+from jp.workspace.content import inlined
+from jp.workspace.files import failure, read_file
+from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS
+
+C = TypeVar("C", bound=Carrier)
+
+_CONFLICT_MARKERS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
+
+
+class LogDamagedError(StorageError):
+    """A log holds something that is not an entry, and nothing of it was skipped."""
+
+
+class LogFormatError(StorageError):
+    """A log is of a format that this version does not read."""
+
+
+class LogMissingError(StorageError):
+    """A directory has no log."""
+
+
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation's entries, content in the form in which it is stored, and what there is to say about them.
+
+    `conversation` names it in messages.
+    """
+
+    conversation: str
+    entries: list[AnyEntry]
+    blobs: BlobStore
+    notices: tuple[str, ...] = ()
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier with its content inline, read from the blob store where it lies there.
+
+        Raises:
+            StorageError: the blob is missing or damaged.
+        """
+        return inlined(carrier, self.blobs, conversation=self.conversation)
+
+
+class ParsedLog(msgspec.Struct, frozen=True, kw_only=True):
+    """The entries of a log's bytes. From `end` on lies the torn rest of a line, if anything.
+
+    `terminated` says whether the last entry has its newline.
+    """
+
+    entries: list[AnyEntry]
+    end: int
+    terminated: bool
+
+
+def parse_log(data: bytes, path: Path) -> ParsedLog:
+    """Read the bytes of a log. `path` is for messages. Blank lines are nothing.
+
+    An unterminated last line is an entry if it is whole JSON, else it is left out: its writer died, or is writing.
+
+    Raises:
+        LogDamagedError: another line is malformed, or there is no header.
+        LogFormatError: a newer version wrote it.
+    """
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    entries = _decode_lines(lines, path)
+    end = len(data)
+    terminated = True
+    if tail.strip():
+        try:
+            entries.append(decode(tail))
+            terminated = False
+        except MalformedEntryError:
+            end -= len(tail)
+    _check_header(entries, path)
+    return ParsedLog(entries=entries, end=end, terminated=terminated)
+
+
+def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
+    entries: list[AnyEntry] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            entries.append(decode(line))
+        except MalformedEntryError as error:
+            if line.strip():
+                raise _damaged(line, error, number, path) from None
+    return entries
+
+
+def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -> LogDamagedError:
+    hint = "Mend the line by hand or restore the file; jp never skips a line of a log."
+    if line.startswith(_CONFLICT_MARKERS):
+        hint = "Two branches both continued this conversation: resolve the conflict in git, keeping one side's lines."
+    return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
+
+
+class _AnyHeader(msgspec.Struct, frozen=True):
+    format: int
+
+
+def _check_header(entries: list[AnyEntry], path: Path) -> None:
+    match entries[0] if entries else None:
+        case Header(format=found):
+            pass
+        case Unknown(type="header", raw=raw):
+            found = _format_of(raw, path)
+        case None:
+            msg = f"{str(path)!r} holds no entry"
+            hint = "Restore the file from a copy; if nothing was said yet, remove the conversation."
+            raise LogDamagedError(msg, hint=hint)
+        case _:
+            msg = f"{str(path)!r} does not start with a header"
+            raise LogDamagedError(msg, hint="Restore the first line: it holds the log's format.")
+    if found > FORMAT:
+        msg = f"{str(path)!r} has format {found}, and this version of jp reads up to {FORMAT}"
+        raise LogFormatError(msg, hint="Upgrade jp.")
+    if found < 1 or not isinstance(entries[0], Header):
+        raise LogDamagedError(f"{str(path)!r} has a malformed header", hint="Restore the first line from a copy.")
+
+
+def _format_of(raw: bytes, path: Path) -> int:
+    try:
+        return msgspec.json.decode(raw, type=_AnyHeader).format
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0
+
+
+def torn_notice(path: Path) -> str:
+    """What a reader says of a line that is not whole."""
+    return f"the last line of {str(path)!r} is not whole and was left out: its writer died, or is still writing"
+
+
+def missing_log(directory: Path) -> StorageError:
+    """Why there is no log in `directory`."""
+    if not directory.exists():
+        msg = f"there is no conversation at {str(directory)!r}"
+        return LogMissingError(
+            msg, hint="It may have been removed just now; list what is there with `jp conversation ls`."
+        )
+    if not directory.is_dir():
+        return LogMissingError(f"{str(directory)!r} is not a directory, so no conversation")
+    if (directory / ORIGINAL_EVENTS).exists():
+        msg = (
+            f"{str(directory)!r} holds a conversation of the original JP ({ORIGINAL_EVENTS}), which is not readable yet"
+        )
+        return LogFormatError(msg, hint="It is left as it is; start a new conversation with `jp query --new`.")
+    return LogMissingError(f"{str(directory)!r} is not a conversation: it has no {EVENTS!r}")
+
+
+def read_stream(directory: Path, blobs: BlobStore) -> Stream:
+    """The log of the conversation in `directory`. Needs no lock, changes nothing, reads no blob.
+
+    Raises:
+        StorageError: there is none, it cannot be read, or it is damaged.
+    """
+    path = directory / EVENTS
+    try:
+        data = read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing_log(directory) from None
+    except OSError as error:
+        raise failure("read", path, error) from error
+    log = parse_log(data, path)
+    notices = (torn_notice(path),) if log.end < len(data) else ()
+    return Stream(conversation=directory.name, entries=log.entries, blobs=blobs, notices=notices)
+
+
+_object_decoder: msgspec.json.Decoder[JsonObject] = msgspec.json.Decoder(JsonObject)
+
+
+def read_base_config(directory: Path) -> JsonObject:
+    """The configuration that the conversation was created with; empty where the file is missing.
+
+    Raises:
+        StorageError: it cannot be read, or is no JSON object.
+    """
+    path = directory / BASE_CONFIG
+    try:
+        return _object_decoder.decode(read_file(path))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise failure("read", path, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"{str(path)!r} is not what it should be: {error}"
+        raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None

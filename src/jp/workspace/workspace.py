@@ -1,0 +1,245 @@
+"""Workspaces: finding them, and the conversations they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.ids import ConversationId
+from jp.errors import StorageError, UsageError
+from jp.workspace.blobs import BlobStore, DiskBlobs
+from jp.workspace.files import create_file, failure, make_directories
+from jp.workspace.layout import (
+    MARKER,
+    Storage,
+    create_id,
+    explicit_root,
+    find_root,
+    path_digest,
+    silo_directory,
+    user_data_directory,
+)
+from jp.workspace.listing import ConversationInfo, directories_in, info_of
+from jp.workspace.lock import Lock
+from jp.workspace.log import Log, open_log
+from jp.workspace.metadata import Metadata, update_metadata
+from jp.workspace.session import Session, SessionKey
+from jp.workspace.stamp import SYSTEM, Stamps
+from jp.workspace.store import Stream, read_base_config, read_stream
+
+_NEVER_COMMITTED = "# Written by jp.\n/.id\n*.tmp\n*.torn-*\n/conversations/.*\n"
+_PRIVATE = "/conversations/\n/blobs/\n"
+# Git must not change line ends: the checksum of a blob is that of its bytes.
+_ATTRIBUTES = "# Written by jp.\n/conversations/** -text\n/blobs/** -text -diff\n"
+
+
+class ConversationNotFoundError(UsageError):
+    """No conversation has this id."""
+
+
+class Workspace:
+    """The conversations of a directory tree with a `.jp` directory, or the user's own ones outside any.
+
+    `root` is None outside any. Whoever writes to an existing conversation holds its lock.
+    """
+
+    def __init__(self, root: Path | None, *, user_data: Path, stamps: Stamps = SYSTEM) -> None:
+        self.root = root
+        self.user_data = user_data
+        self.stamps = stamps
+        self._shared = Storage(user_data, private=True) if root is None else Storage(root / MARKER, private=False)
+
+    def conversations(self) -> list[ConversationInfo]:
+        """All conversations, oldest first. No log is opened.
+
+        Raises:
+            StorageError: a directory cannot be listed.
+        """
+        found = [
+            info_of(conversation_id, directory, local=local)
+            for storage, local in self._storages()
+            for conversation_id, directory in directories_in(storage)
+        ]
+        return sorted(found, key=lambda info: info.id.deciseconds)
+
+    def ids(self) -> set[ConversationId]:
+        """The ids of all conversations.
+
+        Raises:
+            StorageError: a directory cannot be listed.
+        """
+        return {conversation_id for storage, _ in self._storages() for conversation_id, _ in directories_in(storage)}
+
+    def get(self, conversation_id: ConversationId) -> ConversationInfo:
+        """The conversation with this id.
+
+        Raises:
+            ConversationNotFoundError: there is none.
+            StorageError: there are several, or a directory cannot be listed.
+        """
+        found = [
+            (directory, local)
+            for storage, local in self._storages()
+            for other, directory in directories_in(storage)
+            if other == conversation_id
+        ]
+        if not found:
+            msg = f"there is no conversation {str(conversation_id)!r} here"
+            raise ConversationNotFoundError(msg, hint="List the conversations with `jp conversation ls`.")
+        if len(found) > 1:
+            names = " and ".join(sorted(repr(str(directory)) for directory, _ in found))
+            msg = f"several conversations have the id {str(conversation_id)!r}: {names}"
+            raise StorageError(msg, hint="Give one of the directories another number, a later one that is free.")
+        directory, local = found[0]
+        return info_of(conversation_id, directory, local=local)
+
+    def read(self, info: ConversationInfo) -> Stream:
+        """The entries of a conversation.
+
+        Raises:
+            StorageError: the log is missing or damaged.
+        """
+        return read_stream(info.directory, self._blobs(info))
+
+    def base_config(self, info: ConversationInfo) -> JsonObject:
+        """The configuration that a conversation was created with.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        return read_base_config(info.directory)
+
+    def create(self, base_config: JsonObject, metadata: Metadata, *, local: bool = False) -> ConversationInfo:
+        """A new conversation; a `local` one lies in the user's data directory.
+
+        Raises:
+            StorageError: it could not be written; nothing of it is left.
+        """
+        from jp.workspace.lifecycle import create_conversation
+
+        silo = self._silo(create=local)
+        target, other = (silo, self._shared) if local else (self._shared, silo)
+        others = [] if target == other else [other]
+        conversation_id, directory = create_conversation(
+            target, others, base_config=base_config, metadata=metadata, stamps=self.stamps
+        )
+        return info_of(conversation_id, directory, local=local and self.root is not None)
+
+    def lock(self, info: ConversationInfo) -> Lock:
+        """The lock of a conversation, not acquired yet."""
+        name = f"{info.id.digits}-{path_digest(info.directory)}.lock"
+        return Lock(self.user_data / "locks" / name, subject=info.id)
+
+    def open(self, info: ConversationInfo, lock: Lock) -> Log:
+        """The log of a conversation, mended where a writer died, open for appending until it is closed.
+
+        Raises:
+            LockedError: a process that knows another lock writes it.
+            StorageError: the log is missing, damaged or cannot be written.
+        """
+        _check_held(lock)
+        return open_log(info.directory, self._blobs(info), stamps=self.stamps)
+
+    def update_metadata(
+        self, info: ConversationInfo, lock: Lock, change: Callable[[Metadata], Metadata]
+    ) -> ConversationInfo:
+        """Change a conversation's metadata; `change` gets what is on disk now.
+
+        Raises:
+            StorageError: the file is damaged or cannot be written.
+        """
+        _check_held(lock)
+        update_metadata(info.directory, change)
+        return info_of(info.id, info.directory, local=info.local)
+
+    def remove(self, info: ConversationInfo, lock: Lock) -> None:
+        """Remove a conversation for good. The lock is released.
+
+        Raises:
+            StorageError: it could not be removed.
+        """
+        from jp.workspace.lifecycle import remove_conversation
+
+        _check_held(lock)
+        remove_conversation(self._storage_of(info), info.directory, stamps=self.stamps)
+        lock.remove_file()
+        lock.release()
+
+    def session(
+        self,
+        key: SessionKey | None,
+        *,
+        existing: Callable[[], AbstractSet[ConversationId]] | None = None,
+        persistent: bool = True,
+    ) -> Session:
+        """What the terminal with this key remembers of this workspace, whose conversations are `existing`."""
+        return Session(
+            key,
+            directory=self._sessions,
+            existing=self.ids if existing is None else existing,
+            stamps=self.stamps,
+            persistent=persistent,
+        )
+
+    def _sessions(self, *, create: bool) -> Path:
+        return self._silo(create=create).directory / "sessions"
+
+    def _silo(self, *, create: bool) -> Storage:
+        if self.root is None:
+            return self._shared
+        return Storage(silo_directory(self.root / MARKER, self.user_data, create=create), private=True)
+
+    def _storages(self) -> list[tuple[Storage, bool]]:
+        silo = self._silo(create=False)
+        return [(self._shared, False)] if silo == self._shared else [(self._shared, False), (silo, True)]
+
+    def _blobs(self, info: ConversationInfo) -> BlobStore:
+        storage = self._storage_of(info)
+        return DiskBlobs(storage.blobs, private=storage.private)
+
+    def _storage_of(self, info: ConversationInfo) -> Storage:
+        storage = info.directory.parent.parent
+        return Storage(storage, private=storage != self._shared.directory or self._shared.private)
+
+
+def _check_held(lock: Lock) -> None:
+    if not lock.held:
+        msg = "the conversation's lock is not held"
+        raise RuntimeError(msg)
+
+
+def find_workspace(
+    start: Path, *, explicit: Path | None = None, user_data: Path | None = None, stamps: Stamps = SYSTEM
+) -> Workspace:
+    """The workspace that `start` lies in, or that `explicit` is the root of; the user's own outside any.
+
+    Raises:
+        WorkspaceNotFoundError: `explicit` is no workspace's root.
+        StorageError: there is no place for the user's data.
+    """
+    root = find_root(start) if explicit is None else explicit_root(explicit)
+    return Workspace(root, user_data=user_data_directory() if user_data is None else user_data, stamps=stamps)
+
+
+def create_workspace(root: Path, *, commit_conversations: bool) -> None:
+    """Make `root` a workspace. What is there already stays as it is.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    marker = root / MARKER
+    make_directories(marker)
+    files = {".gitignore": _NEVER_COMMITTED if commit_conversations else _NEVER_COMMITTED + _PRIVATE}
+    if commit_conversations:
+        files[".gitattributes"] = _ATTRIBUTES
+    for name, text in files.items():
+        try:
+            create_file(marker / name, text.encode())
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise failure("write", marker / name, error) from error
+    if create_id(marker) is None:
+        raise StorageError(f"cannot write {str(marker / '.id')!r}", hint="Check who may write there.")

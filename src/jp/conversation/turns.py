@@ -38,6 +38,21 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[Event, ...]
 
 
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a compaction stands: after the first `events` entries of turn `turn`, which is -1 before any turn."""
+
+    compaction: Compaction
+    turn: int
+    events: int
+
+
+class Division(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream by turns, and the compactions that stand between their entries, in the log's order."""
+
+    turns: list[Turn]
+    placements: list[Placement]
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request that was sent and what came; `end` is None where the writer died or still writes."""
 
@@ -46,17 +61,22 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked (in a later cycle mostly nothing), every attempt at an answer, and what the tools responded."""
+    """What was asked (in a later cycle mostly nothing), every attempt at an answer, and what the tools responded.
+
+    `start` is the position of its first entry in its turn.
+    """
 
     number: int
+    start: int
     requests: tuple[ChatRequest, ...]
     attempts: tuple[Attempt, ...]
     responses: tuple[ToolCallResponse, ...]
 
 
-def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
-    """The turns of a stream. A `turn_start` opens one only where the current one already holds something."""
+def divide(entries: Iterable[AnyEntry]) -> Division:
+    """The turns of a stream. A `turn_start` opens one only where the current one already holds something else."""
     turns: list[Turn] = []
+    placements: list[Placement] = []
     held: list[Event] = []
     identity = ""
 
@@ -66,16 +86,24 @@ def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
             held.clear()
 
     for entry in entries:
-        if isinstance(entry, (Header, ConfigDelta, Compaction, Revert, Unknown)):
-            continue
-        if isinstance(entry, TurnStart):
-            if all(isinstance(other, TurnStart) for other in held):
+        if isinstance(entry, Compaction):
+            turn = len(turns) if held else len(turns) - 1
+            placements.append(Placement(compaction=entry, turn=turn, events=len(held)))
+        elif isinstance(entry, TurnStart):
+            if len(held) == 1 and isinstance(held[0], TurnStart):
                 held.clear()
             close()
             identity = entry.id
-        held.append(entry)
+            held.append(entry)
+        elif not isinstance(entry, (Header, ConfigDelta, Revert, Unknown)):
+            held.append(entry)
     close()
-    return turns
+    return Division(turns=turns, placements=placements)
+
+
+def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
+    """The turns of a stream, those that were reverted too."""
+    return divide(entries).turns
 
 
 CycleEntry = ChatRequest | Answer | CycleEnd | ToolCallResponse
@@ -84,7 +112,8 @@ CycleEntry = ChatRequest | Answer | CycleEnd | ToolCallResponse
 class _CycleBuilder:
     """Collects one cycle."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: int) -> None:
+        self.start = start
         self.requests: list[ChatRequest] = []
         self.attempts: list[Attempt] = []
         self.answers: list[Answer] = []
@@ -121,6 +150,7 @@ class _CycleBuilder:
             self._end_attempt(None)
         return Cycle(
             number=number,
+            start=self.start,
             requests=tuple(self.requests),
             attempts=tuple(self.attempts),
             responses=tuple(self.responses),
@@ -138,13 +168,18 @@ def cycles_of(turn: Turn) -> list[Cycle]:
     original's) are cut where an answer follows a tool's response.
     """
     builders: list[_CycleBuilder] = []
-    for entry in turn.entries:
+    for position, entry in enumerate(turn.entries):
         if isinstance(entry, (TurnStart, RequestContext, InquiryRequest, InquiryResponse)):
             continue
         if not builders or not builders[-1].takes(entry):
-            builders.append(_CycleBuilder())
+            builders.append(_CycleBuilder(position))
         builders[-1].add(entry)
     return [builder.build(number) for number, builder in enumerate(builders)]
+
+
+def is_blank(text: str) -> bool:
+    """Whether `text` is empty or white space: nothing that a provider accepts as a message."""
+    return not text or text.isspace()
 
 
 def is_abandoned(attempts: tuple[Attempt, ...], index: int) -> bool:
@@ -154,5 +189,5 @@ def is_abandoned(attempts: tuple[Attempt, ...], index: int) -> bool:
     """
     attempt = attempts[index]
     failed = attempt.end is not None and attempt.end.finish == "error"
-    shown = any(isinstance(answer, ChatResponse) and answer.message for answer in attempt.answers)
+    shown = any(isinstance(answer, ChatResponse) and not is_blank(answer.message or "") for answer in attempt.answers)
     return failed and not shown and index + 1 < len(attempts)

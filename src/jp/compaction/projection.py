@@ -1,0 +1,123 @@
+"""The projection: a stream as a model is shown it. A pure function of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from jp.compaction.deliveries import Span, deliveries_in
+from jp.compaction.overlays import Coverage, coverages
+from jp.compaction.references import settled
+from jp.compaction.stand_ins import StandIns
+from jp.compaction.superseding import superseded_notes
+from jp.compaction.turn_view import Responses, TurnView
+from jp.compaction.view import Kept, Origin, ProjectedTurn, Projection, Summarised
+from jp.compaction.winners import Policies, Winners
+from jp.compaction.wording import summary_heading
+from jp.conversation.entries import AnyEntry
+from jp.conversation.reverts import undone
+from jp.conversation.thread import AssistantText, UserResource, UserText, ViewEvent
+from jp.conversation.turns import Cycle, cycles_of, divide
+
+
+class _Draft:
+    """A view as it grows, before references between resources are settled."""
+
+    def __init__(self) -> None:
+        self.events: list[ViewEvent] = []
+        self.spans: list[Span] = []
+        self.origins: list[tuple[Origin, int]] = []
+        self._summary: tuple[Coverage, int, int] | None = None
+
+    def summarise(self, coverage: Coverage, turn: int) -> None:
+        """Leave `turn` to a summary. It is shown once for every unbroken run of turns."""
+        if self._summary is None or self._summary[0] is not coverage:
+            self.end_run()
+            self._summary = (coverage, turn, turn)
+        else:
+            self._summary = (coverage, self._summary[1], turn)
+
+    def keep(self, turn: int) -> None:
+        """What is shown next is of `turn`."""
+        self.end_run()
+        origin = Kept(turn)
+        if not self.origins or self.origins[-1][0] != origin:
+            self.origins.append((origin, len(self.events)))
+
+    def show(self, events: Sequence[ViewEvent], cycle: tuple[int, int], policies: Policies) -> None:
+        """Show the events of a cycle of the turn that is kept."""
+        self.spans.append(Span(start=len(self.events), point=cycle, superseded=policies.superseded))
+        self.events += events
+
+    def end_run(self) -> None:
+        """Show the summary whose run is over, where there is one."""
+        if self._summary is None:
+            return
+        (coverage, first, last), self._summary = self._summary, None
+        identity = coverage.compaction.id
+        origin = Summarised(from_turn=first, to_turn=last, compaction=identity)
+        self.origins.append((origin, len(self.events)))
+        heading = summary_heading(first, last)
+        self.events += (
+            UserText(text=heading, turn=first, origin=identity, synthetic=True),
+            AssistantText(text=coverage.summary, turn=first, origin=identity, synthetic=True),
+        )
+
+    def finish(self) -> Projection:
+        """The view, which begins with the user's words: providers accept no other beginning."""
+        self.end_run()
+        spoken = (number for number, event in enumerate(self.events) if isinstance(event, (UserText, UserResource)))
+        first = next(spoken, len(self.events))
+        deliveries = [delivery for delivery in deliveries_in(self.events, self.spans) if delivery.position >= first]
+        events = settled(self.events, deliveries, superseded_notes(deliveries))
+        ends = [start for _, start in self.origins[1:]] + [len(events)]
+        return Projection(
+            turns=tuple(
+                ProjectedTurn(origin=origin, events=tuple(events[max(start, first) : end]))
+                for (origin, start), end in zip(self.origins, ends, strict=False)
+            )
+        )
+
+
+def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool = False) -> Projection:
+    """What a model is shown of a stream, with its compactions applied.
+
+    Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that
+    was cut at its end is followed by the request to go on with it, as it will be once the answer is in the log.
+    """
+    division = divide(entries)
+    gone = undone(entries)
+    responses = Responses(entries)
+
+    @cache
+    def cycles_at(number: int) -> list[Cycle]:
+        return cycles_of(division.turns[number])
+
+    winners = Winners(coverages(division, gone, cycles_at))
+    draft = _Draft()
+    for turn in division.turns:
+        if turn.id in gone:
+            continue
+        view = TurnView(turn.number, responses, stand_ins)
+        summary = winners.summary_of(turn.number)
+        if summary is None:
+            _add_cycles(draft, view, cycles_at(turn.number), winners)
+        else:
+            draft.summarise(summary, turn.number)
+        if continuing and turn is division.turns[-1]:
+            draft.events += view.continuation()
+    return draft.finish()
+
+
+def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners: Winners) -> None:
+    """Show a turn cycle by cycle: a summary may end inside it."""
+    if not cycles:
+        draft.keep(view.number)
+    for cycle in cycles:
+        place = (view.number, cycle.number)
+        policies = winners.at(place)
+        if policies.summary is None:
+            draft.keep(view.number)
+            draft.show(view.cycle(cycle, policies), place, policies)
+        else:
+            draft.summarise(policies.summary, view.number)

@@ -1,0 +1,54 @@
+"""Stripping: what is left of a tool call and of its response. Never more than there was."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from jp.compaction.stand_ins import StandIns
+from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.resource import (
+    AudioBlock,
+    Block,
+    ImageBlock,
+    Resource,
+    ResourceBlock,
+    ResourceLink,
+    TextBlock,
+    size_in_bytes,
+)
+
+
+def stripped_arguments(call: ToolCallRequest, stand_ins: StandIns) -> JsonObject | None:
+    """What stands for the arguments of `call`; None where that would not be shorter, as JSON."""
+    left = stand_ins.arguments(call)
+    return left if _json_size(left) < _json_size(call.arguments) else None
+
+
+def stripped_content(call: ToolCallRequest, response: ToolCallResponse, stand_ins: StandIns) -> tuple[Block, ...]:
+    """What stands for the content of `response`, or the content itself where that would not be shorter."""
+    text = stand_ins.response(call, response)
+    size = sum(_shown_size(block) for block in response.content)
+    return (TextBlock(text=text),) if len(text.encode()) < size else response.content
+
+
+def shown_size(resource: Resource) -> int:
+    """How many bytes a model is shown of `resource`, apart from what names it."""
+    return size_in_bytes(resource) if resource.formatted is None else len(resource.formatted.encode())
+
+
+def _shown_size(block: Block) -> int:
+    match block:
+        case ResourceBlock(resource=resource):
+            return shown_size(resource)
+        case TextBlock() | ImageBlock() | AudioBlock():
+            return size_in_bytes(block)
+        case ResourceLink():
+            return len(block.uri.encode())
+        case _:
+            assert_never(block)
+
+
+def _json_size(arguments: JsonObject | str) -> int:
+    return len(arguments.encode() if isinstance(arguments, str) else msgspec.json.encode(arguments))

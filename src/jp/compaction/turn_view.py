@@ -1,0 +1,159 @@
+"""One turn as a view shows it, before references between resources are settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.compaction.attempts import counted_answers, is_cut, reasoning_of
+from jp.compaction.stand_ins import StandIns
+from jp.compaction.stripping import stripped_arguments, stripped_content
+from jp.compaction.winners import Policies
+from jp.compaction.wording import CONTINUE
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    CycleEnd,
+    JsonObject,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    ToolCall,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+from jp.conversation.turns import Attempt, Cycle, is_blank
+
+
+class Responses:
+    """The responses of a stream by the calls that they answer, wherever they stand."""
+
+    def __init__(self, entries: Iterable[AnyEntry]) -> None:
+        self._waiting: dict[str, list[ToolCallResponse]] = {}
+        for entry in entries:
+            if isinstance(entry, ToolCallResponse):
+                self._waiting.setdefault(entry.request, []).append(entry)
+
+    def take(self, call: ToolCallRequest) -> ToolCallResponse:
+        """The first response to `call` that no other call took; an error where nobody answered."""
+        waiting = self._waiting.get(call.id)
+        if waiting:
+            return waiting.pop(0)
+        return ToolCallResponse(request=call.id, content=INTERRUPTED_CONTENT, is_error=True)
+
+
+class TurnView:
+    """Shows the cycles of turn `number`. They have to be asked for in order."""
+
+    def __init__(self, number: int, responses: Responses, stand_ins: StandIns) -> None:
+        self.number = number
+        self._responses = responses
+        self._stand_ins = stand_ins
+        self._cut: CycleEnd | None = None
+
+    def cycle(self, cycle: Cycle, policies: Policies) -> list[ViewEvent]:
+        """What a cycle looks like: requests, answers, and results in the order of the calls."""
+        events: list[ViewEvent] = []
+        for request in cycle.requests:
+            self._cut = None
+            events += _request_events(request, self.number)
+        for attempt in cycle.attempts:
+            events += self.continuation()
+            events += self._attempt(attempt, policies)
+        return events
+
+    def continuation(self) -> tuple[ViewEvent, ...]:
+        """What asks the model to go on with the message that was cut last, where one was."""
+        cut, self._cut = self._cut, None
+        if cut is None:
+            return ()
+        return (UserText(text=CONTINUE, turn=self.number, origin=cut.id, synthetic=True),)
+
+    def _attempt(self, attempt: Attempt, policies: Policies) -> list[ViewEvent]:
+        answers = counted_answers(attempt)
+        if is_cut(attempt, answers):
+            self._cut = attempt.end
+        # Providers tie the ids of messages and calls to the reasoning that they sent with them.
+        told = 0 if policies.strip_reasoning else sum(reasoning_of(answer) is not None for answer in answers)
+        bare = told < sum(reasoning_of(answer) is not None for answer in attempt.answers)
+        events: list[ViewEvent] = []
+        results: list[ViewEvent] = []
+        for answer in answers:
+            if isinstance(answer, ChatResponse):
+                if not (policies.strip_reasoning and answer.reasoning is not None):
+                    events.append(self._answer(answer, bare=bare))
+            elif policies.tools.omit:
+                _let_go(events)
+            else:
+                events.append(self._call(answer, policies, bare=bare))
+                results.append(self._result(answer, policies))
+        return events + results
+
+    def _answer(self, answer: ChatResponse, *, bare: bool) -> ViewEvent:
+        metadata = None if bare else answer.metadata
+        if answer.reasoning is not None:
+            return AssistantReasoning(
+                text=answer.reasoning, turn=self.number, origin=answer.id, metadata=answer.metadata
+            )
+        if answer.message is not None:
+            return AssistantText(text=answer.message, turn=self.number, origin=answer.id, metadata=metadata)
+        data = msgspec.json.encode(answer.data).decode()
+        return AssistantData(text=data, turn=self.number, origin=answer.id, metadata=metadata)
+
+    def _call(self, call: ToolCallRequest, policies: Policies, *, bare: bool) -> ToolCall:
+        left: JsonObject | None = None
+        if policies.tools.requests.strips(call.name):
+            left = stripped_arguments(call, self._stand_ins)
+        return ToolCall(
+            call_id=call.call_id,
+            name=call.name,
+            arguments=call.arguments if left is None else left,
+            turn=self.number,
+            origin=call.id,
+            metadata=call.metadata if left is None and not bare else None,
+        )
+
+    def _result(self, call: ToolCallRequest, policies: Policies) -> ToolResult:
+        response = self._responses.take(call)
+        content = response.content
+        if policies.tools.responses.strips(call.name):
+            content = stripped_content(call, response, self._stand_ins)
+        return ToolResult(
+            call=call.id,
+            call_id=call.call_id,
+            name=call.name,
+            content=content,
+            turn=self.number,
+            origin=response.id,
+            is_error=response.is_error,
+        )
+
+
+def _request_events(request: ChatRequest, turn: int) -> list[ViewEvent]:
+    events: list[ViewEvent] = [
+        UserResource(resource=resource, turn=turn, origin=request.id) for resource in request.resources
+    ]
+    if not is_blank(request.content):
+        events.append(UserText(text=request.content, turn=turn, origin=request.id))
+    return events
+
+
+def _let_go(events: list[ViewEvent]) -> None:
+    """Untie the reasoning at the end of `events` from a call that it led to and that is not shown."""
+    position = len(events)
+    while position and isinstance(reasoning := events[position - 1], AssistantReasoning):
+        position -= 1
+        if is_blank(reasoning.text):
+            del events[position]
+        else:
+            events[position] = replace(reasoning, metadata=None)

@@ -1,0 +1,40 @@
+"""What jp says to a model in a view, where it leaves something out or asks for more."""
+
+from __future__ import annotations
+
+HANDLE_DIGITS = 12
+"""How many digits of a checksum name content: enough to tell apart whatever one conversation holds."""
+
+CONTINUE = (
+    "Your message above was cut off. Continue it exactly where it stops, without any preamble. "
+    "Begin by repeating its last 10 to 100 characters word for word, so that the two pieces can be joined."
+)
+
+
+def summary_heading(from_turn: int, to_turn: int) -> str:
+    """What stands before a summary in place of the user's requests."""
+    turns = f"turn {from_turn}" if from_turn == to_turn else f"turns {from_turn} to {to_turn}"
+    return f"[summary of {turns} of this conversation; a record, not a request]"
+
+
+def attachment_place(turn: int) -> str:
+    """Where a snapshot that the user attached stands."""
+    return f"the attachment at turn {turn}"
+
+
+def result_place(turn: int, call_id: str) -> str:
+    """Where a snapshot that a tool delivered stands."""
+    return f"the result of tool call `{call_id}` in turn {turn}"
+
+
+def reference(uri: str, sha256: str, place: str) -> str:
+    """What stands for a snapshot that was delivered before, unchanged (RFD 067)."""
+    return (
+        f"The content of {uri} is identical to {place} (checksum: sha256:{sha256[:HANDLE_DIGITS]}). "
+        "It has not changed. Refer to that copy for the full content."
+    )
+
+
+def superseded(uri: str, sha256: str, place: str) -> str:
+    """What stands for a snapshot of which a newer one was delivered."""
+    return f"[superseded] {uri} (checksum: sha256:{sha256[:HANDLE_DIGITS]}): the newer copy is {place}."

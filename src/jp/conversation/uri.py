@@ -11,8 +11,7 @@ def file_uri(path: bytes | str) -> str:
 
     Unreserved characters (RFC 3986 §2.3) and `/` stay, every other byte becomes `%` and two uppercase digits; so
     distinct paths have distinct URIs. A `str` is encoded as file names are: surrogates stand for bytes that are not
-    UTF-8. Whether a name may be normalised to NFC only its directory knows: a caller does so where the normalised
-    path names the same file.
+    UTF-8. In which case and Unicode form a name is spelled only its directory knows, so that is the caller's part.
     """
     raw = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
     return "file://" + "".join(map(_ENCODED.__getitem__, raw))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from jp.conversation.entries import Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
-from jp.conversation.uri import file_uri
 from jp.tool.base import Tool, ToolInvocation, ToolOutput, error_output
-from jp.tool.confined import ConfinedFile, FileAccessError, open_confined
+from jp.tool.confined import ConfinedFile, FileAccessError, FileNames, open_confined
 
 MAX_BYTES = 10 * 1024 * 1024
 """What is read of one file at most, as for an attachment."""
@@ -34,6 +35,9 @@ _READ_FILE = ToolDefinition(
 class ReadFile:
     """`fs_read_file`: a text file as a `resource` block; a part of it has a fragment such as `#L10-200`."""
 
+    def __init__(self, names: FileNames) -> None:
+        self._names = names
+
     @property
     def definition(self) -> ToolDefinition:
         """See the class."""
@@ -44,29 +48,34 @@ class ReadFile:
         from anyio.to_thread import run_sync
 
         try:
-            return await run_sync(_read_file, invocation, abandon_on_cancel=True)
+            return await run_sync(_read_file, invocation, self._names, abandon_on_cancel=True)
         except FileAccessError as error:
             return error_output(error.message)
 
 
-def built_in_tools() -> tuple[Tool, ...]:
+def built_in_tools(names: FileNames) -> tuple[Tool, ...]:
     """Every tool that comes with jp, enabled or not."""
-    return (ReadFile(),)
+    return (ReadFile(names),)
 
 
-def _read_file(invocation: ToolInvocation) -> ToolOutput:
+def _read_file(invocation: ToolInvocation, names: FileNames) -> ToolOutput:
     arguments = invocation.arguments
     path = str(arguments["path"])
-    opened = open_confined(invocation.root, path)
+    opened = open_confined(invocation.root, path, names)
     text = _text(opened, path)
-    uri = file_uri(opened.path)
+    uri = names.uri(opened.path)
     lines = None
     if "start_line" in arguments or "end_line" in arguments:
         text, lines = _selected(text, arguments, path)
         uri = f"{uri}#L{lines}"
     resource = Resource(uri=uri, mime_type="text/plain", text=text)
-    facts = Facts(kind="read", path=opened.relative.decode("utf-8", "replace"), lines=lines)
+    facts = Facts(kind="read", path=_legible(opened.relative), lines=lines)
     return ToolOutput(content=(ResourceBlock(resource=resource),), facts=facts)
+
+
+def _legible(path: str) -> str:
+    """`path` as text that any log can hold: names are bytes, and need not be UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _text(opened: ConfinedFile, path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -19,19 +20,35 @@ class FileAccessError(JpError):
     """A file is missing, out of bounds or of a kind that is not read."""
 
 
+class FileNames(Protocol):
+    """How names are spelled: the same as for attachments, so that one file has one URI, whoever read it."""
+
+    def real_path(self, path: str) -> str:
+        """`path`, which is absolute, without symlinks, each name as its directory lists it.
+
+        Raises:
+            OSError: a name is too long.
+        """
+        ...
+
+    def uri(self, path: str) -> str:
+        """The canonical URI of a real path."""
+        ...
+
+
 class ConfinedFile(msgspec.Struct, frozen=True, kw_only=True):
     """An open regular file; who gets it closes `descriptor`.
 
-    `path` is absolute, free of symlinks and as the file system spells it; `relative` is the same from the root.
+    `path` is its real path, `relative` the same from the root.
     """
 
     descriptor: int
-    path: bytes
-    relative: bytes
+    path: str
+    relative: str
     size: int
 
 
-def open_confined(root: Path, path: str) -> ConfinedFile:
+def open_confined(root: Path, path: str, names: FileNames) -> ConfinedFile:
     """Open the regular file `path`, which is absolute or relative to `root`, for reading.
 
     Symlinks are followed as long as they stay inside `root`. Whatever becomes a link after that is refused: each
@@ -40,42 +57,42 @@ def open_confined(root: Path, path: str) -> ConfinedFile:
     Raises:
         FileAccessError: the path leaves `root`, or names nothing, a directory or a device.
     """
-    base, target = _resolved(root, path)
-    prefix = base.rstrip(b"/") + b"/"
-    if target == base:
-        raise FileAccessError(f"{path!r} is a directory")
-    if not target.startswith(prefix):
-        raise FileAccessError(f"{path!r} is outside of {str(root)!r}, where files may be read")
-    relative = target.removeprefix(prefix)
     try:
-        descriptor, size = _open_below(base, relative.split(b"/"), path)
+        base, target = _resolved(root, path, names)
+        relative = target.removeprefix(base.rstrip("/") + "/")
+        if target == base:
+            raise FileAccessError(f"{path!r} is a directory")
+        if relative == target:
+            raise FileAccessError(f"{path!r} is outside of {str(root)!r}, where files may be read")
+        descriptor, size = _open_below(base, relative.split("/"), path)
     except FileNotFoundError:
         raise FileAccessError(f"there is no file {path!r}") from None
     except OSError as error:
         raise FileAccessError(f"cannot read {path!r}: {error.strerror}") from None
-    return ConfinedFile(descriptor=descriptor, path=_as_spelled(target, descriptor), relative=relative, size=size)
+    return ConfinedFile(descriptor=descriptor, path=target, relative=relative, size=size)
 
 
-def _resolved(root: Path, path: str) -> tuple[bytes, bytes]:
-    if "\0" in path:
-        raise FileAccessError(f"{path!r} is not a path")
+def _resolved(root: Path, path: str, names: FileNames) -> tuple[str, str]:
     try:
-        base = os.path.realpath(os.fsencode(root))
-        return base, os.path.realpath(os.path.join(base, os.fsencode(path)))  # noqa: PTH118  paths are bytes here
+        is_path = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
-        raise FileAccessError(f"{path!r} is not a path") from None
+        is_path = False
+    if not is_path:
+        raise FileAccessError(f"{path!r} is not a path")
+    base = names.real_path(str(root.absolute()))
+    return base, names.real_path(str(Path(base, path)))
 
 
-def _open_below(base: bytes, names: list[bytes], shown: str) -> tuple[int, int]:
+def _open_below(base: str, steps: list[str], shown: str) -> tuple[int, int]:
     directory = os.open(base, _DIRECTORY)
     try:
-        for name in names[:-1]:
-            child = os.open(name, _DIRECTORY, dir_fd=directory)
+        for step in steps[:-1]:
+            child = os.open(step, _DIRECTORY, dir_fd=directory)
             os.close(directory)
             directory = child
         # A device is not even opened: that alone can have an effect.
-        _require_regular(os.stat(names[-1], dir_fd=directory, follow_symlinks=False), shown)
-        descriptor = os.open(names[-1], _FILE, dir_fd=directory)
+        _require_regular(os.stat(steps[-1], dir_fd=directory, follow_symlinks=False), shown)
+        descriptor = os.open(steps[-1], _FILE, dir_fd=directory)
     finally:
         os.close(directory)
     try:
@@ -91,23 +108,3 @@ def _require_regular(status: os.stat_result, shown: str) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise FileAccessError(f"{shown!r} is not a regular file")
     return status.st_size
-
-
-def _as_spelled(path: bytes, descriptor: int) -> bytes:
-    """`path` as its file system spells it, in NFC where that form names the same file."""
-    import fcntl
-
-    # Only macOS has it: its names differ in case and Unicode form from what finds them.
-    get_path: int | None = getattr(fcntl, "F_GETPATH", None)
-    if get_path is not None:
-        path = fcntl.fcntl(descriptor, get_path, bytes(1024)).rstrip(b"\0")
-    if path.isascii():
-        return path
-    from unicodedata import normalize
-
-    composed = os.fsencode(normalize("NFC", os.fsdecode(path)))
-    try:
-        same = composed == path or os.path.samestat(os.stat(composed), os.fstat(descriptor))  # noqa: PTH116  bytes
-    except OSError:
-        return path
-    return composed if same else path

@@ -14,7 +14,8 @@ from jp.conversation.uri import file_uri
 from jp.tool.arguments import argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.builtin import MAX_BYTES, ReadFile, built_in_tools
-from jp.tool.confined import ConfinedFile, FileAccessError, open_confined
+from jp.tool.confined import ConfinedFile, FileAccessError, FileNames, open_confined
+from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\nfour\nfive\n"
 
@@ -26,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def read(root: Path, path: str, **lines: int) -> ToolOutput:
-    return anyio.run(ReadFile().run, ToolInvocation(arguments={"path": path, **lines}, root=root))
+    return anyio.run(ReadFile(PlainNames()).run, ToolInvocation(arguments={"path": path, **lines}, root=root))
 
 
 def resource(output: ToolOutput) -> Resource:
@@ -140,8 +141,8 @@ def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(root: Path) 
 
 
 def test_a_file_that_grows_while_it_is_read_is_bounded_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_then_grow(root: Path, path: str) -> ConfinedFile:
-        opened = open_confined(root, path)
+    def open_then_grow(root: Path, path: str, names: FileNames) -> ConfinedFile:
+        opened = open_confined(root, path, names)
         with (root / path).open("ab") as file:
             file.truncate(MAX_BYTES + 1)
         return opened
@@ -179,14 +180,14 @@ def test_a_name_that_is_not_utf_8_has_a_uri_of_its_bytes(root: Path) -> None:
 def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started, released, finished = threading.Event(), threading.Event(), threading.Event()
 
-    def hang(root: Path, path: str) -> ConfinedFile:
+    def hang(root: Path, path: str, names: FileNames) -> ConfinedFile:
         started.set()
         released.wait(5)
         finished.set()
         raise FileAccessError(f"{path!r} came too late")
 
     async def run_it() -> None:
-        await ReadFile().run(ToolInvocation(arguments={"path": "poem.txt"}, root=root))
+        await ReadFile(PlainNames()).run(ToolInvocation(arguments={"path": "poem.txt"}, root=root))
 
     async def cancel_it() -> None:
         with anyio.fail_after(5):
@@ -206,7 +207,7 @@ def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.Monk
 
 
 def test_every_built_in_tool_has_a_name_and_a_closed_schema() -> None:
-    for tool in built_in_tools():
+    for tool in built_in_tools(PlainNames()):
         parameters = tool.definition.parameters
 
         assert tool.definition.name.isidentifier()

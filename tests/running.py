@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 JP = (sys.executable, "-m", "jp")
-TIMEOUT = 60
+TIMEOUT_SECS = 60
 
 
 class Result(NamedTuple):
@@ -23,9 +23,13 @@ class Result(NamedTuple):
 
 
 def isolated_environment(home: Path, **more: str) -> dict[str, str]:
-    """An environment in which jp finds nothing but what lies under `home`: no keys, no terminal, no user's files."""
+    """An environment in which jp finds nothing but what lies under `home`: no keys, no user's files.
+
+    `jp` itself is on PATH.
+    """
+    search_path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     return {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": search_path,
         "HOME": str(home),
         "TMPDIR": str(home),
         "JP_USER_DATA_DIR": str(home / "data"),
@@ -33,9 +37,15 @@ def isolated_environment(home: Path, **more: str) -> dict[str, str]:
         "JP_SESSION": "test",
         "LC_ALL": "C.UTF-8",
         "PYTHONWARNDEFAULTENCODING": "1",
-        "PYTHONDONTWRITEBYTECODE": "",
         **more,
     }
+
+
+def home_beside(cwd: Path) -> Path:
+    """The home that runs in `cwd` share, outside of it so that nothing in it is attached by accident."""
+    home = cwd.parent / f".home-of-{cwd.name}"
+    home.mkdir(exist_ok=True)
+    return home
 
 
 def run_jp(
@@ -43,24 +53,42 @@ def run_jp(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: str | bytes | None = None,
+    program: Sequence[str] = JP,
 ) -> Result:
     """Run `jp` to its end, without a terminal. `env` is added to an isolated environment.
 
-    Without `cwd` and `env` the process sees an empty home that is gone afterwards; with `cwd` its home is the
-    directory `.home` in it, so that runs in the same directory see each other. `stdin` is piped; None is /dev/null.
+    Runs in the same `cwd` see each other's data (`home_beside`); without `cwd`, everything is gone afterwards.
+    `stdin` is piped; None is /dev/null.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        home = (cwd / ".home") if cwd is not None else Path(scratch)
-        home.mkdir(exist_ok=True)
+        where = cwd or Path(scratch)
         done = subprocess.run(
-            [*JP, *arguments],
-            cwd=cwd or home,
-            env=isolated_environment(home, **(env or {})),
+            [*program, *arguments],
+            cwd=where,
+            env=isolated_environment(home_beside(where) if cwd else where, **(env or {})),
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
-            timeout=TIMEOUT,
+            timeout=TIMEOUT_SECS,
             check=False,
             start_new_session=True,
         )
     return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+def start_jp(
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = JP,
+) -> subprocess.Popen[bytes]:
+    """Start `jp` as `run_jp` does, with pipes that the test reads, writes and closes."""
+    return subprocess.Popen(
+        [*program, *arguments],
+        cwd=cwd,
+        env=isolated_environment(home_beside(cwd), **(env or {})),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,6 +16,7 @@ def main() -> None:
     The process ends at once: everything is closed and flushed by then, and Python's own way out takes longer than
     many a run of jp.
     """
+    gc.set_threshold(50_000)  # imports make many objects and no garbage; the default costs 5 % of a start
     try:
         code = _answer(sys.argv[1:])
     except KeyboardInterrupt:  # while jp was being imported
@@ -28,7 +30,7 @@ def _answer(words: list[str]) -> int:
     if words in (["--version"], ["-V"]) and _print_version():
         return 0
     from jp.cli.app import run
-    from jp.cli.signals import end_on_signals
+    from jp.cli.exit import end_on_signals
 
     end_on_signals()
     return run(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 from jp.cli.streams import stdout_failed, write_stderr
 from jp.errors import ExitCode, JpError
@@ -16,6 +17,15 @@ class Terminated(SystemExit):
 
     A SystemExit because an event loop lets only that and KeyboardInterrupt pass from wherever they are raised.
     """
+
+
+def end_on_signals() -> None:
+    """Let SIGTERM and SIGHUP unwind the program, as SIGINT does, so that locks and files are closed."""
+    import signal
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _terminate)
 
 
 def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
@@ -38,15 +48,21 @@ def report(error: JpError, *, as_json: bool) -> None:
 
 
 def flush_stdout(code: int, *, as_json: bool) -> int:
-    """Write what stdout still holds; the code to leave with, which is `code` unless that failed."""
+    """Write what stdout still holds; the code to leave with, which is `code` unless only this failed."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        return code or ExitCode.BROKEN_PIPE
     except OSError as error:
+        if code:
+            return code
+        if isinstance(error, BrokenPipeError):
+            return ExitCode.BROKEN_PIPE
         report(stdout_failed(error), as_json=as_json)
-        return code or ExitCode.FAILURE
+        return ExitCode.FAILURE
     return code
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated(ExitCode.TERMINATED)
 
 
 def _code_of(error: BaseException, *, as_json: bool, verbosity: int) -> int:

@@ -1,7 +1,7 @@
 """What Ctrl-C, SIGTERM and SIGHUP do.
 
-Work without an event loop is unwound by an exception: Python's KeyboardInterrupt, and `Terminated` for the other two.
-Work with one is cancelled instead, so that it ends at an `await` and keeps what came: see `interruptions`.
+Work without an event loop is unwound by an exception: Python's KeyboardInterrupt, and `jp.cli.exit.Terminated` for the
+other two. Work with one is cancelled instead, so that it ends at an `await` and keeps what came.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from jp.cli.exit import Terminated
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -91,14 +90,3 @@ def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruptio
     finally:
         for number in replaced:
             signal.signal(number, previous[number])
-
-
-def end_on_signals() -> None:
-    """Let SIGTERM and SIGHUP unwind the program, as SIGINT does, so that locks and files are closed."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _terminate)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated(ExitCode.TERMINATED)

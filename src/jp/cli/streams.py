@@ -6,9 +6,12 @@ import codecs
 import os
 import sys
 from collections.abc import Mapping
-from typing import TextIO
 
 from jp.errors import JpError
+
+TYPE_CHECKING = False  # `typing` would be a third of the time that help takes
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _SECRET_ENDINGS = ("_API_KEY", "_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 8
@@ -52,18 +55,15 @@ def stdout_failed(error: OSError) -> JpError:
 
 
 def write_stderr(text: str) -> None:
-    """Write and flush `text` with secrets masked and control characters removed; what stderr does not take is lost."""
-    safe = visible(redact(text, os.environ))
+    """Write and flush `text`, with secrets masked and nothing that steers a terminal. What cannot be written is lost."""
+    from jp.render.sanitise import sanitise
+
+    safe = sanitise(redact(text, os.environ))
     try:
         sys.stderr.write(safe)
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         return
-
-
-def visible(text: str) -> str:
-    """`text` without characters that steer a terminal; line breaks and tabs stay."""
-    return "".join(character for character in text if character in "\n\t" or character.isprintable())
 
 
 def redact(text: str, environment: Mapping[str, str]) -> str:

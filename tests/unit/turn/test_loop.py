@@ -270,7 +270,7 @@ def test_a_turn_that_is_cancelled_while_tools_run_leaves_no_call_open() -> None:
     assert responses[1].content == INTERRUPTED_CONTENT
 
 
-@pytest.mark.parametrize("fails_at", range(1, 10))
+@pytest.mark.parametrize("fails_at", range(1, 9))
 def test_a_full_disk_ends_the_turn_and_what_was_written_stays(fails_at: int) -> None:
     recorder = MemoryRecorder(failure=StorageError("the disk is full"), fails_at=fails_at)
     stage = Stage(call("{}"), answer("Done"), recorder=recorder)

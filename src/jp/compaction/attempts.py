@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import msgspec
 
 from jp.conversation.entries import ChatResponse, Finish, ToolCallRequest
@@ -21,14 +19,14 @@ def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
     if finish == "refused":
         return ()
     answers = [answer for answer in attempt.answers if _counts(answer, finish)]
-    while answers and reasoning_of(answers[-1]) is not None:
+    while answers and is_reasoning(answers[-1]):
         answers.pop()
     return tuple(answers)
 
 
-def reasoning_of(answer: Answer) -> str | None:
-    """The reasoning that `answer` is, if it is one."""
-    return answer.reasoning if isinstance(answer, ChatResponse) else None
+def is_reasoning(answer: Answer) -> bool:
+    """Whether `answer` is reasoning."""
+    return isinstance(answer, ChatResponse) and answer.reasoning is not None
 
 
 def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
@@ -39,16 +37,19 @@ def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
     return not any(isinstance(answer, ToolCallRequest) for answer in counted)
 
 
+def loses_reasoning(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
+    """Whether a part of the model's reasoning does not count."""
+    if len(counted) == len(attempt.answers):
+        return False
+    return sum(map(is_reasoning, counted)) < sum(map(is_reasoning, attempt.answers))
+
+
 def _counts(answer: Answer, finish: Finish | None) -> bool:
-    match answer:
-        case ToolCallRequest():
-            return finish != "error"
-        case ChatResponse(reasoning=str(reasoning)):
-            closed = bool(answer.metadata)
-            return closed if finish in {None, "error", "cancelled"} else closed or not is_blank(reasoning)
-        case ChatResponse(message=str(message)):
-            return not is_blank(message)
-        case ChatResponse():
-            return answer.data is not msgspec.UNSET and finish != "error"
-        case _:
-            assert_never(answer)
+    if isinstance(answer, ChatResponse):
+        if answer.reasoning is not None:
+            broke_off = finish in {None, "error", "cancelled"}
+            return bool(answer.metadata) or not (broke_off or is_blank(answer.reasoning))
+        if answer.message is not None:
+            return not is_blank(answer.message)
+        return answer.data is not msgspec.UNSET and finish != "error"
+    return finish != "error"

@@ -87,7 +87,7 @@ def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: boo
     """
     division = divide(entries)
     gone = undone(entries)
-    responses = Responses(entries)
+    responses = Responses(division.responses)
 
     @cache
     def cycles_at(number: int) -> list[Cycle]:

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.attempts import counted_answers, is_cut, reasoning_of
+from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, loses_reasoning
 from jp.compaction.stand_ins import StandIns
 from jp.compaction.stripping import stripped_arguments, stripped_content
 from jp.compaction.winners import Policies
 from jp.compaction.wording import CONTINUE
 from jp.conversation.entries import (
-    AnyEntry,
     ChatRequest,
     ChatResponse,
     CycleEnd,
@@ -38,11 +37,10 @@ from jp.conversation.turns import Attempt, Cycle, is_blank
 class Responses:
     """The responses of a stream by the calls that they answer, wherever they stand."""
 
-    def __init__(self, entries: Iterable[AnyEntry]) -> None:
+    def __init__(self, responses: Iterable[ToolCallResponse]) -> None:
         self._waiting: dict[str, list[ToolCallResponse]] = {}
-        for entry in entries:
-            if isinstance(entry, ToolCallResponse):
-                self._waiting.setdefault(entry.request, []).append(entry)
+        for response in responses:
+            self._waiting.setdefault(response.request, []).append(response)
 
     def take(self, call: ToolCallRequest) -> ToolCallResponse:
         """The first response to `call` that no other call took; an error where nobody answered."""
@@ -84,13 +82,13 @@ class TurnView:
         if is_cut(attempt, answers):
             self._cut = attempt.end
         # Providers tie the ids of messages and calls to the reasoning that they sent with them.
-        told = 0 if policies.strip_reasoning else sum(reasoning_of(answer) is not None for answer in answers)
-        bare = told < sum(reasoning_of(answer) is not None for answer in attempt.answers)
+        strip = policies.strip_reasoning
+        bare = any(map(is_reasoning, attempt.answers)) if strip else loses_reasoning(attempt, answers)
         events: list[ViewEvent] = []
         results: list[ViewEvent] = []
         for answer in answers:
             if isinstance(answer, ChatResponse):
-                if not (policies.strip_reasoning and answer.reasoning is not None):
+                if not (strip and answer.reasoning is not None):
                     events.append(self._answer(answer, bare=bare))
             elif policies.tools.omit:
                 _let_go(events)

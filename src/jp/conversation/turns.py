@@ -47,10 +47,11 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream by turns, and the compactions that stand between their entries, in the log's order."""
+    """A stream by turns; besides, in the log's order, its compactions and where they stand, and all responses."""
 
     turns: list[Turn]
     placements: list[Placement]
+    responses: list[ToolCallResponse]
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,40 +74,62 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     responses: tuple[ToolCallResponse, ...]
 
 
+class _Divider:
+    """Collects turns."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.placements: list[Placement] = []
+        self.responses: list[ToolCallResponse] = []
+        self.held: list[Event] = []
+        self._identity = ""
+
+    def start(self, entry: TurnStart) -> None:
+        """Begin a turn, unless the current one holds nothing but its own start."""
+        if len(self.held) == 1 and isinstance(self.held[0], TurnStart):
+            self.held.clear()
+        self.close()
+        self._identity = entry.id
+        self.held.append(entry)
+
+    def close(self) -> None:
+        if self.held:
+            self.turns.append(Turn(number=len(self.turns), id=self._identity, entries=tuple(self.held)))
+            self.held.clear()
+
+    def place(self, compaction: Compaction) -> None:
+        turn = len(self.turns) if self.held else len(self.turns) - 1
+        self.placements.append(Placement(compaction=compaction, turn=turn, events=len(self.held)))
+
+
 def divide(entries: Iterable[AnyEntry]) -> Division:
     """The turns of a stream. A `turn_start` opens one only where the current one already holds something else."""
-    turns: list[Turn] = []
-    placements: list[Placement] = []
-    held: list[Event] = []
-    identity = ""
-
-    def close() -> None:
-        if held:
-            turns.append(Turn(number=len(turns), id=identity, entries=tuple(held)))
-            held.clear()
-
+    divider = _Divider()
+    # The frequent ones first: a struct class is slow to say that something is no instance of it.
     for entry in entries:
-        if isinstance(entry, Compaction):
-            turn = len(turns) if held else len(turns) - 1
-            placements.append(Placement(compaction=entry, turn=turn, events=len(held)))
-        elif isinstance(entry, TurnStart):
-            if len(held) == 1 and isinstance(held[0], TurnStart):
-                held.clear()
-            close()
-            identity = entry.id
-            held.append(entry)
-        elif not isinstance(entry, (Header, ConfigDelta, Revert, Unknown)):
-            held.append(entry)
-    close()
-    return Division(turns=turns, placements=placements)
+        match entry:
+            case ChatResponse() | ToolCallRequest():
+                divider.held.append(entry)
+            case ToolCallResponse():
+                divider.held.append(entry)
+                divider.responses.append(entry)
+            case CycleEnd() | ChatRequest() | RequestContext() | InquiryRequest() | InquiryResponse():
+                divider.held.append(entry)
+            case TurnStart():
+                divider.start(entry)
+            case Compaction():
+                divider.place(entry)
+            case Header() | ConfigDelta() | Revert() | Unknown():
+                pass
+            case _:
+                assert_never(entry)
+    divider.close()
+    return Division(turns=divider.turns, placements=divider.placements, responses=divider.responses)
 
 
 def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
     """The turns of a stream, those that were reverted too."""
     return divide(entries).turns
-
-
-CycleEntry = ChatRequest | Answer | CycleEnd | ToolCallResponse
 
 
 class _CycleBuilder:
@@ -119,35 +142,29 @@ class _CycleBuilder:
         self.answers: list[Answer] = []
         self.responses: list[ToolCallResponse] = []
 
-    def takes(self, entry: CycleEntry) -> bool:
-        """Whether `entry` still belongs to this cycle."""
-        match entry:
-            case ChatRequest():
-                return not (self.attempts or self.answers or self.responses)
-            case ToolCallResponse():
-                return True
-            case _:
-                end = self.attempts[-1].end if self.attempts and not self.answers else None
-                return not self.responses and (end is None or end.finish == "error")
+    def takes_request(self) -> bool:
+        """Whether nothing was answered yet."""
+        return not (self.attempts or self.answers or self.responses)
 
-    def add(self, entry: CycleEntry) -> None:
-        match entry:
-            case ChatRequest():
-                self.requests.append(entry)
-            case ChatResponse() | ToolCallRequest():
-                self.answers.append(entry)
-            case CycleEnd():
-                self._end_attempt(entry)
-            case ToolCallResponse():
-                if self.answers:
-                    self._end_attempt(None)
-                self.responses.append(entry)
-            case _:
-                assert_never(entry)
+    def takes_answer(self) -> bool:
+        """Whether an answer, or the end of an attempt, still belongs to this cycle."""
+        if self.answers:
+            return True
+        end = self.attempts[-1].end if self.attempts else None
+        return not self.responses and (end is None or end.finish == "error")
+
+    def end_attempt(self, end: CycleEnd | None) -> None:
+        self.attempts.append(Attempt(answers=tuple(self.answers), end=end))
+        self.answers.clear()
+
+    def respond(self, response: ToolCallResponse) -> None:
+        if self.answers:
+            self.end_attempt(None)
+        self.responses.append(response)
 
     def build(self, number: int) -> Cycle:
         if self.answers:
-            self._end_attempt(None)
+            self.end_attempt(None)
         return Cycle(
             number=number,
             start=self.start,
@@ -156,9 +173,26 @@ class _CycleBuilder:
             responses=tuple(self.responses),
         )
 
-    def _end_attempt(self, end: CycleEnd | None) -> None:
-        self.attempts.append(Attempt(answers=tuple(self.answers), end=end))
-        self.answers.clear()
+
+class _TurnBuilder:
+    """Collects the cycles of a turn. Each method gives the cycle to which an entry at a position belongs."""
+
+    def __init__(self) -> None:
+        self.cycles: list[_CycleBuilder] = []
+
+    def to_request(self, position: int) -> _CycleBuilder:
+        return self.cycles[-1] if self.cycles and self.cycles[-1].takes_request() else self._new(position)
+
+    def to_answer(self, position: int) -> _CycleBuilder:
+        return self.cycles[-1] if self.cycles and self.cycles[-1].takes_answer() else self._new(position)
+
+    def to_respond(self, position: int) -> _CycleBuilder:
+        return self.cycles[-1] if self.cycles else self._new(position)
+
+    def _new(self, position: int) -> _CycleBuilder:
+        cycle = _CycleBuilder(position)
+        self.cycles.append(cycle)
+        return cycle
 
 
 def cycles_of(turn: Turn) -> list[Cycle]:
@@ -167,14 +201,22 @@ def cycles_of(turn: Turn) -> list[Cycle]:
     An attempt that ended in `error` is followed by another in the same cycle. Logs that know no `cycle_end` (the
     original's) are cut where an answer follows a tool's response.
     """
-    builders: list[_CycleBuilder] = []
+    builder = _TurnBuilder()
     for position, entry in enumerate(turn.entries):
-        if isinstance(entry, (TurnStart, RequestContext, InquiryRequest, InquiryResponse)):
-            continue
-        if not builders or not builders[-1].takes(entry):
-            builders.append(_CycleBuilder(position))
-        builders[-1].add(entry)
-    return [builder.build(number) for number, builder in enumerate(builders)]
+        match entry:
+            case ChatResponse() | ToolCallRequest():
+                builder.to_answer(position).answers.append(entry)
+            case ToolCallResponse():
+                builder.to_respond(position).respond(entry)
+            case CycleEnd():
+                builder.to_answer(position).end_attempt(entry)
+            case ChatRequest():
+                builder.to_request(position).requests.append(entry)
+            case TurnStart() | RequestContext() | InquiryRequest() | InquiryResponse():
+                pass
+            case _:
+                assert_never(entry)
+    return [cycle.build(number) for number, cycle in enumerate(builder.cycles)]
 
 
 def is_blank(text: str) -> bool:

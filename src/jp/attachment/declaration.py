@@ -1,0 +1,105 @@
+"""What users type for `--attach` and write in `conversation.attachments`, read into a URI. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from jp.attachment.base import AttachmentError
+from jp.attachment.pattern import ANY_DEPTH
+from jp.attachment.uri import encode
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+_ORIGINAL_EXCLUDE = re.compile(r"\?exclude(?:=(?P<value>true|false))?$")
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """A declaration as its syntax says, before its scheme's handler has made it canonical."""
+
+    uri: str
+    exclude: bool = False
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the meaning of a text depends on.
+
+    `directory` is what relative paths refer to, absolute. `exists` says whether such a path, as it stands, names
+    something. `built_in` are the schemes that no file name can take; `schemes` gives these and all others.
+    """
+
+    directory: str
+    exists: Callable[[str], bool]
+    built_in: Collection[str]
+    schemes: Callable[[], Collection[str]]
+
+
+def scheme_of(uri: str) -> str:
+    """The scheme of `uri` in lower case, up to a `+`: `mcp` for `mcp+server+x://…`; empty where there is none."""
+    match = _SCHEME.match(uri)
+    return match[1].partition("+")[0].lower() if match else ""
+
+
+def parse(text: str, around: Surroundings) -> Written:
+    """Read what a user wrote: a URI with a scheme, a path, or a glob; after `!` what is not to be attached.
+
+    A path that exists as it stands is that path, whatever it contains. An excluded name without a slash stands for
+    everything of that name at any depth, as in an ignore file; `!./name` is one path.
+
+    Raises:
+        AttachmentError: it is empty, `-`, or begins with a scheme that is not known.
+    """
+    exclude = text.startswith("!")
+    body = text.removeprefix("!")
+    if not body or "\0" in body:
+        raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
+    if body == "-":
+        hint = "Pipe it: `command | jp query …` reads standard input as a part of the question."
+        raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
+    if _is_uri(body, text, around):
+        return _read_uri(body, exclude=exclude)
+    return Written(uri=_path_uri(body, around, any_depth=exclude), exclude=exclude)
+
+
+def _is_uri(body: str, text: str, around: Surroundings) -> bool:
+    scheme = scheme_of(body)
+    if not scheme:
+        return False
+    if scheme in around.built_in:
+        return True
+    if "://" not in body and around.exists(body):
+        return False
+    schemes = around.schemes()
+    if scheme in schemes:
+        return True
+    if _WINDOWS.match(body):
+        hint = "On WSL, 'C:\\x' is '/mnt/c/x'."
+        raise AttachmentError(f"{text!r} is a path of Windows, which jp does not run on", hint=hint)
+    known = f"Known schemes: {', '.join(schemes)}."
+    hint = known if "://" in body else f"{known} A file with a colon in its name is written {'./' + body!r}."
+    raise AttachmentError(f"{text!r} has the scheme {scheme!r}, which is not known", hint=hint)
+
+
+def _read_uri(body: str, *, exclude: bool) -> Written:
+    original = _ORIGINAL_EXCLUDE.search(body) if scheme_of(body) == "file" else None
+    if original is None:
+        return Written(uri=body, exclude=exclude)
+    return Written(uri=body[: original.start()], exclude=exclude or original["value"] != "false")
+
+
+def _path_uri(path: str, around: Surroundings, *, any_depth: bool) -> str:
+    if path == "~" or path.startswith("~/"):
+        return f"file:{_escaped(path)}"
+    spelled = encode(path) if around.exists(path) else _escaped(path)
+    if path.startswith("/"):
+        return f"file://{spelled}"
+    is_name = "/" not in path.rstrip("/") and path.strip("./")
+    depth = f"{ANY_DEPTH}/" if any_depth and is_name else ""
+    return f"file:///{encode(around.directory.strip('/'))}/{depth}{spelled}"
+
+
+def _escaped(path: str) -> str:
+    """`path` with its wildcards, as the path of a URI."""
+    return path.replace("%", "%25").replace("#", "%23")

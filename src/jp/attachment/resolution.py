@@ -1,0 +1,141 @@
+"""Which attachments are resolved at a turn, and resolving them (design: resources and attachments)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from jp.attachment.base import Declaration, Resolution, ResolveContext
+from jp.attachment.registry import AttachmentRegistry
+from jp.conversation.entries import AnyEntry, ChatRequest
+from jp.conversation.resource import Resource
+from jp.errors import JpError
+
+
+class ResolutionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn resolves. `assumed` are declarations that count as delivered because an original's log made them."""
+
+    includes: tuple[Declaration, ...] = ()
+    excludes: tuple[Declaration, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def declarations(self) -> tuple[str, ...]:
+        """What `chat_request.attachments` records: the includes, the assumed, and the excludes that took part."""
+        excludes = self.excludes if self.includes else ()
+        return (*(include.text for include in self.includes), *self.assumed, *(exclude.text for exclude in excludes))
+
+
+class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes into a turn's `chat_request`, and sentences for the user. `declarations` are its `attachments`."""
+
+    resources: tuple[Resource, ...] = ()
+    declarations: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def delivered_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
+    """The declarations that some request of a stream has resolved already.
+
+    In a fork these are the requests that were copied, so what its turns lack is resolved at its first turn.
+    """
+    requests = (entry for entry in entries if isinstance(entry, ChatRequest))
+    return frozenset(text for request in requests for text in request.attachments if not text.startswith("!"))
+
+
+def plan_resolution(
+    declared: Sequence[Declaration],
+    typed: Sequence[Declaration],
+    *,
+    delivered: Collection[str],
+    imported: Collection[str] = (),
+) -> ResolutionPlan:
+    """Decide what a turn resolves.
+
+    `declared` is `conversation.attachments`, in order: what no request has resolved yet (`delivered`, see
+    `delivered_in`) is resolved now. `typed` is this turn's `--attach`: always resolved, afresh. Excludes of both
+    apply to everything that is resolved. `imported` are the declarations that an original's log made: they count as
+    delivered, and are recorded as such with the turn.
+    """
+    pending = [declaration for declaration in declared if not declaration.exclude and declaration.text not in delivered]
+    assumed = [declaration.text for declaration in pending if declaration.text in imported]
+    # What is typed may lie anywhere, even where a file declares it too.
+    freely = {declaration.text: declaration for declaration in typed if not declaration.exclude}
+    due = [freely.get(declaration.text, declaration) for declaration in pending if declaration.text not in imported]
+    excludes = [declaration for declaration in (*declared, *typed) if declaration.exclude]
+    return ResolutionPlan(
+        includes=_once((*due, *freely.values())),
+        excludes=_once(excludes),
+        assumed=tuple(dict.fromkeys(text for text in assumed if text not in freely)),
+    )
+
+
+def _once(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
+    by_text: dict[str, Declaration] = {}
+    for declaration in declarations:
+        by_text.setdefault(declaration.text, declaration)
+    return tuple(by_text.values())
+
+
+class _Resolving:
+    """The includes of a plan, all at once. The first in order that fails decides; what comes after it is stopped."""
+
+    def __init__(self, plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext) -> None:
+        from anyio import CancelScope
+
+        self._plan = plan
+        self._registry = registry
+        self._context = context
+        self._scopes = [CancelScope() for _ in plan.includes]
+        self._results: list[Resolution | JpError | None] = [None] * len(plan.includes)
+
+    async def run(self) -> list[Resolution]:
+        from anyio import create_task_group
+
+        async with create_task_group() as tasks:
+            for index in range(len(self._plan.includes)):
+                tasks.start_soon(self._resolve, index)
+        resolutions: list[Resolution] = []
+        for result in self._results:
+            if isinstance(result, JpError):
+                raise result
+            if result is not None:
+                resolutions.append(result)
+        return resolutions
+
+    async def _resolve(self, index: int) -> None:
+        include = self._plan.includes[index]
+        with self._scopes[index]:
+            try:
+                handler = self._registry.handler(include.uri)
+                self._results[index] = await handler.resolve(include, self._context, excludes=self._plan.excludes)
+            except JpError as error:
+                self._results[index] = error
+                for scope in self._scopes[index + 1 :]:
+                    scope.cancel()
+
+
+async def resolve_all(
+    plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext
+) -> ResolvedAttachments:
+    """Resolve everything in `plan` at the same time; the result has the plan's order.
+
+    A resource that several declarations name is delivered once, where it comes first.
+
+    Raises:
+        AttachmentError: a declaration failed; of several the first.
+    """
+    resolutions = await _Resolving(plan, registry, context).run() if plan.includes else []
+    resources: dict[str, Resource] = {}
+    notices: list[str] = []
+    for resolution in resolutions:
+        notices.extend(resolution.notices)
+        for resource in resolution.resources:
+            resources.setdefault(resource.uri, resource)
+    if plan.assumed:
+        shown = ", ".join(map(repr, plan.assumed))
+        notices.append(f"attached before this conversation came to jp, so not again: {shown}")
+    return ResolvedAttachments(
+        resources=tuple(resources.values()), declarations=plan.declarations, notices=tuple(notices)
+    )

@@ -1,0 +1,107 @@
+"""The `script` provider: a model that says what a scenario file tells it to, without a key or a network."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import msgspec
+
+from jp.conversation.thread import Thread
+from jp.provider.base import Provider, Sections, WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.parts import BlockEnd, Finished, Part, ToolCallStart, UsageReport
+from jp.provider.script.matching import Casting, Cue
+from jp.provider.script.performance import response_to
+from jp.provider.script.request import Body, body_of, sections_of
+from jp.provider.script.scenario import Failure, Scenario, load_scenario
+
+RENDERER = 1
+
+
+def scenario_path(name: str, *, root: Path, scenario: str | None) -> Path:
+    """Where the scenario of model `script/NAME` lies.
+
+    A configured `scenario` is the file, whatever the name; else a name with a slash or that ends in `.toml` is a path
+    itself; else it is `.jp/scenarios/NAME.toml`. Relative paths start at `root`.
+    """
+    if scenario is not None:
+        return root / scenario
+    if "/" in name or name.endswith(".toml"):
+        return root / name
+    return root / ".jp" / "scenarios" / f"{name}.toml"
+
+
+def create(name: str, *, root: Path, scenario: str | None) -> Provider:
+    """The provider for model `script/NAME`; `scenario` is what `providers.llm.script.scenario` says.
+
+    Raises:
+        ConfigurationError: the scenario is missing or not valid.
+    """
+    path = scenario_path(name, root=root, scenario=scenario)
+    return ScriptProvider(load_scenario(path), source=str(path))
+
+
+class ScriptProvider:
+    """Plays a scenario. The one thing it remembers is how often an attempt failed because an `error` told it to."""
+
+    id = "script"
+    renderer = RENDERER
+
+    def __init__(self, scenario: Scenario, *, source: str) -> None:
+        self._scenario = scenario
+        self._source = source
+        self._failures: dict[tuple[int, int], int] = {}
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The thread as neutral JSON."""
+        return WireRequest(path="", body=msgspec.to_builtins(body_of(thread)))
+
+    def sections(self, request: WireRequest) -> Sections:
+        """See the port."""
+        return sections_of(msgspec.convert(request.body, Body))
+
+    async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
+        """Play the reply that fits."""
+        from anyio import sleep
+
+        body = msgspec.convert(request.body, Body)
+        cue = self._cue(body)
+        failure = self._failure(cue)
+        await sleep(cue.reply.wait_ms / 1000)
+        for part in response_to(body, cue, failing=failure is not None):
+            if not isinstance(part, (ToolCallStart, BlockEnd, UsageReport, Finished)):
+                await sleep(cue.reply.delay_ms / 1000)
+            yield part
+        if failure is not None:
+            raise _error(failure, cue)
+
+    def _cue(self, body: Body) -> Cue:
+        casting = Casting(self._scenario, body)
+        cue = casting.cue()
+        if cue is not None:
+            return cue
+        asked, hint = casting.explain()
+        message = f"no reply of scenario {self._source!r} fits: {asked}"
+        raise ProviderError(message, kind="invalid_request", hint=hint)
+
+    def _failure(self, cue: Cue) -> Failure | None:
+        """The error that this attempt runs into."""
+        error = cue.reply.error
+        if error is None:
+            return None
+        place = (cue.index, cue.place)
+        failed = self._failures.get(place, 0)
+        if error.attempts is not None and failed >= error.attempts:
+            return None
+        self._failures[place] = failed + 1
+        return error
+
+
+def _error(failure: Failure, cue: Cue) -> ProviderError:
+    return ProviderError(
+        failure.message or f"reply[{cue.index}] of the scenario fails: {failure.kind}",
+        kind=failure.kind,
+        retry_after=failure.retry_after,
+        status=failure.status,
+    )

@@ -55,7 +55,7 @@ def stdout_failed(error: OSError) -> JpError:
 
 
 def write_stderr(text: str) -> None:
-    """Write and flush `text`, with secrets masked and nothing that steers a terminal. What cannot be written is lost."""
+    """Write and flush `text`, with secrets masked and nothing that steers a terminal. What it cannot take is lost."""
     from jp.render.sanitise import sanitise
 
     safe = sanitise(redact(text, os.environ))

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jp.cli.external import locate, replace_process, unknown_command
+from jp.cli.tree import ROOT, Group
+from jp.errors import ExitCode, JpError
+
+
+def executable(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+    return path
+
+
+def test_the_first_executable_on_the_path_is_taken(tmp_path: Path) -> None:
+    executable(tmp_path / "a" / "jp-other", mode=0o644)
+    (tmp_path / "b" / "jp-other").mkdir(parents=True)
+    expected = executable(tmp_path / "c" / "jp-other")
+    executable(tmp_path / "d" / "jp-other")
+
+    search_path = os.pathsep.join(str(tmp_path / name) for name in ("missing", "a", "b", "c", "d"))
+
+    assert locate("other", search_path) == str(expected)
+
+
+@pytest.mark.parametrize("name", ["", "-x", "../a/jp-other", "a/b", "others"])
+def test_other_words_are_not_looked_for(name: str, tmp_path: Path) -> None:
+    executable(tmp_path / "jp-other")
+
+    assert locate(name, str(tmp_path)) is None
+
+
+@pytest.mark.parametrize("directory", ["", ".", "here"])
+def test_directories_that_depend_on_where_one_stands_do_not_count(
+    directory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable(tmp_path / directory / "jp-other")
+    monkeypatch.chdir(tmp_path)
+
+    assert locate("other", directory) is None
+
+
+def test_a_program_that_the_system_cannot_run_is_an_error(tmp_path: Path) -> None:
+    program = executable(tmp_path / "jp-other", "no interpreter is named here")
+
+    with pytest.raises(JpError, match=r"cannot run '.*jp-other': Exec format error"):
+        replace_process(str(program), [])
+
+
+CONVERSATION = ROOT.get("c")
+
+
+@pytest.mark.parametrize(
+    ("word", "path", "message", "hint"),
+    [
+        ("qurey", ("jp",), "jp has no command 'qurey'", "did you mean 'jp query'? jp --help lists the commands"),
+        ("ls", ("jp",), "jp has no command 'ls'", "did you mean 'jp attachment ls'? jp --help lists the commands"),
+        ("xyzzy", ("jp",), "jp has no command 'xyzzy'", "jp --help lists the commands"),
+        ("why is it?", ("jp",), "jp has no command 'why is it?'", "to ask something: jp query QUESTION"),
+        ("\x1b", ("jp",), "jp has no command '\\x1b'", "jp --help lists the commands"),
+        (
+            "pth",
+            ("jp", "conversation"),
+            "jp conversation has no command 'pth'",
+            "did you mean 'jp conversation path'? jp conversation --help lists the commands",
+        ),
+    ],
+)
+def test_a_word_that_is_no_command_gets_the_nearest(word: str, path: tuple[str, ...], message: str, hint: str) -> None:
+    group = ROOT if len(path) == 1 else CONVERSATION
+    assert isinstance(group, Group)
+    error = unknown_command(word, path, group)
+
+    assert (error.message, error.hint, error.exit_code) == (message, hint, ExitCode.USAGE)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import log, notice, print_result
+
+TEXT = GlobalOptions()
+JSON = GlobalOptions(format="json")
+
+
+@pytest.mark.parametrize(("text", "printed"), [("a", "a\n"), ("a\n", "a\n"), ("", "")])
+def test_a_result_is_text_that_ends_with_a_line_break(
+    text: str, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(TEXT, text=text, value={})
+
+    assert capsys.readouterr() == (printed, "")
+
+
+def test_a_result_is_one_json_value_with_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(JSON, text="prose", value={"names": ["\N{SNOWMAN}"]})
+
+    out, err = capsys.readouterr()
+    assert out == '{"schema":1,"names":["\N{SNOWMAN}"]}\n'
+    assert err == ""
+
+
+def test_notices_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    notice(TEXT, "by the way")
+    notice(JSON, "by the way")
+
+    assert capsys.readouterr() == ("", 'note: by the way\n{"schema":1,"note":"by the way"}\n')
+
+
+def test_quiet_means_no_notices(capsys: pytest.CaptureFixture[str]) -> None:
+    notice(GlobalOptions(quiet=True), "by the way")
+
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("verbosity", "lines"), [(0, 0), (1, 1), (2, 2)])
+def test_details_are_logged_by_level(verbosity: int, lines: int, capsys: pytest.CaptureFixture[str]) -> None:
+    options = GlobalOptions(verbosity=verbosity)
+    log(options, "coarse")
+    log(options, "fine", level=2)
+
+    assert capsys.readouterr().err.count("log: ") == lines
+
+
+def test_json_on_stderr_stays_json_where_secrets_are_masked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("A_TOKEN", "12345678")
+    log(GlobalOptions(format="json", verbosity=1), "uses 12345678")
+
+    assert msgspec.json.decode(capsys.readouterr().err) == {"schema": 1, "log": "uses ***"}

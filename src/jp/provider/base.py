@@ -25,7 +25,11 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model. None means unknown; prices are USD for a million tokens."""
+    """What is known of a model. None means unknown; prices are USD for a million tokens.
+
+    Entries that a provider keeps for an hour cost `cache_write_long_price`. A request whose prompt has more than
+    `long_prompt` tokens, cached ones included, costs `long_prompt_factor` times as much in every class.
+    """
 
     provider: str
     id: str
@@ -35,6 +39,9 @@ class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
     output_price: float | None = None
     cache_read_price: float | None = None
     cache_write_price: float | None = None
+    cache_write_long_price: float | None = None
+    long_prompt: int | None = None
+    long_prompt_factor: float = 1.0
 
 
 class Provider(Protocol):
@@ -68,7 +75,10 @@ class Provider(Protocol):
     def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """Send `request` and yield parts as they come; the last one is `Finished`.
 
+        Who leaves early closes it (`contextlib.aclosing`): that ends the connection.
+
         Raises:
+            AuthenticationError: there is no key to send it with.
             ProviderError: the request failed, or the stream ended without `Finished`.
         """
         ...

@@ -17,6 +17,7 @@ ErrorKind = Literal[
     "context_too_long",
     "model_not_found",
     "invalid_request",
+    "rejected_reasoning",
     "unsupported",
     "output_limit",
     "other",
@@ -37,7 +38,8 @@ _EXIT_CODES: dict[ErrorKind, ExitCode] = {
 class ProviderError(JpError):
     """A request failed.
 
-    `retry_after` is what the provider asks for, in seconds. `status` is the HTTP status, None where none came.
+    `retry_after` is what the provider asks for, in seconds. `status` is the HTTP status, None where none came. The kind
+    `rejected_reasoning` says that opaque metadata of the conversation (a signature) is what it did not accept.
     """
 
     def __init__(

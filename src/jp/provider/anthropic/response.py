@@ -1,3 +1,297 @@
-"""To be written."""
+"""The Messages API's events as parts. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from jp.conversation.entries import JsonObject, Usage
+from jp.provider.anthropic.messages import PROVIDER
+from jp.provider.errors import RETRYABLE, ProviderError
+from jp.provider.parts import (
+    BlockEnd,
+    DataDelta,
+    Finished,
+    KeepAlive,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    UsageReport,
+)
+
+_DEFAULT_WAIT = 3.0
+"""Seconds to wait after an error inside a stream, where no header can say how long."""
+
+Reason = Literal["stop", "tools", "length", "refused"]
+
+_REASONS: dict[str, Reason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tools",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",
+    "refusal": "refused",
+}
+_PLAIN_REASONS = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens"})
+"""Reasons that need no explanation."""
+
+
+class _OutputDetails(msgspec.Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Message(msgspec.Struct):
+    usage: _Usage | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _StopDetails(msgspec.Struct):
+    category: str | None = None
+    explanation: str | None = None
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
+
+
+class _Event(msgspec.Struct):
+    """Every event, told apart by `type`; each has some of the fields."""
+
+    type: str
+    index: int = 0
+    message: _Message | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+
+
+class _Kind(msgspec.Struct):
+    type: str = ""
+
+
+class _Head(msgspec.Struct):
+    """As much of an event as it takes to tell whether it has to be understood."""
+
+    type: str = ""
+    content_block: _Kind | None = None
+    delta: _Kind | None = None
+
+
+_events = msgspec.json.Decoder(_Event)
+_heads = msgspec.json.Decoder(_Head)
+_NEEDED_EVENTS = frozenset({
+    "message_start",
+    "message_delta",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+})
+_NEEDED_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+_NEEDED_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", "signature_delta"})
+
+
+def _is_needed(head: _Head) -> bool:
+    """Whether an event that cannot be read is a loss."""
+    if head.content_block is not None:
+        return head.content_block.type in _NEEDED_BLOCKS
+    if head.delta is not None and head.type == "content_block_delta":
+        return head.delta.type in _NEEDED_DELTAS
+    return head.type in _NEEDED_EVENTS
+
+
+class _OpenBlock:
+    """A block of a kind that has parts."""
+
+    def __init__(self, block: _Block) -> None:
+        self.type = block.type
+        self.signature = block.signature
+        self.redacted = block.data
+        self.arguments = bytes(block.input)
+        self.has_deltas = False
+
+
+class AnthropicDecoder:
+    """Reads one response.
+
+    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data.
+    """
+
+    def __init__(self, *, model: str, is_structured: bool = False) -> None:
+        self._model = model
+        self._is_structured = is_structured
+        self._blocks: dict[int, _OpenBlock] = {}
+        self._call_ids: set[str] = set()
+        self._usage = Usage()
+        self._stop = _Delta()
+
+    def feed(self, event: str, data: bytes) -> Sequence[Part]:
+        """Read one event. Unknown events, blocks and deltas give nothing.
+
+        Raises:
+            ProviderError: the event reports an error, or is not what it should be.
+        """
+        try:
+            read = _events.decode(data)
+        except msgspec.DecodeError:
+            return self._odd(data)
+        match read.type:
+            case "content_block_delta" | "content_block_start" | "content_block_stop":
+                return self._block_event(read)
+            case "message_start" | "message_delta":
+                return self._message(read)
+            case "message_stop":
+                return [self._finished()]
+            case "ping":
+                return [KeepAlive()]
+            case "error":
+                raise _error(data, self._model)
+            case _:
+                return []
+
+    def _odd(self, data: bytes) -> Sequence[Part]:
+        """Read an event that is not formed as expected: an error all the same, or one that need not be known."""
+        try:
+            head = _heads.decode(data)
+        except msgspec.DecodeError:
+            head = None
+        if head is not None and head.type == "error":
+            raise _error(data, self._model)
+        if head is None or _is_needed(head):
+            raise ProviderError(f"{PROVIDER} sent an event that cannot be read", kind="transient")
+        return []
+
+    def _block_event(self, event: _Event) -> Sequence[Part]:
+        if event.delta is not None:
+            return self._delta(event.index, event.delta)
+        if event.content_block is not None:
+            return self._start(event.index, event.content_block)
+        return self._end(event.index)
+
+    def _start(self, index: int, block: _Block) -> Sequence[Part]:
+        opened = _OpenBlock(block)
+        match block.type:
+            case "text":
+                parts = [self._text(index, block.text)] if block.text else []
+            case "thinking" | "redacted_thinking":
+                parts = [ReasoningDelta(index, block.thinking)]
+            case "tool_use":
+                parts = [ToolCallStart(index, self._call_id(block.id, index), block.name)]
+            case _:
+                return []
+        self._blocks[index] = opened
+        return parts
+
+    def _text(self, index: int, text: str) -> TextDelta | DataDelta:
+        return DataDelta(index, text) if self._is_structured else TextDelta(index, text)
+
+    def _call_id(self, given: str, index: int) -> str:
+        """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
+        base = given or f"call_{index}"
+        call_id = base if base not in self._call_ids else f"{base}_{index}"
+        self._call_ids.add(call_id)
+        return call_id
+
+    def _delta(self, index: int, delta: _Delta) -> Sequence[Part]:
+        block = self._blocks.get(index)
+        if block is None:
+            return []
+        match delta.type:
+            case "text_delta" if delta.text:
+                return [self._text(index, delta.text)]
+            case "thinking_delta" if delta.thinking:
+                return [ReasoningDelta(index, delta.thinking)]
+            case "input_json_delta" if delta.partial_json:
+                block.has_deltas = True
+                return [ToolArgumentsDelta(index, delta.partial_json)]
+            case "signature_delta":
+                block.signature += delta.signature
+                return []
+            case _:
+                return []
+
+    def _end(self, index: int) -> Sequence[Part]:
+        block = self._blocks.pop(index, None)
+        if block is None:
+            return []
+        parts: list[Part] = []
+        if block.type == "tool_use" and not block.has_deltas:
+            parts.append(ToolArgumentsDelta(index, block.arguments.decode()))
+        return [*parts, BlockEnd(index, self._metadata(block))]
+
+    def _metadata(self, block: _OpenBlock) -> JsonObject | None:
+        if block.redacted:
+            return {"provider": PROVIDER, "model": self._model, "redacted": block.redacted}
+        if block.signature:
+            return {"provider": PROVIDER, "model": self._model, "signature": block.signature}
+        return None
+
+    def _message(self, event: _Event) -> Sequence[Part]:
+        if event.delta is not None and event.delta.stop_reason is not None:
+            self._stop = event.delta
+        reported = event.usage or (event.message.usage if event.message is not None else None)
+        if reported is None:
+            return []
+        self._usage = _updated(self._usage, reported)
+        return [UsageReport(self._usage)]
+
+    def _finished(self) -> Finished:
+        native = self._stop.stop_reason or ""
+        reason = _REASONS.get(native, "stop")
+        if reason == "stop" and self._call_ids:
+            reason = "tools"
+        details = self._stop.stop_details or _StopDetails()
+        detail = details.explanation or details.category or ("" if native in _PLAIN_REASONS else native)
+        return Finished(reason, detail)
+
+
+def _updated(usage: Usage, reported: _Usage) -> Usage:
+    """`usage` with what is reported now; later reports are totals, and leave out what has not changed."""
+    details = reported.output_tokens_details
+    thinking = None if details is None else details.thinking_tokens
+    return Usage(
+        input=usage.input if reported.input_tokens is None else reported.input_tokens,
+        output=usage.output if reported.output_tokens is None else reported.output_tokens,
+        cache_read=usage.cache_read if reported.cache_read_input_tokens is None else reported.cache_read_input_tokens,
+        cache_write=(
+            usage.cache_write if reported.cache_creation_input_tokens is None else reported.cache_creation_input_tokens
+        ),
+        reasoning=usage.reasoning if thinking is None else thinking,
+    )
+
+
+def _error(data: bytes, model: str) -> ProviderError:
+    from jp.provider.classification import Origin, Reply, classify
+
+    error = classify(Reply(body=data), Origin(provider=PROVIDER, model=model), now=0.0)
+    if error.kind in RETRYABLE and error.retry_after is None:
+        error.retry_after = _DEFAULT_WAIT
+    return error

@@ -1,0 +1,40 @@
+"""What the HTTP provider needs of this vendor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from jp.conversation.thread import Thread
+from jp.provider.anthropic.messages import PROVIDER
+from jp.provider.anthropic.request import RENDERER, render, sections
+from jp.provider.anthropic.response import AnthropicDecoder
+from jp.provider.base import Sections, WireRequest
+
+
+class AnthropicAdapter:
+    """Anthropic's Messages API. `betas` are sent with every request."""
+
+    id = PROVIDER
+    renderer = RENDERER
+    framing: Literal["sse"] = "sse"
+
+    def __init__(self, betas: Sequence[str] = ()) -> None:
+        self._betas = tuple(betas)
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        return render(thread, betas=self._betas)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see."""
+        return sections(request)
+
+    def decoder(self, request: WireRequest) -> AnthropicDecoder:
+        """What reads the response to `request`."""
+        is_structured = "format" in request.body.get("output_config", {})
+        return AnthropicDecoder(model=str(request.body["model"]), is_structured=is_structured)
+
+    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The header that carries the key."""
+        return (("x-api-key", key),)

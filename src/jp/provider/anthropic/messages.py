@@ -1,0 +1,224 @@
+"""The events of a thread as messages that alternate between user and assistant. Pure.
+
+Everything is decided by what comes before it, so that a longer thread begins with the messages of a shorter one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, assert_never
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    Thread,
+    ToolCall,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+from jp.provider.anthropic.content import attachment_blocks, result_content, text_block
+from jp.provider.models import canonical_name
+
+PROVIDER = "anthropic"
+_INVALID_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
+_NOT_SHOWN = "[Earlier messages are not shown.]"
+"""What a conversation that begins with the assistant begins with: the API wants the user to speak first."""
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """A message as it grows."""
+
+    role: Literal["user", "assistant"]
+    content: list[JsonObject]
+
+
+class Messages(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages of a request; `last_resource` is the last block of what the user attached last."""
+
+    messages: list[Message]
+    last_resource: JsonObject | None
+
+
+def _thought(text: str) -> JsonObject | None:
+    """Reasoning as text, for models that cannot be given it as their own."""
+    return text_block(f"<think>\n{text}\n</think>\n\n") if text.strip() else None
+
+
+def _as_text(block: JsonObject) -> JsonObject | None:
+    if block["type"] == "redacted_thinking":
+        return None
+    return _thought(block["thinking"]) if block["type"] == "thinking" else block
+
+
+def _own_thinking(event: AssistantReasoning, model: str) -> JsonObject | None:
+    """The block as the API gave it, None unless this provider and model made it."""
+    metadata = event.metadata or {}
+    maker = metadata.get("model")
+    if metadata.get("provider") != PROVIDER or not isinstance(maker, str):
+        return None
+    if canonical_name(maker) != canonical_name(model):
+        return None
+    if isinstance(redacted := metadata.get("redacted"), str):
+        return {"type": "redacted_thinking", "data": redacted}
+    if isinstance(signature := metadata.get("signature"), str):
+        return {"type": "thinking", "thinking": event.text, "signature": signature}
+    return None
+
+
+class _CallIds:
+    """Wire ids: the provider's own where they are valid and new, since the API wants them unique in a request."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, call_id: str) -> str:
+        base = _INVALID_IN_ID.sub("_", call_id) or "call"
+        wire_id, number = base, 1
+        while wire_id in self._taken:
+            number += 1
+            wire_id = f"{base}_{number}"
+        self._taken.add(wire_id)
+        return wire_id
+
+
+class _Builder:
+    def __init__(self, model: str, results: Iterable[ToolResult]) -> None:
+        self._model = model
+        self._messages: list[Message] = []
+        self._last_resource: JsonObject | None = None
+        self._ids = _CallIds()
+        self._open: list[tuple[str, ToolCall]] = []
+        self._results: dict[str, list[ToolResult]] = {}
+        for result in results:
+            self._results.setdefault(result.call, []).append(result)
+
+    def add(self, event: ViewEvent) -> None:
+        match event:
+            case UserText(text=text):
+                self._say("user", text_block(text) if text.strip() else None)
+            case UserResource(resource=resource):
+                for block in attachment_blocks(resource):
+                    self._last_resource = block
+                    self._say("user", block)
+            case AssistantText(text=text) | AssistantData(text=text):
+                self._say("assistant", text_block(text) if text.strip() else None)
+            case AssistantReasoning(text=text):
+                self._say("assistant", _own_thinking(event, self._model) or _thought(text))
+            case ToolCall():
+                self._call(event)
+            case ToolResult():
+                self._answer_calls()
+            case _:
+                assert_never(event)
+
+    def finish(self) -> Messages:
+        self._answer_calls()
+        if self._messages and self._messages[-1].role == "assistant":
+            self._end_answer()
+        return Messages(messages=self._messages, last_resource=self._last_resource)
+
+    def _call(self, call: ToolCall) -> None:
+        wire_id = self._ids.take(call.call_id)
+        arguments = call.arguments if isinstance(call.arguments, dict) else {"invalid_json": call.arguments}
+        self._say("assistant", {"type": "tool_use", "id": wire_id, "name": call.name, "input": arguments})
+        self._open.append((wire_id, call))
+
+    def _answer_calls(self) -> None:
+        """Give every open call its result, in the message that follows and in the order of the calls.
+
+        A result without a call is not sent: the API knows no such thing.
+        """
+        calls, self._open = self._open, []
+        for wire_id, call in calls:
+            self._say("user", self._result(wire_id, call))
+
+    def _result(self, wire_id: str, call: ToolCall) -> JsonObject:
+        waiting = self._results.get(call.origin)
+        result = waiting.pop(0) if waiting else None
+        is_error = result is None or result.is_error
+        content = result_content(INTERRUPTED_CONTENT if result is None else result.content, is_error=is_error)
+        block: JsonObject = {"type": "tool_result", "tool_use_id": wire_id}
+        if content:
+            block["content"] = content
+        if is_error:
+            block["is_error"] = True
+        return block
+
+    def _say(self, role: Literal["user", "assistant"], block: JsonObject | None) -> None:
+        if block is None:
+            return
+        if role == "user":
+            self._answer_calls()
+        if not self._messages or self._messages[-1].role != role:
+            self._open_message(role)
+        self._messages[-1].content.append(block)
+
+    def _open_message(self, role: Literal["user", "assistant"]) -> None:
+        if role == "user" and self._messages:
+            self._end_answer()
+        if role == "assistant" and not self._messages:
+            self._messages.append(Message(role="user", content=[text_block(_NOT_SHOWN)]))
+        if not self._messages or self._messages[-1].role != role:
+            self._messages.append(Message(role=role, content=[]))
+
+    def _end_answer(self) -> None:
+        """Close the last message, the assistant's: it may not end with thinking, nor be empty."""
+        content = self._messages[-1].content
+        end = len(content)
+        while end and content[end - 1]["type"] in THINKING_TYPES:
+            end -= 1
+        content[end:] = [text for block in content[end:] if (text := _as_text(block)) is not None]
+        if not content:
+            self._messages.pop()
+
+
+def _ordered(events: Iterable[ViewEvent]) -> list[ViewEvent]:
+    """The events with the resources of each request before its text: what is asked comes after what it is about."""
+    ordered: list[ViewEvent] = []
+    held: list[UserText] = []
+    request = ("", -1)
+    for event in events:
+        is_request = isinstance(event, (UserText, UserResource))
+        if held and not (is_request and (event.origin, event.turn) == request):
+            ordered += held
+            held.clear()
+        if isinstance(event, UserText):
+            held.append(event)
+            request = (event.origin, event.turn)
+        else:
+            ordered.append(event)
+    return ordered + held
+
+
+def build_messages(thread: Thread) -> Messages:
+    """The messages of `thread`. The roles alternate, the user speaks first, and each call is answered at once.
+
+    Raises:
+        ProviderError: an attachment is of a type that the API does not take, of kind `unsupported`.
+    """
+    builder = _Builder(thread.model, (event for event in thread.events if isinstance(event, ToolResult)))
+    for event in _ordered(thread.events):
+        builder.add(event)
+    return builder.finish()
+
+
+def settle_trailing_answer(messages: list[Message]) -> None:
+    """Make an answer at the very end plain.
+
+    Its signatures hold for a complete answer only, and the API refuses white space at the end of a final text.
+    """
+    if not messages or messages[-1].role == "user":
+        return
+    content = [plain for block in messages[-1].content if (plain := _as_text(block)) is not None]
+    if content[-1]["type"] == "text":
+        content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
+    messages[-1].content = content

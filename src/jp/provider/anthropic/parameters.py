@@ -1,0 +1,95 @@
+"""How a request is asked for: the choice of tool, sampling, limits, and what only the API knows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import Parameters, ToolDefinition
+from jp.provider.errors import ProviderError
+from jp.provider.models import Model
+
+_UNKNOWN_CLAUDE_OUTPUT = 32_000
+"""What every Claude since 4.1 can write; a model that is newer than the table can write more."""
+
+_UNKNOWN_OUTPUT = 8_192
+"""What other servers of this protocol commonly accept."""
+
+_PROTECTED = frozenset({"model", "messages", "tools", "system", "stream", "cache_control"})
+"""What `other` cannot set: it would not be what the log says was sent."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The choice of tool on the wire. `plea` asks for a tool in words, where the model cannot be forced."""
+
+    wire: JsonObject | None = None
+    forces: bool = False
+    plea: str = ""
+
+
+def longest_output(parameters: Parameters, model: Model) -> int:
+    """How many tokens the model may write: what is configured, or as many as it can."""
+    if parameters.max_tokens is not None:
+        return parameters.max_tokens
+    known = model.details.max_output
+    if known is not None:
+        return known
+    return _UNKNOWN_CLAUDE_OUTPUT if model.details.id.startswith("claude-") else _UNKNOWN_OUTPUT
+
+
+def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model) -> Choice:
+    """The choice of tool.
+
+    Raises:
+        ProviderError: a tool is named that is not offered, of kind `invalid_request`.
+    """
+    wanted = parameters.tool_choice
+    if not tools or wanted == "auto":
+        return Choice()
+    if wanted == "none":
+        return Choice(wire={"type": "none"})
+    names = [tool.name for tool in tools]
+    if wanted != "required" and wanted not in names:
+        message = f"the tool {wanted!r} is not among those offered: {', '.join(map(repr, names))}"
+        raise ProviderError(message, kind="invalid_request", hint="name one of them, or `required`, with --tool-use")
+    # With a single tool the API wants `any`: naming it is unreliable.
+    is_free = wanted == "required" or len(names) == 1
+    if not model.abilities.forced_tools:
+        plea = (
+            "Call one of the tools now."
+            if is_free and len(names) > 1
+            else f"Call the tool {_named(wanted, names)} now."
+        )
+        return Choice(plea=plea)
+    return Choice(wire={"type": "any"} if is_free else {"type": "tool", "name": wanted}, forces=True)
+
+
+def _named(wanted: str, names: Sequence[str]) -> str:
+    return repr(names[0] if wanted == "required" else wanted)
+
+
+def sampling_of(parameters: Parameters, model: Model, *, thinks: bool) -> JsonObject:
+    """Temperature and the like, where the API accepts them: not while thinking, and not from 4.7 on."""
+    if thinks or not model.abilities.sampling:
+        return {}
+    wanted = {"temperature": parameters.temperature, "top_p": parameters.top_p, "top_k": parameters.top_k}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def merged(body: JsonObject, other: JsonObject) -> JsonObject:
+    """`body` with what only the API knows; objects are merged, everything else is replaced.
+
+    Raises:
+        ProviderError: `other` sets what is not its to set, of kind `invalid_request`.
+    """
+    if stolen := sorted(_PROTECTED.intersection(other)):
+        message = f"{', '.join(map(repr, stolen))} cannot be set by a parameter"
+        hint = "take it out of `assistant.model.parameters.other`"
+        raise ProviderError(message, kind="invalid_request", hint=hint)
+    result = dict(body)
+    for name, value in other.items():
+        both = isinstance(result.get(name), dict) and isinstance(value, dict)
+        result[name] = {**result[name], **value} if both else value
+    return result

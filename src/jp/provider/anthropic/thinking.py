@@ -1,0 +1,110 @@
+"""How a model is asked to think: by an effort, by a number of tokens, or not at all. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import Effort, Parameters
+from jp.provider.models import Model
+
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+"""What lets a request say that thoughts whose signature no longer fits are to be dropped."""
+
+_LEAST_BUDGET = 1024
+_SHARES: dict[Effort, int] = {"none": 0, "xlow": 10, "low": 20, "medium": 50, "high": 80, "xhigh": 90, "max": 100}
+"""Thinking tokens for an effort, in percent of the longest output."""
+
+_EFFORTS: tuple[tuple[int, Effort], ...] = ((90, "max"), (80, "xhigh"), (50, "high"), (20, "medium"))
+"""Efforts for more thinking tokens than this, in percent of the longest output."""
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """Thinking on the wire. `is_active` says whether the model may think; `effort` goes into the output's config."""
+
+    wire: JsonObject | None = None
+    is_active: bool = False
+    effort: str | None = None
+
+
+def _nearest_effort(percent: float) -> Effort:
+    for least, effort in _EFFORTS:
+        if percent > least:
+            return effort
+    return "low"
+
+
+def _effort_of(parameters: Parameters, max_tokens: int) -> Effort | None:
+    """The effort that is asked for, None where the model decides."""
+    match parameters.reasoning:
+        case None | "auto" | "off":
+            return None
+        case int(tokens):
+            return _nearest_effort(100 * tokens / max_tokens)
+        case effort:
+            return effort
+
+
+def _supported(effort: Effort, model: Model) -> str:
+    """The highest level up to `effort` that the model knows, in the API's words."""
+    known = model.abilities.efforts
+    match effort:
+        case "none" | "xlow" | "low":
+            return "low"
+        case "medium" | "high":
+            return effort
+        case "xhigh":
+            return "xhigh" if "xhigh" in known else "high"
+        case "max":
+            return "max" if "max" in known else _supported("xhigh", model)
+
+
+def _off(model: Model) -> Thinking:
+    """Explicitly off: a model that thinks by default would go on thinking, unseen and billed."""
+    match model.abilities.thinking_off:
+        case "disabled":
+            return Thinking(wire={"type": "disabled"})
+        case "between_tools":
+            return Thinking(wire={"type": "between_tools"}, is_active=True)
+        case "never":
+            return Thinking(is_active=True)
+
+
+def _adaptive(effort: Effort | None, model: Model) -> Thinking:
+    wire: JsonObject = {"type": "adaptive", "display": "summarized"}
+    if model.abilities.bound_thinking:
+        # A compaction changes what came before a signature; without this, the whole request is refused then.
+        wire["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
+    return Thinking(wire=wire, is_active=True, effort=None if effort is None else _supported(effort, model))
+
+
+def _budget(parameters: Parameters, max_tokens: int) -> Thinking:
+    """A number of tokens below the longest output, so that an answer fits behind the thoughts."""
+    ceiling = max_tokens - min(_LEAST_BUDGET, max_tokens // 10)
+    if ceiling < _LEAST_BUDGET:
+        return Thinking(wire={"type": "disabled"})
+    if isinstance(parameters.reasoning, int):
+        wanted = parameters.reasoning
+    else:
+        wanted = max_tokens * _SHARES[_effort_of(parameters, max_tokens) or "medium"] // 100
+    tokens = max(_LEAST_BUDGET, min(wanted, ceiling))
+    return Thinking(wire={"type": "enabled", "budget_tokens": tokens, "display": "summarized"}, is_active=True)
+
+
+def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain: bool) -> Thinking:
+    """How the model thinks about a request.
+
+    `plain` says that it must not, where that can be helped: a tool is forced, or the answer that it goes on with
+    did not begin with a thought, which the API demands of models with a budget.
+    """
+    abilities = model.abilities
+    thinks = abilities.thinks_by_default if parameters.reasoning is None else True
+    if parameters.reasoning in {"off", "none"}:
+        return _off(model)
+    if not thinks:
+        return Thinking()
+    if plain and abilities.thinking_off == "disabled":
+        return _off(model)
+    if abilities.thinking == "budget":
+        return _budget(parameters, max_tokens)
+    return _adaptive(_effort_of(parameters, max_tokens), model)

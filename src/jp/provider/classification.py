@@ -1,0 +1,234 @@
+"""From a failed exchange to a `ProviderError`: one classification for all vendors. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from jp.provider.errors import RETRYABLE, ErrorKind, ProviderError
+from jp.provider.models import known_names, near_names
+from jp.provider.retry_hints import retry_after
+
+_LONGEST_MESSAGE = 600
+
+_QUOTA = re.compile(
+    r"insufficient_quota|billing_error|credit balance is too low|out of credits?|spend(ing)?[ _]limit"
+    r"|reached your specified api usage limits",
+    re.IGNORECASE,
+)
+_MAYBE_QUOTA = re.compile(r"quota exceeded|exceeded your current quota|resource_exhausted|credits", re.IGNORECASE)
+"""Google says this of a limit that is over in a minute as well: what tells them apart is a time to wait."""
+
+_TOO_LONG = re.compile(
+    r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum )?context"
+    r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long",
+    re.IGNORECASE,
+)
+_REASONING = re.compile(r"`?(redacted_)?thinking`?.*(cannot be modified|signature)|signature.*thinking", re.IGNORECASE)
+_PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
+_MODEL = re.compile(r"model", re.IGNORECASE)
+_KEY = re.compile(r"\b(sk|pk|xai|gsk)-[\w\-]{6,}|\bAIza[\w\-]{10,}")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+_KINDS: dict[str, ErrorKind] = {
+    "rate_limit_error": "rate_limit",
+    "rate_limit_exceeded": "rate_limit",
+    "overloaded_error": "transient",
+    "server_is_overloaded": "transient",
+    "api_error": "transient",
+    "server_error": "transient",
+    "timeout_error": "transient",
+    "authentication_error": "authentication",
+    "permission_error": "authentication",
+    "billing_error": "quota",
+    "insufficient_quota": "quota",
+    "request_too_large": "context_too_long",
+}
+"""What providers call an error, where that decides."""
+
+_VAGUE: frozenset[ErrorKind] = frozenset({"invalid_request", "other"})
+
+_NOT_FOUND = 404
+_REDIRECTS = range(300, 400)
+_CLIENT_ERRORS = range(400, 500)
+_SERVER_ERRORS = range(500, 600)
+
+_STATUSES: dict[int, ErrorKind] = {
+    401: "authentication",
+    402: "quota",
+    403: "authentication",
+    408: "transient",
+    409: "transient",
+    413: "context_too_long",
+    429: "rate_limit",
+}
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose answer it is. `key_source` names where the key comes from; `secrets` never appear in a message."""
+
+    provider: str
+    model: str = ""
+    key_source: str = ""
+    base_url_setting: str = ""
+    secrets: tuple[str, ...] = ()
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is none. `status` is None for an error inside a stream; header names are lower case."""
+
+    body: bytes
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What the body says. `names` are all types and codes that it gives the error."""
+
+    text: str
+    names: tuple[str, ...]
+
+
+def redact(text: str, secrets: tuple[str, ...]) -> str:
+    """`text` without any of `secrets`, and without what looks like a key."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "[redacted]")
+    return _KEY.sub("[redacted]", text)
+
+
+def _first_object(value: object) -> dict[str, object]:
+    """A JSON object, or the first of an array of them: some servers wrap an error's body into one."""
+    try:
+        return msgspec.convert(value, dict[str, object])
+    except msgspec.ValidationError:
+        pass
+    try:
+        objects = msgspec.convert(value, list[dict[str, object]])
+    except msgspec.ValidationError:
+        return {}
+    return objects[0] if objects else {}
+
+
+def _error_object(body: bytes) -> dict[str, object] | None:
+    """The part of a JSON body that describes the error, None where the body holds no JSON object."""
+    try:
+        outer = _first_object(msgspec.json.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    inner = outer.get("error")
+    if isinstance(inner, str):
+        return {"message": inner, **{key: value for key, value in outer.items() if key != "error"}}
+    return _first_object(inner) or outer or None
+
+
+def _report(reply: Reply) -> _Report:
+    error = _error_object(reply.body)
+    if error is None:
+        return _Report(_plain_text(reply.body), ())
+    details = _first_object(error.get("details"))
+    message = next((value for key in ("message", "detail") if isinstance(value := error.get(key), str)), "")
+    found = (error.get("type"), error.get("code"), error.get("status"), details.get("error_code"))
+    names = tuple(name for name in found if isinstance(name, str))
+    return _Report(message or (names[0].replace("_", " ") if names else ""), names)
+
+
+def _plain_text(body: bytes) -> str:
+    """What a person would read of a body that is no JSON, such as a proxy's HTML page."""
+    text = body.decode(errors="replace")
+    if title := _TITLE.search(text):
+        text = title.group(1)
+    return _TAG.sub(" ", text).strip()
+
+
+def _one_line(text: str, secrets: tuple[str, ...]) -> str:
+    line = redact(" ".join(_CONTROL.sub(" ", text).split()), secrets)
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}…"
+
+
+def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
+    """What the words decide, whatever the status says."""
+    words = " ".join((report.text, *report.names))
+    if _QUOTA.search(words) or (_MAYBE_QUOTA.search(words) and not waits):
+        return "quota"
+    if _TOO_LONG.search(words):
+        return "context_too_long"
+    if _REASONING.search(words):
+        return "rejected_reasoning"
+    return None
+
+
+def _kind_by_status(status: int, report: _Report) -> ErrorKind:
+    if status in _STATUSES:
+        return _STATUSES[status]
+    if status in _SERVER_ERRORS:
+        return "transient"
+    if status == _NOT_FOUND and _MODEL.search(report.text):
+        return "model_not_found"
+    return "invalid_request" if status in _CLIENT_ERRORS else "other"
+
+
+def _kind(reply: Reply, report: _Report, *, waits: bool) -> ErrorKind:
+    if (worded := _kind_by_text(report, waits=waits)) is not None:
+        return worded
+    named: list[ErrorKind] = [_KINDS[name] for name in report.names if name in _KINDS]
+    kind: ErrorKind = "other" if reply.status is None else _kind_by_status(reply.status, report)
+    if kind not in _VAGUE:
+        return kind
+    if named:
+        return named[0]
+    return "transient" if waits or _PASSING.search(report.text) else kind
+
+
+def _overruled(kind: ErrorKind, should_retry: str | None) -> ErrorKind:
+    if should_retry == "true" and kind not in RETRYABLE:
+        return "transient"
+    if should_retry == "false" and kind in RETRYABLE:
+        return "quota" if kind == "rate_limit" else "other"
+    return kind
+
+
+def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
+    if kind == "authentication":
+        return f"check the key in {origin.key_source}" if origin.key_source else ""
+    if kind == "model_not_found":
+        near = near_names(origin.model, known_names(origin.provider))
+        return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
+    if kind == "context_too_long":
+        return "send less: fewer attachments, or a new conversation with `jp query --new`"
+    if kind == "rejected_reasoning":
+        return "use another model with `-m`: it gets the earlier reasoning as plain text"
+    if reply.status in _REDIRECTS and origin.base_url_setting:
+        return f"redirects are not followed, because the key would go with them: set {origin.base_url_setting}"
+    return ""
+
+
+def _subject(reply: Reply, origin: Origin) -> str:
+    if reply.status is None:
+        return f"{origin.provider} reported an error"
+    location = reply.headers.get("location", "").partition("?")[0]
+    target = f", a redirect to {location!r}" if location else ""
+    return f"{origin.provider} answered {reply.status}{target}"
+
+
+def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:
+    """The error that an answer stands for.
+
+    `now` is the time in seconds since the epoch, for headers that name a date.
+    """
+    report = _report(reply)
+    wait = retry_after(reply.headers, reply.body.decode(errors="replace"), now=now)
+    kind = _overruled(_kind(reply, report, waits=wait is not None), reply.headers.get("x-should-retry"))
+    subject = redact(_subject(reply, origin), origin.secrets)
+    text = _one_line(report.text, origin.secrets)
+    return ProviderError(
+        f"{subject}: {text}" if text else subject,
+        kind=kind,
+        hint=_hint(kind, origin, reply),
+        retry_after=wait if kind in RETRYABLE else None,
+        status=reply.status,
+    )

@@ -1,0 +1,64 @@
+"""What goes wrong on the way to a server, in our words. Imported when it does."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import cast
+
+import httpx2  # noqa: TID253 - this module is only imported where the client has failed
+
+from jp.errors import ConfigurationError, JpError
+from jp.provider.errors import ProviderError
+
+
+def _root(error: BaseException) -> BaseException:
+    """The first cause of `error`: of several attempts, the first."""
+    while True:
+        if isinstance(error, BaseExceptionGroup):
+            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+            continue
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            return error
+        error = cause
+
+
+def _without_connection(host: str, error: Exception) -> ProviderError:
+    root = _root(error)
+    if isinstance(root, ssl.SSLCertVerificationError):
+        message = f"the certificate of {host!r} is not trusted: {root.verify_message}"
+        hint = "behind a proxy that inspects TLS, set SSL_CERT_FILE to its certificate authority"
+        return ProviderError(message, kind="other", hint=hint)
+    if isinstance(root, ssl.SSLError):
+        return ProviderError(f"{host!r} does not speak TLS as expected: {root.reason or root}", kind="other")
+    if isinstance(root, socket.gaierror):
+        return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect")
+    reason = root.strerror if isinstance(root, OSError) and root.strerror else str(error)
+    return ProviderError(f"no connection to {host!r}: {reason}", kind="connect")
+
+
+def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
+    if isinstance(error, httpx2.ConnectTimeout):
+        hint = "`assistant.request.connect_timeout_secs` says how long jp waits"
+        return ProviderError(f"no connection to {host!r} in time", kind="connect", hint=hint)
+    hint = "`assistant.request.stream_idle_timeout_secs` says how long jp waits"
+    return ProviderError(f"{host!r} was silent for too long", kind="timeout", hint=hint)
+
+
+def failure(error: Exception, *, host: str, begun: bool) -> JpError:
+    """What `error`, raised by the client, means. `begun` tells whether a response had begun."""
+    match error:
+        case httpx2.TimeoutException():
+            return _silence(host, error)
+        case httpx2.ConnectError():
+            return _without_connection(host, error)
+        case httpx2.ProxyError():
+            return ProviderError(f"the proxy on the way to {host!r} refused: {error}", kind="connect")
+        case httpx2.DecodingError():
+            return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
+        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL() | httpx2.LocalProtocolError():
+            return ConfigurationError("the base URL or a header of the provider is malformed")
+        case _:
+            reason = str(_root(error)) or type(error).__name__
+            return ProviderError(f"the connection to {host!r} broke off: {reason}", kind="cut" if begun else "connect")

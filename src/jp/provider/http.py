@@ -1,0 +1,220 @@
+"""A provider over HTTP: an adapter's two translations around one call, for one account."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Iterable
+from typing import Literal, Protocol
+
+import msgspec
+
+from jp import __version__
+from jp.conversation.thread import Thread
+from jp.errors import AuthenticationError
+from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
+from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
+from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
+
+_SUCCESS = range(200, 300)
+
+_WIRE_BYTES_PER_CONTENT_BYTE = 64
+"""An event wraps a few characters into a hundred bytes and more: what bounds the wire is a multiple of what bounds
+the content."""
+
+Framing = Literal["sse", "ndjson"]
+_ACCEPT: dict[Framing, str] = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
+
+
+class Adapter(Protocol):
+    """What a vendor's folder gives: two pure translations and the names of things."""
+
+    @property
+    def id(self) -> str:
+        """The provider's id."""
+        ...
+
+    @property
+    def renderer(self) -> int:
+        """The version of what `render` gives."""
+        ...
+
+    @property
+    def framing(self) -> Framing:
+        """How the response is cut into events."""
+        ...
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        ...
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see."""
+        ...
+
+    def decoder(self, request: WireRequest) -> ResponseDecoder:
+        """What reads the response to `request`."""
+        ...
+
+    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The headers that carry the key."""
+        ...
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes."""
+
+    base_url: str
+    base_url_setting: str
+    key: str | None
+    key_variable: str
+
+
+def missing_key(provider: str, variable: str) -> AuthenticationError:
+    """What is said where there is no key."""
+    message = f"no API key for {provider!r}: the environment variable {variable!r} is not set"
+    return AuthenticationError(message, hint=f"export {variable}=…")
+
+
+def _content(part: Part) -> str:
+    match part:
+        case TextDelta(text=text) | ReasoningDelta(text=text) | DataDelta(text=text) | ToolArgumentsDelta(text=text):
+            return text
+        case _:
+            return ""
+
+
+def _is_whole(event: ServerSentEvent) -> bool:
+    try:
+        msgspec.json.decode(event.data, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+class _Reader:
+    """Turns the bytes of one response into parts, up to `Finished`, and bounds their content."""
+
+    def __init__(self, decoder: ResponseDecoder, framing: Framing, max_bytes: int) -> None:
+        self._decoder = decoder
+        self._frames = SseDecoder() if framing == "sse" else NdjsonDecoder()
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self.finished = False
+
+    def feed(self, chunk: bytes) -> Iterable[Part]:
+        return self._parts(self._frames.feed(chunk))
+
+    def close(self) -> Iterable[Part]:
+        """Read what no line end completed, where it is whole."""
+        return self._parts([event for event in self._frames.close() if _is_whole(event)])
+
+    def _parts(self, events: list[ServerSentEvent]) -> Iterable[Part]:
+        for event in events:
+            for part in self._decoder.feed(event.event, event.data):
+                self._count(part)
+                yield part
+                if isinstance(part, Finished):
+                    self.finished = True
+                    return
+
+    def _count(self, part: Part) -> None:
+        text = _content(part)
+        self._bytes += len(text) if text.isascii() else len(text.encode())
+        if self._bytes > self._max_bytes:
+            message = f"the answer is longer than {self._max_bytes} bytes"
+            hint = "`assistant.request.max_response_bytes` is where jp stops"
+            raise ProviderError(message, kind="output_limit", hint=hint)
+
+
+class HttpProvider:
+    """A `Provider` that sends requests over HTTP. The key is asked for only when a request is sent.
+
+    `limits.max_response_bytes` bounds the content of an answer; the bytes on the wire may be many more.
+    """
+
+    def __init__(self, adapter: Adapter, account: Account, limits: Limits) -> None:
+        self._adapter = adapter
+        self._account = account
+        self._limits = limits
+
+    @property
+    def id(self) -> str:
+        """The provider's id."""
+        return self._adapter.id
+
+    @property
+    def renderer(self) -> int:
+        """The version of what `render` gives."""
+        return self._adapter.renderer
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`.
+
+        Raises:
+            ProviderError: the thread holds what the provider cannot be sent.
+        """
+        return self._adapter.render(thread)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see, cache markers aside."""
+        return self._adapter.sections(request)
+
+    async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
+        """Send `request` and yield parts as they come; the last one is `Finished`.
+
+        Raises:
+            AuthenticationError: there is no key.
+            ProviderError: the request failed, or the stream ended without `Finished`.
+        """
+        http = self._http_request(request)
+        reader = _Reader(self._adapter.decoder(request), self._adapter.framing, self._limits.max_response_bytes)
+        async with post(http, self._wire_limits()) as response:
+            await self._check(response, request)
+            async for chunk in response.chunks():
+                for part in reader.feed(chunk):
+                    yield part
+                if reader.finished:
+                    return
+            for part in reader.close():
+                yield part
+        if not reader.finished:
+            raise ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
+
+    def _wire_limits(self) -> Limits:
+        wire_bytes = self._limits.max_response_bytes * _WIRE_BYTES_PER_CONTENT_BYTE
+        return msgspec.structs.replace(self._limits, max_response_bytes=wire_bytes)
+
+    def _http_request(self, request: WireRequest) -> HttpRequest:
+        key = self._account.key
+        if key is None:
+            raise missing_key(self.id, self._account.key_variable)
+        headers = (
+            ("content-type", "application/json"),
+            ("accept", _ACCEPT[self._adapter.framing]),
+            ("user-agent", f"jp/{__version__}"),
+            *self._adapter.authorization(key),
+            *request.headers,
+        )
+        url = self._account.base_url.rstrip("/") + request.path
+        return HttpRequest(url=url, headers=headers, body=msgspec.json.encode(request.body))
+
+    async def _check(self, response: HttpResponse, request: WireRequest) -> None:
+        """Refuse what is no stream of events: an error, a redirect, a proxy's page."""
+        kind = response.headers.get("content-type", "")
+        if response.status in _SUCCESS and not kind.startswith(("text/html", "application/json")):
+            return
+        from jp.provider.classification import Origin, Reply, classify
+
+        body = await response.error_body()
+        reply = Reply(body=body, status=response.status, headers=response.headers)
+        account = self._account
+        origin = Origin(
+            provider=self.id,
+            model=str(request.body.get("model", "")),
+            key_source=account.key_variable,
+            base_url_setting=account.base_url_setting,
+            secrets=() if account.key is None else (account.key,),
+        )
+        raise classify(reply, origin, now=time.time())

@@ -88,7 +88,7 @@ def _prompted(prompt: Prompt, message: Message, end: int) -> Prompt:
             case Text(synthetic=False):
                 prompt = replace(prompt, user=item.text, results=())
             case Source():
-                prompt = replace(prompt, sources=(*prompt.sources, item), results=())
+                prompt = replace(prompt, sources=(*prompt.sources, item))
             case Result():
                 prompt = replace(prompt, results=(*prompt.results, item))
             case _:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import AssistantText, Thread, ToolCall, ToolResult, UserResource, UserText, ViewEvent
@@ -114,6 +115,13 @@ def test_only_what_this_turn_attached_counts_also_after_a_tool() -> None:
     assert not fits(when, attached("file:///a.py"), user("x"), said("y"), user("z", 1))
 
 
+def test_results_of_an_earlier_cycle_are_no_prompt_any_more() -> None:
+    events = (user("x"), called(), result("one"), called(), result("two"))
+
+    assert not fits(When(tool="read", contains="one"), *events)
+    assert fits(When(tool="read", contains="two"), *events)
+
+
 def test_the_first_reply_that_fits_is_given() -> None:
     replies = [Reply(when=When(contains="zzz"), text="a"), Reply(when=When(contains="h"), text="b"), FALLBACK]
 
@@ -174,6 +182,8 @@ def test_going_on_is_the_same_use() -> None:
     assert chosen([once, FALLBACK], user("x"), said("one "), CONTINUE) == 0
     assert chosen([once, FALLBACK], user("x"), said("one "), CONTINUE, said("two"), CONTINUE) == 0
     assert chosen([once, FALLBACK], user("x"), said("one "), CONTINUE, said("two three"), user("x", 1)) == 1
+    twice = replace(once, times=2)
+    assert chosen([twice, FALLBACK], user("x"), said("one "), CONTINUE, said("two three"), user("x", 1)) == 0
 
 
 @pytest.mark.parametrize("begun", ["other", "one two three"])
@@ -187,6 +197,12 @@ def test_a_reply_whose_text_is_complete_can_still_make_its_calls() -> None:
     assert chosen([reply], user("x"), said("one"), CONTINUE) == 0
 
 
+def test_a_reply_that_was_cut_after_its_last_word_can_still_end_well() -> None:
+    reply = Reply(text="one", error=Failure(kind="cut", after=3, attempts=1))
+
+    assert chosen([reply], user("x"), said("one"), CONTINUE) == 0
+
+
 def test_a_reply_for_answers_that_were_begun_is_given_only_then_and_whole() -> None:
     replies = [Reply(when=When(begun=True), times=1, text="part two"), Reply(text="part one", stop="length")]
 
@@ -195,6 +211,9 @@ def test_a_reply_for_answers_that_were_begun_is_given_only_then_and_whole() -> N
     assert cue is not None
     assert (cue.index, cue.begun) == (0, "")
     assert chosen(replies, user("x"), said("part one"), CONTINUE, said("part two"), CONTINUE) is None
+    earlier = (user("x"), said("part one"), CONTINUE, said("part two"), user("x", 1))
+    assert chosen(replies, *earlier) == 1
+    assert chosen(replies, *earlier, said("part one", 1), CONTINUE) is None
 
 
 def test_the_place_of_an_exchange_tells_attempts_apart() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.entries import Usage
 from jp.conversation.resource import TextBlock
-from jp.conversation.thread import Thread, ToolCall, ToolResult, UserText, ViewEvent
+from jp.conversation.thread import AssistantText, Thread, ToolCall, ToolResult, UserText, ViewEvent
 from jp.provider.parts import (
     BlockEnd,
     Finished,
@@ -124,3 +124,14 @@ def test_an_error_that_does_not_strike_changes_nothing() -> None:
     reply = Reply(text="Hello", error=Failure(kind="cut", after=2), usage=NO_TOKENS)
 
     assert parts(reply) == [TextDelta(1, "Hello"), BlockEnd(1), UsageReport(Usage()), Finished("stop")]
+
+
+def test_going_on_repeats_neither_reasoning_nor_text() -> None:
+    cut = (*ASKED, AssistantText(text="Hel", turn=0), UserText(text="Continue.", turn=0, synthetic=True))
+
+    assert parts(Reply(reasoning="Hmm", text="Hello", usage=NO_TOKENS), cut) == [
+        TextDelta(1, "lo"),
+        BlockEnd(1),
+        UsageReport(Usage()),
+        Finished("stop"),
+    ]

@@ -149,6 +149,16 @@ def test_a_stream_that_is_cut_leaves_its_block_open_and_goes_on_from_there() -> 
     assert text_of(rest) == "world"
 
 
+def test_attempts_are_counted_for_each_reply() -> None:
+    provider = scripted(
+        Reply(when=When(begun=True), text="Part two", error=Failure(kind="cut", attempts=1)),
+        Reply(text="Part one", error=Failure(kind="cut", after=4, attempts=1)),
+    )
+    cut = thread(UserText(text="Hi", turn=0), AssistantText(text="Part", turn=0))
+
+    assert [text_of(played(provider, request)[0]) for request in (thread(), cut, cut)] == ["Part", "", "Part two"]
+
+
 def test_waits_are_as_long_as_the_reply_says(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 

@@ -36,9 +36,9 @@ def _run_command(found: Found, command: Command) -> int:
     from jp.cli.lazy import LoadedCommand
     from jp.cli.options import read_options
 
-    _check_encoding(found.rest)
     loaded = LoadedCommand(command, found.path)
-    more, arguments = extract(found.rest, loaded.options(), command=loaded.name)
+    rest = [_as_text(word) for word in found.rest]
+    more, arguments = extract(rest, loaded.options(), command=loaded.name)
     settings = (*found.settings, *more)
     if _asks("--version", settings):
         return _print(f"jp {__version__}\n")
@@ -84,11 +84,25 @@ def _print(text: str) -> int:
     return ExitCode.OK
 
 
-def _check_encoding(words: Sequence[str]) -> None:
-    for word in words:
-        try:
-            word.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise UsageError(
-                f"this argument is not UTF-8: {os.fsencode(word)!r}", hint="jp reads and stores text as UTF-8"
-            ) from error
+def _as_text(word: str) -> str:
+    """`word` as UTF-8, also where Python took it for another encoding.
+
+    Raises:
+        UsageError: it is not UTF-8.
+    """
+    if word.isascii():
+        return word
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return _decoded(os.fsencode(word))
+    return word
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"this argument is not UTF-8: {content!r}", hint="jp reads and stores text as UTF-8"
+        ) from error

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from jp import __version__
+from running import home_beside, isolated_environment, run_jp, start_jp
+from trial import TRIAL
+
+SHELL = ("/bin/sh", "-c")
+
+
+def through_shell(redirection: str, *command: str) -> tuple[str, ...]:
+    """A program that runs `command` with its streams as a shell redirects them."""
+    return (*SHELL, f'exec "$@" {redirection}', "sh", *command)
+
+
+def read_line(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().decode()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["--version", "-q"]])
+def test_the_version(arguments: list[str]) -> None:
+    assert run_jp(*arguments) == (0, f"jp {__version__}\n", "")
+
+
+def test_the_installed_script_and_the_module_are_the_same_program() -> None:
+    script = (str(Path(sys.executable).with_name("jp")),)
+
+    assert run_jp("--help", program=script) == run_jp("--help")
+
+
+def test_help_fits_any_terminal_and_the_newcomer() -> None:
+    result = run_jp("--help", env={"COLUMNS": "40"})
+
+    assert (result.code, result.stderr) == (0, "")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert 'jp query "' in result.stdout
+
+
+def test_an_unknown_command_names_the_nearest() -> None:
+    assert run_jp("qurey", "hi") == (
+        2,
+        "",
+        "error: jp has no command 'qurey'\nhint: did you mean 'jp query'? jp --help lists the commands\n",
+    )
+
+
+def test_an_error_is_json_where_json_is_wanted() -> None:
+    result = run_jp("qurey", "--format", "json")
+
+    assert (result.code, result.stdout) == (2, "")
+    assert msgspec.json.decode(result.stderr) == {
+        "schema": 1,
+        "error": {
+            "kind": "usage",
+            "message": "jp has no command 'qurey'",
+            "hint": "did you mean 'jp query'? jp --help lists the commands",
+            "exit_code": 2,
+        },
+    }
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_another_command_is_an_executable_on_the_path(tmp_path: Path) -> None:
+    executable(tmp_path / "bin" / "jp-other", '#!/bin/sh\nprintf "<%s>" "$@"\ncat\nexit 42\n')
+    search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    result = run_jp("-q", "other", "a b", "--help", "--", "-x", env={"PATH": search_path}, stdin="piped")
+
+    assert result == (42, "<-q><a b><--help><--><-x>piped", "")
+
+
+def test_another_command_dies_of_a_broken_pipe_as_usual(tmp_path: Path) -> None:
+    executable(tmp_path / "bin" / "jp-other", "#!/bin/sh\nexec yes\n")
+    search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    process = start_jp("other", cwd=tmp_path, env={"PATH": search_path})
+    read_line(process)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.communicate()
+
+    assert process.returncode == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize("name", ["query", "q", "conversation", "config"])
+def test_a_command_of_jp_is_never_shadowed(name: str, tmp_path: Path) -> None:
+    executable(tmp_path / "bin" / f"jp-{name}", "#!/bin/sh\necho shadow\n")
+    search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    assert "shadow" not in run_jp(name, "--help", env={"PATH": search_path}).stdout
+
+
+def test_another_command_is_not_looked_for_below_a_group(tmp_path: Path) -> None:
+    executable(tmp_path / "bin" / "jp-other", "#!/bin/sh\necho shadow\n")
+    search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    assert run_jp("config", "other", env={"PATH": search_path}).code == 2
+
+
+def test_a_reader_that_leaves_ends_the_run_silently(tmp_path: Path) -> None:
+    process = start_jp("flood", cwd=tmp_path, program=TRIAL)
+    read_line(process)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, said = process.communicate()
+
+    assert (process.returncode, said) == (141, b"")
+
+
+def test_a_reader_that_left_before_help_ends_the_run_silently(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "jp", "--help"],
+        cwd=tmp_path,
+        env=isolated_environment(home_beside(tmp_path)),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_connection_that_breaks_elsewhere_is_an_error() -> None:
+    result = run_jp("fail", "elsewhere", program=TRIAL)
+
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: Broken pipe\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["show", "a", "-q"]])
+def test_a_full_disk_under_stdout_is_an_error(arguments: list[str]) -> None:
+    program = through_shell(">/dev/full", *TRIAL)
+
+    assert run_jp(*arguments, program=program) == (
+        1,
+        "",
+        "error: cannot write to stdout: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["show", "a", "-q"]])
+def test_a_closed_stdout_is_an_error(arguments: list[str]) -> None:
+    program = through_shell(">&-", *TRIAL)
+
+    assert run_jp(*arguments, program=program) == (1, "", "error: cannot write to stdout: Bad file descriptor\n")
+
+
+def test_a_failure_has_its_own_code_where_stdout_is_closed_too() -> None:
+    assert run_jp("fail", "told", program=through_shell(">&-", *TRIAL)).code == 4
+
+
+def test_a_closed_stderr_swallows_what_is_said() -> None:
+    result = run_jp("show", "a", program=through_shell("2>&-", *TRIAL))
+
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout.startswith("targets=['a']")
+
+
+def test_secrets_and_control_sequences_of_an_error_are_not_shown() -> None:
+    result = run_jp("fail", "secret", program=TRIAL, env={"TRIAL_API_KEY": "sk-0123456789"})
+
+    assert result == (4, "", "error: the key '***' is wrong\n")
+
+
+def test_a_traceback_keeps_secrets_too() -> None:
+    result = run_jp("fail", "secret", "-vv", program=TRIAL, env={"TRIAL_API_KEY": "sk-0123456789"})
+
+    assert "Traceback" in result.stderr
+    assert "sk-0123456789" not in result.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+@pytest.mark.parametrize("way", ["work", "sync"])
+def test_a_signal_stops_and_keeps_what_came(way: str, number: int, code: int, tmp_path: Path) -> None:
+    process = start_jp("wait", way, cwd=tmp_path, program=TRIAL)
+    assert read_line(process) == "working\n"
+    process.send_signal(number)
+    out, err = process.communicate()
+
+    assert (process.returncode, out, err) == (code, b"kept\n", b"")
+
+
+def test_a_second_ctrl_c_ends_a_teardown_that_hangs(tmp_path: Path) -> None:
+    process = start_jp("wait", "work", "--stuck", cwd=tmp_path, program=TRIAL)
+    assert read_line(process) == "working\n"
+    process.send_signal(signal.SIGINT)
+    assert read_line(process) == "kept\n"
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            continue
+
+    assert process.returncode == 130
+    process.communicate()
+
+
+def test_a_hang_up_that_the_caller_ignores_is_ignored(tmp_path: Path) -> None:
+    program = (*SHELL, "trap '' HUP; exec \"$@\"", "sh", *TRIAL)
+    process = start_jp("wait", "work", cwd=tmp_path, program=program)
+    assert read_line(process) == "working\n"
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+
+    assert process.returncode == 130
+
+
+def test_a_deadline_stops_and_keeps_what_came() -> None:
+    assert run_jp("wait", "work", "--timeout", "0.01", program=TRIAL) == (124, "working\nkept\n", "")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "piped", "said"),
+    [
+        ("", "text\n", "pipe: PipedText(text='text'"),
+        ("", "", "pipe: None"),
+        ("</dev/null", "text\n", "none: None"),
+        ("<&-", "text\n", "none: None"),
+        ("<{file}", "text\n", "file: PipedText(text='of a file'"),
+    ],
+)
+def test_stdin_is_read_where_somebody_pipes_into_it(redirection: str, piped: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("of a file\n", encoding="utf-8")
+    program = through_shell(redirection.format(file=tmp_path / "file"), *TRIAL)
+
+    result = run_jp("read", program=program, stdin=piped)
+
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout.startswith(said)
+
+
+def test_stdin_can_be_left_alone() -> None:
+    assert run_jp("read", "--no-stdin", program=TRIAL, stdin="text") == (0, "none: None\n", "")
+
+
+def test_a_terminal_is_not_read(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [*TRIAL, "read"],
+        cwd=tmp_path,
+        env=isolated_environment(home_beside(tmp_path)),
+        stdin=theirs,
+        capture_output=True,
+        check=False,
+        start_new_session=True,
+    )
+    os.close(ours)
+    os.close(theirs)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"none: None\n", b"")
+
+
+def test_a_terminal_gets_the_pretty_format(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*TRIAL, "show", "a"],
+        cwd=tmp_path,
+        env=isolated_environment(home_beside(tmp_path)),
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 4096).decode()
+    process.wait()
+    os.close(ours)
+
+    assert "format='pretty'" in shown
+
+
+def test_text_is_utf_8_in_any_locale() -> None:
+    result = run_jp("show", "caf\u00e9", program=TRIAL, env={"LC_ALL": "POSIX", "PYTHONUTF8": "0"})
+
+    assert result.code == 0
+    assert result.stdout.startswith("targets=['caf\u00e9']")

@@ -1,21 +1,19 @@
-"""The names of files for the tools: spelled as the attachment handler spells them, so that one file has one URI."""
+"""How tools name files: as attachments do. Loaded when a tool reads, not when a command starts."""
 
 from __future__ import annotations
 
 
-class AttachedNames:
-    """See the port, `jp.tool.confined.FileNames`. Nothing is loaded before a tool reads."""
+class AttachmentNames:
+    """See the port, `jp.tool.confined.FileNames`."""
 
     def real_path(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.location import real_path
-        from jp.attachment.names import Names
+        from jp.attachment.location import CanonicalNames
 
-        return real_path(path, Names())
+        return CanonicalNames().real_path(path)
 
     def uri(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.names import Names
-        from jp.conversation.uri import file_uri
+        from jp.attachment.location import CanonicalNames
 
-        return file_uri(Names().spelled(path))
+        return CanonicalNames().uri(path)

@@ -7,9 +7,11 @@ from unicodedata import normalize
 import anyio
 import pytest
 
-from jp.attachment.location import resource_uri
-from jp.cli.file_names import AttachedNames
+from jp.attachment.base import Declaration, ResolveContext
+from jp.attachment.file import FileHandler
+from jp.cli.file_names import AttachmentNames
 from jp.conversation.resource import ResourceBlock
+from jp.conversation.uri import file_uri
 from jp.tool.base import ToolInvocation
 from jp.tool.builtin import ReadFile
 
@@ -18,10 +20,20 @@ COMPOSED, DECOMPOSED = "\u00fc b.txt", normalize("NFD", "\u00fc b.txt")
 
 def read(root: Path, path: str) -> tuple[str, str]:
     """The URI and the text that the tool gives."""
-    output = anyio.run(ReadFile(AttachedNames()).run, ToolInvocation(arguments={"path": path}, root=root))
+    output = anyio.run(ReadFile(AttachmentNames()).run, ToolInvocation(arguments={"path": path}, root=root))
     (block,) = output.content
     assert isinstance(block, ResourceBlock), block
     return block.resource.uri, block.resource.text or ""
+
+
+def attach(root: Path, name: str) -> tuple[str, str]:
+    """The URI and the text of an attachment."""
+    handler = FileHandler()
+    context = ResolveContext(root=root, cwd=root)
+    written = file_uri(str(root / name))
+    declaration = Declaration(uri=handler.canonical(written, context), written=written)
+    (resource,) = anyio.run(handler.resolve, declaration, context).resources
+    return resource.uri, resource.text or ""
 
 
 @pytest.mark.parametrize("name", ["plain.txt", "with space #1%.txt", COMPOSED, DECOMPOSED, os.fsdecode(b"caf\xe9")])
@@ -32,7 +44,7 @@ def test_a_file_that_is_read_has_the_uri_of_the_file_that_is_attached(tmp_path: 
         pytest.skip("this file system takes names in UTF-8 only")
     (tmp_path / "link").symlink_to(name)
 
-    assert read(tmp_path, name) == read(tmp_path, "link") == (resource_uri(tmp_path / name), "x")
+    assert read(tmp_path, name) == read(tmp_path, "link") == attach(tmp_path, name)
 
 
 @pytest.mark.parametrize("asked", [COMPOSED, DECOMPOSED])
@@ -55,3 +67,5 @@ def test_two_names_that_differ_in_unicode_form_only_have_two_uris(tmp_path: Path
 
     assert (text, other_text) == ("composed", "decomposed")
     assert one != other
+    assert one == attach(tmp_path, COMPOSED)[0]
+    assert other == attach(tmp_path, DECOMPOSED)[0]

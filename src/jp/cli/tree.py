@@ -104,7 +104,10 @@ ROOT = Group(
     (
         Command("init", "jp.cli.init:init", "Create a workspace in this directory or in PATH"),
         Command(
-            "query", "jp.cli.query:query", "Ask a question, in a new conversation or a running one", aliases=("q",)
+            "query",
+            "jp.cli.query.command:query",
+            "Ask a question, in a new conversation or a running one",
+            aliases=("q",),
         ),
         Group(
             "attachment",

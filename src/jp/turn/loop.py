@@ -48,9 +48,13 @@ class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn ended. `usage` sums all its requests; `denied` names tools that did not run for want of consent."""
+    """How a turn ended, after how many cycles.
+
+    `usage` sums all its requests; `denied` names tools that did not run for want of consent.
+    """
 
     ending: Ending
+    cycles: int
     usage: Usage
     detail: str = ""
     error: ProviderError | None = None
@@ -103,7 +107,7 @@ class Turn:
                 await self._run_tools(result.calls)
                 state, following = after_tools(state, self._limits)
             if isinstance(following, Finished):
-                return self._outcome(following.ending, result)
+                return self._outcome(following.ending, state, result)
             step = following
             if wait is not None:
                 await self._pause(result, step.retry, wait)
@@ -190,9 +194,10 @@ class Turn:
     def _record(self, entry: AnyEntry) -> None:
         self._ports.renderer.entry(self._ports.recorder.append(entry))
 
-    def _outcome(self, ending: Ending, result: AttemptResult) -> TurnOutcome:
+    def _outcome(self, ending: Ending, state: TurnState, result: AttemptResult) -> TurnOutcome:
         return TurnOutcome(
             ending=ending,
+            cycles=state.cycle + 1,
             usage=self._usage,
             detail=result.detail,
             error=result.error,

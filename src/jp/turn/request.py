@@ -17,6 +17,9 @@ from jp.conversation.thread import Parameters, Thread, ToolDefinition
 C = TypeVar("C", bound=Carrier)
 
 
+_DEFAULTS = Parameters()
+
+
 class Loader(Protocol):
     """Reads content from the blob store."""
 
@@ -68,8 +71,14 @@ def context_entry(settings: RequestSettings) -> RequestContext:
         renderer=settings.renderer,
         system=tuple(Payload(text=part) for part in settings.system),
         tools=Payload(text=canonical_json(settings.tools)) if settings.tools else None,
-        parameters=msgspec.to_builtins(settings.parameters),
+        parameters=_set_parameters(settings.parameters),
     )
+
+
+def _set_parameters(parameters: Parameters) -> JsonObject:
+    """The parameters that differ from their defaults: equal ones give equal objects, wherever they came from."""
+    plain: JsonObject = msgspec.to_builtins(parameters)
+    return {name: value for name, value in plain.items() if getattr(parameters, name) != getattr(_DEFAULTS, name)}
 
 
 def _identity(context: RequestContext) -> tuple[object, ...]:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import itertools
 
 import anyio
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step, answer, call, kinds, messages
 from jp.compaction.stand_ins import StatusLines
@@ -221,6 +223,15 @@ def test_the_context_is_recorded_when_it_changes_only() -> None:
 
     contexts = [entry for entry in stage.recorder.entries if isinstance(entry, RequestContext)]
     assert [context.model for context in contexts] == ["m", "other"]
+
+
+def test_equal_parameters_are_the_same_context_wherever_they_were_read() -> None:
+    read = msgspec.json.decode(b'{"tool_choice":"auto","cache":"short","stop_words":[]}', type=Parameters)
+    stage = Stage(answer("one"), answer("two"))
+    stage.play()
+    stage.play(settings=replace(SETTINGS, parameters=read))
+
+    assert sum(isinstance(entry, RequestContext) for entry in stage.recorder.entries) == 1
 
 
 def test_a_forced_tool_is_forced_once() -> None:

@@ -1,0 +1,1 @@
+"""`jp conversation`: one module a command."""

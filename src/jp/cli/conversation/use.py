@@ -1,0 +1,38 @@
+"""`jp conversation use`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.cli.targets import TARGET_HELP
+
+
+def use(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = "prev") -> None:
+    """Make a conversation this terminal's active one: `jp query` continues it.
+
+    Without a target, the one that was active before.
+
+    Examples:
+        jp conversation use jp-c17800836875
+        jp conversation use last
+    """
+    from jp.cli.output import print_result
+    from jp.cli.places import open_session, open_workspace
+    from jp.cli.targets import choose
+    from jp.errors import UsageError
+    from jp.workspace.session import session_key
+
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    info = choose(target, workspace, session)
+    if session_key() is None:
+        raise UsageError(
+            "nothing tells this terminal from others, so no conversation can be active in it",
+            hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
+        )
+    session.activate(info.id)
+    title = info.metadata.title or "untitled"
+    print_result(options, text=f"{info.id}  {title}", value={"id": info.id, "title": info.metadata.title})

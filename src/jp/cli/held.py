@@ -1,0 +1,99 @@
+"""An existing conversation with its settings, for commands that read or change it without asking a model."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
+from jp.cli.places import AnyWorkspace, acquire, open_session, open_workspace
+from jp.cli.settings import Sources, layers_of, read_sources
+from jp.cli.targets import choose
+from jp.config.layers import Layer, Resolved
+from jp.conversation.entries import AnyEntry
+from jp.errors import UsageError
+
+if TYPE_CHECKING:
+    from jp.workspace.listing import ConversationInfo
+    from jp.workspace.log import Log
+
+
+class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation and the configuration that holds in it; `info` is None where there is none."""
+
+    workspace: AnyWorkspace
+    info: ConversationInfo | None
+    entries: Sequence[AnyEntry]
+    resolved: Resolved
+
+
+class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation whose lock is held. `resolved` is its configuration without `--cfg`."""
+
+    workspace: AnyWorkspace
+    info: ConversationInfo
+    log: Log
+    sources: Sources
+    layers: tuple[Layer, ...]
+    resolved: Resolved
+
+    def with_layers(self, flags: Sequence[Layer]) -> Resolved:
+        """The configuration with `--cfg` and `flags` over the conversation's own."""
+        return self.sources.resolve(conversation=self.layers, flags=flags)
+
+
+def read_conversation(options: GlobalOptions, target: str, *, optional: bool = False) -> ReadConversation:
+    """Read a conversation without its lock. `optional`: without an active one, what holds for new ones.
+
+    Raises:
+        JpError: it does not exist or cannot be read.
+    """
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    sources = read_sources(options, workspace)
+    if optional and target == "." and session.active() is None:
+        return ReadConversation(workspace=workspace, info=None, entries=(), resolved=sources.resolve())
+    info = choose(target, workspace, session)
+    stream = workspace.read(info)
+    for text in stream.notices:
+        notice(options, text)
+    layers = layers_of(workspace, info, stream.entries)
+    resolved = sources.resolve(conversation=layers)
+    return ReadConversation(workspace=workspace, info=info, entries=stream.entries, resolved=resolved)
+
+
+@contextmanager
+def hold_conversation(options: GlobalOptions, target: str) -> Generator[HeldConversation]:
+    """Open a conversation for writing, its lock held.
+
+    Raises:
+        UsageError: no conversation was named and none is active.
+        JpError: it does not exist, cannot be written, or another process kept writing it.
+    """
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    sources = read_sources(options, workspace)
+    if target == "." and session.active() is None:
+        raise UsageError(
+            "no conversation is active in this terminal",
+            hint='name one with --id, or start one: `jp query --attach URI "…"`',
+        )
+    info = choose(target, workspace, session)
+    lock = workspace.lock(info)
+    acquire(lock, options)
+    with lock, workspace.open(info, lock) as log:
+        for text in log.notices:
+            notice(options, text)
+        layers = layers_of(workspace, info, log.entries)
+        yield HeldConversation(
+            workspace=workspace,
+            info=info,
+            log=log,
+            sources=sources,
+            layers=layers,
+            resolved=sources.resolve(conversation=layers, cfg=False),
+        )

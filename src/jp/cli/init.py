@@ -1,0 +1,102 @@
+"""`jp init`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+
+if TYPE_CHECKING:
+    from jp.workspace.workspace import Workspace
+
+_DEFAULT_MODEL = "anthropic/claude-sonnet-5-5"
+
+
+def init(
+    options: GlobalOptions,
+    *,
+    path: Annotated[str, typer.Argument(help="Where the workspace's root is to be.", metavar="PATH")] = ".",
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    commit_conversations: Annotated[
+        bool, typer.Option("--commit-conversations", help="Do not keep conversations out of git.")
+    ] = False,
+) -> None:
+    """Make a directory a workspace: conversations, attachments and tools belong to it from then on.
+
+    It writes .jp/config.toml with the model, and .jp/.gitignore, which keeps conversations out of git. On a terminal
+    it asks for the model. A workspace that exists already is left as it is, but for what is missing.
+
+    Examples:
+        jp init
+        jp init --model anthropic/claude-sonnet-5-5 ~/work/api
+        jp init --yes --model script/demo
+    """
+    from jp.cli.output import print_result
+    from jp.cli.places import current_directory
+    from jp.config.edit import set_in_file
+    from jp.config.places import FILE_NAME
+    from jp.errors import UsageError
+    from jp.provider.registry import parse_model_id
+    from jp.workspace.layout import MARKER
+    from jp.workspace.workspace import create_workspace, find_workspace
+
+    if not options.persist:
+        raise UsageError("--no-persist leaves nothing for `jp init` to do")
+    root = (current_directory() / Path(path).expanduser()).absolute()
+    if model is not None:
+        parse_model_id(model, {})
+    config = root / MARKER / FILE_NAME
+    existed = config.exists()
+    if model is None and not yes and not existed:
+        model = _ask_for_model()
+    create_workspace(root, commit_conversations=commit_conversations)
+    if model is not None:
+        set_in_file(config, [f"assistant.model.id={model}"])
+    if not existed:
+        _trust_what_was_written(options, find_workspace(root, explicit=root))
+    lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
+    lines.append(f"model: {model}" if model else _next_step(config))
+    print_result(options, text="\n".join(lines), value={"root": str(root), "model": model, "created": not existed})
+
+
+def _next_step(config: Path) -> str:
+    if config.exists():
+        return f"its settings are in {config}"
+    return f"no model is set yet: `jp config set assistant.model.id={_DEFAULT_MODEL}`"
+
+
+def _ask_for_model() -> str | None:
+    """What the person at the terminal wants; None where nobody can be asked."""
+    from jp.errors import ConfigurationError
+    from jp.provider.registry import parse_model_id
+    from jp.render.prompt import ask_line
+
+    suggested = _DEFAULT_MODEL if os.environ.get("ANTHROPIC_API_KEY") else ""
+    known = " (a key for Anthropic is in your environment)" if suggested else ""
+    question = f"Which model?{known}"
+    while True:
+        answer = ask_line(question, default=suggested)
+        if answer is None or not answer.strip():
+            return None
+        try:
+            parse_model_id(answer.strip(), {})
+        except ConfigurationError as error:
+            question = f"{error.message}; {error.hint}. Which model?"
+        else:
+            return answer.strip()
+
+
+def _trust_what_was_written(options: GlobalOptions, workspace: Workspace) -> None:
+    from jp.cli.settings import read_sources, trust_store
+    from jp.config.trust import trust_hash, values_needing_trust
+
+    if workspace.root is not None:
+        values = values_needing_trust(read_sources(options, workspace).lower, str(workspace.root))
+        trust_store(options, workspace, workspace.root).trust(trust_hash(values))

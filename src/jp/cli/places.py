@@ -1,0 +1,62 @@
+"""Where a command works: which workspace, which session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jp.cli.options import GlobalOptions
+from jp.errors import UsageError
+from jp.workspace.ephemeral import EphemeralWorkspace
+from jp.workspace.session import Session, session_key
+from jp.workspace.workspace import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    from jp.workspace.lock import Lock
+
+AnyWorkspace = Workspace | EphemeralWorkspace
+
+UNATTENDED_PATIENCE_SECS = 30.0
+"""How long a command waits for another writer where nobody sits at a terminal to stop it."""
+
+
+def current_directory() -> Path:
+    """The current directory.
+
+    Raises:
+        UsageError: it was removed.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current directory does not exist any more", hint="cd to another one") from None
+
+
+def open_workspace(options: GlobalOptions) -> AnyWorkspace:
+    """The workspace that the command line names or the current directory lies in; the user's own outside any.
+
+    With `--no-persist` nothing is ever written to it.
+
+    Raises:
+        JpError: the one that was named is none.
+    """
+    explicit = None if options.workspace is None else Path(options.workspace)
+    found = find_workspace(current_directory(), explicit=explicit)
+    return found if options.persist else EphemeralWorkspace(found)
+
+
+def open_session(workspace: AnyWorkspace) -> Session:
+    """What this terminal remembers."""
+    return workspace.session(session_key())
+
+
+def base_directory(workspace: AnyWorkspace) -> Path:
+    """What built-in file tools and declared `file` attachments are confined to."""
+    return current_directory() if workspace.root is None else workspace.root
+
+
+def acquire(lock: Lock, options: GlobalOptions, *, patience: float | None = UNATTENDED_PATIENCE_SECS) -> None:
+    """Wait for another writer, with a notice; see `Lock.acquire`."""
+    from jp.cli.output import notice
+
+    lock.acquire(patience=patience, waiting=lambda text: notice(options, text))

@@ -1,0 +1,96 @@
+"""What the command line of a query says, and which settings follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jp.config.assignment import Assignment, change_of, parse_cfg
+from jp.config.invalid import InvalidValueError
+from jp.config.layers import Layer, Origin
+from jp.config.sources import flag_layer
+from jp.errors import UsageError
+
+
+class Display(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a turn is shown, and whether as it comes."""
+
+    reasoning: bool = True
+    tools: bool = True
+    stream: bool = True
+
+
+class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `jp query`. `deadline` and `patience` are seconds; a `patience` of None means the usual."""
+
+    words: tuple[str, ...] = ()
+    new: bool = False
+    target: str | None = None
+    local: bool = False
+    title: str | None = None
+    attach: tuple[str, ...] = ()
+    model: str | None = None
+    params: tuple[str, ...] = ()
+    reasoning: str | None = None
+    system: str | None = None
+    approve: frozenset[str] = frozenset()
+    approve_all: bool = False
+    deny_all: bool = False
+    dry_run: bool = False
+    max_cycles: int | None = None
+    deadline: float | None = None
+    patience: float | None = None
+    yes: bool = False
+    no_stdin: bool = False
+    display: Display = Display()
+
+
+def check(arguments: QueryArguments) -> None:
+    """Refuse options that contradict each other.
+
+    Raises:
+        UsageError: they do.
+    """
+    if arguments.new and arguments.target is not None:
+        raise UsageError("--new and --id exclude each other")
+    if arguments.approve_all and arguments.deny_all:
+        raise UsageError("--approve-all and --deny-all exclude each other")
+    if arguments.deadline == 0:
+        raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")
+
+
+def flag_layers(arguments: QueryArguments, attachments: Sequence[str]) -> list[Layer]:
+    """What the options say of the configuration, in the form of layers. `attachments` are canonical declarations.
+
+    Raises:
+        UsageError: a parameter is not of the form K=V.
+        ConfigurationError: a value is not accepted.
+    """
+    layers: list[Layer] = []
+    if arguments.model is not None:
+        layers.append(flag_layer("--model", {"assistant": {"model": {"id": arguments.model}}}))
+    layers += [_parameter(text) for text in arguments.params]
+    if arguments.reasoning is not None:
+        layers.append(_assigned(f"reasoning={arguments.reasoning}", f"--reasoning {arguments.reasoning}"))
+    if arguments.system is not None:
+        layers.append(flag_layer("--system", {"assistant": {"system_prompt": arguments.system}}))
+    if attachments:
+        layers.append(flag_layer("--attach", {"conversation": {"attachments": list(attachments)}}))
+    return layers
+
+
+def _parameter(text: str) -> Layer:
+    if "=" not in text:
+        raise UsageError(f"--param cannot be {text!r}", hint="write it as K=V, such as temperature=0.2")
+    return _assigned(text, f"--param {text}")
+
+
+def _assigned(text: str, where: str) -> Layer:
+    try:
+        value = parse_cfg(f"assistant.model.parameters.{text}")
+        if not isinstance(value, Assignment):
+            raise UsageError(f"{where!r} is not of the form K=V")
+        return Layer(origin=Origin(kind="flag", where=where), change=change_of(value))
+    except InvalidValueError as error:
+        raise error.within(where) from None

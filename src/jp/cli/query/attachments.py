@@ -1,0 +1,113 @@
+"""The attachments of a turn: resolved before anything is sent or written, weighed, marked where nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.cli.places import AnyWorkspace, base_directory, current_directory
+from jp.config.model import ConversationConfig
+from jp.conversation.entries import AnyEntry, ChatRequest
+from jp.errors import UsageError
+
+if TYPE_CHECKING:
+    from jp.attachment.base import Declaration, ResolveContext
+    from jp.attachment.registry import AttachmentRegistry
+    from jp.attachment.resolution import ResolvedAttachments
+
+
+class Schemes(msgspec.Struct, frozen=True, kw_only=True):
+    """The handlers, and the directories and bounds that they work in."""
+
+    registry: AttachmentRegistry
+    context: ResolveContext
+
+    def typed(self, texts: Sequence[str]) -> list[Declaration]:
+        """What a user typed: relative to the current directory, and free to lie anywhere.
+
+        Raises:
+            AttachmentError: one of them is malformed.
+        """
+        return [self.registry.declare(text, self.context, confined=False) for text in texts]
+
+    def configured(self, texts: Sequence[str]) -> list[Declaration]:
+        """What a configuration declares: relative to the root, and confined to it.
+
+        Raises:
+            AttachmentError: one of them is malformed.
+        """
+        return [self.registry.declare(text, self.context, confined=True) for text in texts]
+
+
+def open_schemes(workspace: AnyWorkspace) -> Schemes:
+    """The attachment handlers for a command in `workspace`."""
+    from jp.attachment.base import ResolveContext
+    from jp.attachment.registry import AttachmentRegistry
+
+    context = ResolveContext(root=base_directory(workspace), cwd=current_directory())
+    return Schemes(registry=AttachmentRegistry(cache_directory=workspace.user_data / "cache"), context=context)
+
+
+async def compose_request(
+    question: ChatRequest,
+    typed: Sequence[Declaration],
+    schemes: Schemes,
+    entries: Sequence[AnyEntry],
+    config: ConversationConfig,
+) -> tuple[ChatRequest, tuple[str, ...]]:
+    """The turn's `chat_request` with what is attached to it, and sentences for the user.
+
+    Raises:
+        AttachmentError: an attachment could not be resolved.
+    """
+    from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
+    from jp.conversation.turns import turns_of
+    from jp.tool.dedup import mark_resources
+
+    plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered_in(entries))
+    context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
+    resolved = await resolve_all(plan, schemes.registry, context)
+    deduplication = config.deduplication
+    marked = mark_resources(
+        resolved.resources,
+        entries,
+        turn=len(turns_of(entries)),
+        enabled=deduplication.enabled,
+        min_bytes=deduplication.min_bytes,
+        lookback_turns=deduplication.lookback_turns,
+    )
+    return replace(question, resources=marked, attachments=resolved.declarations), resolved.notices
+
+
+async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_bytes: int) -> ResolvedAttachments:
+    """What sources hold now, whatever was sent before.
+
+    Raises:
+        AttachmentError: one could not be resolved.
+    """
+    from jp.attachment.resolution import plan_resolution, resolve_all
+
+    context = replace(schemes.context, max_bytes=max_bytes)
+    return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
+
+
+def check_size(request: ChatRequest, *, limit: int) -> None:
+    """Refuse input that is large enough to be a mistake.
+
+    Raises:
+        UsageError: it has more than `limit` bytes.
+    """
+    from jp.attachment.weight import weigh
+    from jp.context.estimate import estimate_tokens
+
+    resources = weigh(request.resources)
+    size = len(request.content.encode()) + resources.size
+    tokens = estimate_tokens(request.content) + resources.tokens
+    if size > limit:
+        raise UsageError(
+            f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
+            hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
+        )

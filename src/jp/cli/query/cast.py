@@ -1,0 +1,86 @@
+"""Who plays a turn: the model with its provider, and the tools, as the configuration says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jp.cli.query.arguments import QueryArguments
+from jp.cli.query.scene import Place, is_attended
+from jp.config.model import AppConfig
+from jp.errors import ConfigurationError
+from jp.provider.base import Provider
+from jp.provider.registry import ModelId, create_provider, parse_model_id
+from jp.tool.runner import ToolRunner
+from jp.turn.request import RequestSettings
+from jp.turn.settings import parameters_of, system_parts
+
+if TYPE_CHECKING:
+    from jp.tool.permission import Approver
+
+
+class Cast(msgspec.Struct, frozen=True, kw_only=True):
+    """The model, the tools, and what a request holds besides the stream."""
+
+    model: ModelId
+    provider: Provider
+    tools: ToolRunner
+    settings: RequestSettings
+
+
+def assemble(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Cast:
+    """Everybody who takes part, before anything is written.
+
+    Raises:
+        AuthenticationError: the provider has no key.
+        ConfigurationError: there is no model, or it, its provider or a tool is unknown.
+    """
+    model = _model(config)
+    provider = create_provider(config, model, environ=os.environ, root=place.root, needs_key=not arguments.dry_run)
+    tools = _tools(config, place, arguments, notice)
+    settings = RequestSettings(
+        provider=provider.id,
+        model=model.name,
+        renderer=provider.renderer,
+        system=system_parts(config.assistant),
+        tools=tools.definitions,
+        parameters=parameters_of(config.assistant),
+    )
+    return Cast(model=model, provider=provider, tools=tools, settings=settings)
+
+
+def _model(config: AppConfig) -> ModelId:
+    text = config.assistant.model.id
+    if text is None:
+        raise ConfigurationError(
+            "no model is set",
+            hint="name one with --model, or for good: `jp config set assistant.model.id=anthropic/claude-sonnet-5-5`",
+        )
+    return parse_model_id(text, config.providers.llm.aliases)
+
+
+def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> ToolRunner:
+    from jp.attachment.location import CanonicalNames
+    from jp.tool.builtin import built_in_tools
+    from jp.tool.permission import Answers
+    from jp.tool.toolbox import build_toolbox
+
+    answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
+    return ToolRunner(
+        build_toolbox(built_in_tools(CanonicalNames()), config.conversation.tools),
+        root=place.root,
+        answers=answers,
+        approver=_approver(),
+        notice=notice,
+    )
+
+
+def _approver() -> Approver | None:
+    if not is_attended():
+        return None
+    from jp.cli.approval import TerminalApprover
+
+    return TerminalApprover()

@@ -1,0 +1,107 @@
+"""`jp query`: its options."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.cli.targets import TARGET_HELP
+
+
+def query(
+    options: GlobalOptions,
+    *,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="What to ask; '-' reads it from stdin.", metavar="QUERY")
+    ] = None,
+    new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation.")] = False,
+    target: Annotated[str | None, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = None,
+    local: Annotated[bool, typer.Option("--local", help="With --new: keep it out of the workspace.")] = False,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="With --new: its title.")] = None,
+    attach: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-a", "--attach", "--attachment", metavar="URI", help="Attach a file, directory or glob; !URI excludes."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", metavar="ID", help="provider/name or an alias; sticks.")
+    ] = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="K=V", help="A parameter such as temperature=0; sticks."),
+    ] = None,
+    reasoning: Annotated[
+        str | None,
+        typer.Option("-r", "--reasoning", metavar="LEVEL", help="off, auto, low, medium, high, …, or tokens; sticks."),
+    ] = None,
+    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks.")] = None,
+    approve: Annotated[
+        list[str] | None, typer.Option("--approve", metavar="NAME,…", help="Let these tools run without asking.")
+    ] = None,
+    approve_all: Annotated[bool, typer.Option("--approve-all", help="Let every enabled tool run.")] = False,
+    deny_all: Annotated[bool, typer.Option("--deny-all", help="Deny every tool that would ask.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
+    ] = False,
+    max_cycles: Annotated[
+        int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Requests at most.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", metavar="DURATION", help="Stop after this long and keep what came.")
+    ] = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="DURATION", help="How long to wait for another writer; 0: not at all."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Send large input without asking.")] = False,
+    no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Leave standard input alone.")] = False,
+    hide_reasoning: Annotated[
+        bool, typer.Option("--hide-reasoning", help="Do not show the model's reasoning.")
+    ] = False,
+    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Do not show tool calls.")] = False,
+    no_stream: Annotated[bool, typer.Option("--no-stream", help="Show the answer when it is complete.")] = False,
+) -> int:
+    """Ask a question and show the answer.
+
+    It continues this terminal's active conversation, or starts one where there is none. Where neither stdin nor
+    stderr is a terminal (a script, a hook), it starts a new one unless --id says otherwise. What is piped in follows
+    the typed words.
+
+    Examples:
+        jp query --attach src/main.py "why does this fail?"
+        git diff --cached | jp query "write a commit message"
+        jp query --new --model anthropic/claude-sonnet-5 "hello"
+        jp query --dry-run --attach 'docs/**/*.md' "summarise these"
+    """
+    import anyio
+
+    from jp.cli.duration import parse_duration
+    from jp.cli.query.arguments import Display, QueryArguments
+    from jp.cli.query.run import run_query
+
+    arguments = QueryArguments(
+        words=tuple(words or ()),
+        new=new,
+        target=target,
+        local=local,
+        title=title,
+        attach=tuple(attach or ()),
+        model=model,
+        params=tuple(params or ()),
+        reasoning=reasoning,
+        system=system,
+        approve=frozenset(name for names in approve or () for name in names.split(",") if name),
+        approve_all=approve_all,
+        deny_all=deny_all,
+        dry_run=dry_run,
+        max_cycles=max_cycles,
+        deadline=None if deadline is None else parse_duration(deadline, option="--deadline"),
+        patience=None if wait is None else parse_duration(wait, option="--wait"),
+        yes=yes,
+        no_stdin=no_stdin,
+        display=Display(reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream),
+    )
+    return anyio.run(run_query, options, arguments)

@@ -1,0 +1,100 @@
+"""`jp query --dry-run`: the request that would be sent, and what it would cost."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import print_result
+from jp.cli.query.cast import Cast
+from jp.cli.query.scene import Held
+from jp.compaction.stand_ins import StatusLines
+from jp.context.estimate import estimate_tokens
+from jp.conversation.entries import ChatRequest, TurnStart, Usage
+from jp.conversation.resource import Carrier, Resource, size_in_bytes
+from jp.errors import ExitCode
+from jp.provider.base import Sections, WireRequest
+from jp.turn.request import Loader, build_thread
+
+C = TypeVar("C", bound=Carrier)
+
+_NEXT = "next"
+"""The id of an entry that is not written."""
+
+
+class _Nothing:
+    """Loads nothing: what is about to be written has its content inline."""
+
+    def load(self, carrier: C, /) -> C:
+        return carrier
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """About how many tokens each section of a request has; `usd` is the price of all as uncached input."""
+
+    tools: int
+    system: int
+    messages: int
+    total: int
+    context_window: int | None
+    usd: float | None
+
+
+def show_request(options: GlobalOptions, held: Held | None, cast: Cast, request: ChatRequest) -> int:
+    """Print the request; nothing is sent or written."""
+    entries = () if held is None else held.entries
+    loader: Loader = _Nothing() if held is None else held.loader
+    upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
+    thread = build_thread((*entries, *upcoming), cast.settings, loader=loader, stand_ins=StatusLines())
+    wire = cast.provider.render(thread)
+    estimate = _estimate(cast, cast.provider.sections(wire))
+    print_result(
+        options,
+        text=_summary(cast, wire, request, estimate),
+        value={
+            "model": str(cast.model),
+            "request": {"path": wire.path, "headers": dict(wire.headers), "body": wire.body},
+            "estimate": msgspec.to_builtins(estimate),
+        },
+    )
+    return ExitCode.OK
+
+
+def _estimate(cast: Cast, sections: Sections) -> Estimate:
+    from jp.provider.models import cost, find_model
+
+    tools = sum(estimate_tokens(item.decode()) for item in sections.tools)
+    system = sum(estimate_tokens(item.decode()) for item in sections.system)
+    messages = sum(estimate_tokens(item.decode()) for message in sections.messages for item in message)
+    total = tools + system + messages
+    details = find_model(cast.model.provider, cast.model.name).details
+    return Estimate(
+        tools=tools,
+        system=system,
+        messages=messages,
+        total=total,
+        context_window=details.context_window,
+        usd=cost(Usage(input=total), details),
+    )
+
+
+def _summary(cast: Cast, wire: WireRequest, request: ChatRequest, estimate: Estimate) -> str:
+    money = "" if estimate.usd is None else f", at most ${estimate.usd:.4f}"
+    window = estimate.context_window
+    share = "" if window is None else f" of {window:,}"
+    lines = [
+        f"model      {cast.model}",
+        f"tools      {len(cast.settings.tools)}, about {estimate.tools:,} tokens",
+        f"system     {len(cast.settings.system)} parts, about {estimate.system:,} tokens",
+        f"messages   about {estimate.messages:,} tokens",
+        f"total      about {estimate.total:,}{share} tokens{money}",
+    ]
+    lines += [f"attached   {_resource(resource)}" for resource in request.resources]
+    return "\n".join([*lines, "nothing was sent or written; --format json shows the request"])
+
+
+def _resource(resource: Resource) -> str:
+    unchanged = ", unchanged, so sent as a reference" if resource.duplicate_of else ""
+    return f"{resource.name or resource.uri} ({size_in_bytes(resource):,} bytes{unchanged})"

@@ -1,0 +1,109 @@
+"""Playing the turn, and what its outcome is for whoever called jp."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import log as log_line
+from jp.cli.output import notice
+from jp.cli.query.arguments import QueryArguments
+from jp.cli.query.cast import Cast
+from jp.cli.query.display import open_renderer
+from jp.compaction.stand_ins import StatusLines
+from jp.config.model import AppConfig
+from jp.conversation.entries import ChatRequest, Usage
+from jp.errors import ExitCode, JpError
+from jp.turn.clock import SystemClock
+from jp.turn.loop import Turn, TurnOutcome, TurnPorts
+from jp.turn.ports import Recorder
+from jp.turn.settings import limits_of, retry_policy_of
+
+
+class RefusedError(JpError):
+    """The model did not answer."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class CappedError(JpError):
+    """The turn was stopped by a cap; what came is kept."""
+
+    exit_code = ExitCode.CAPPED
+
+
+async def play(
+    options: GlobalOptions,
+    arguments: QueryArguments,
+    cast: Cast,
+    *,
+    log: Recorder,
+    config: AppConfig,
+    request: ChatRequest,
+) -> int:
+    """Play the turn; its exit code.
+
+    Raises:
+        JpError: it did not come to an answer.
+    """
+    ports = TurnPorts(
+        provider=cast.provider,
+        recorder=log,
+        renderer=open_renderer(options, arguments.display, config.style),
+        tools=cast.tools,
+        clock=SystemClock(),
+        stand_ins=StatusLines(),
+    )
+    limits = limits_of(config)
+    if arguments.max_cycles is not None:
+        limits = replace(limits, max_cycles=arguments.max_cycles)
+    outcome = await Turn(ports, cast.settings, limits=limits, retry=retry_policy_of(config)).run(request)
+    _show_usage(options, cast, outcome.usage)
+    return _exit_code(outcome, options, cycles=limits.max_cycles)
+
+
+def _exit_code(outcome: TurnOutcome, options: GlobalOptions, *, cycles: int) -> int:
+    match outcome.ending:
+        case "answered":
+            return _after_answer(outcome, options)
+        case "empty":
+            raise RefusedError("the answer is empty", hint="ask again, or in other words")
+        case "refused":
+            why = f": {outcome.detail}" if outcome.detail else ""
+            raise RefusedError(f"the model refused to answer{why}", hint="ask in other words, or another model")
+        case "capped":
+            raise CappedError(
+                f"the turn was stopped by a cap ({_cap(outcome, cycles)}); what came is kept",
+                hint='go on with `jp query "continue"`',
+            )
+        case "failed":
+            raise outcome.error or JpError("the turn was stopped")
+        case _:
+            assert_never(outcome.ending)
+
+
+def _cap(outcome: TurnOutcome, cycles: int) -> str:
+    return f"{cycles} requests" if outcome.cycles >= cycles else "the longest answer that the model may give"
+
+
+def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
+    if not outcome.denied:
+        return ExitCode.OK
+    names = ", ".join(dict.fromkeys(outcome.denied))
+    notice(options, f"denied, so not run: {names} (--approve NAME lets a tool run)")
+    return ExitCode.TOOL_DENIED
+
+
+def _show_usage(options: GlobalOptions, cast: Cast, usage: Usage) -> None:
+    """What the turn cost; for people who look, so not where a script only wants the answer."""
+    from jp.provider.models import cost, find_model
+
+    total = usage.input + usage.cache_read + usage.cache_write
+    if not (total or usage.output):
+        return
+    cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
+    money = cost(usage, find_model(cast.model.provider, cast.model.name).details)
+    price = "" if money is None else f", ${money:.4f}"
+    log_line(options, f"{total:,} tokens in{cached}, {usage.output:,} out{price}")

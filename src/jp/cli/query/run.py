@@ -1,0 +1,59 @@
+"""`jp query`, run: prepare everything that may fail, then write, ask, and say how it ended."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
+from jp.cli.query.arguments import QueryArguments, check, flag_layers
+from jp.cli.query.attachments import check_size, compose_request, open_schemes
+from jp.cli.query.cast import assemble
+from jp.cli.query.play import play
+from jp.cli.query.question import read_question
+from jp.cli.query.scene import begin, choose_conversation, find_place, hold, settle
+from jp.cli.signals import interruptions
+from jp.conversation.entries import ChatRequest
+from jp.errors import ExitCode
+
+
+async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
+    """The exit code of a query.
+
+    Raises:
+        JpError: it could not be asked, or failed.
+    """
+    check(arguments)
+    code: int = ExitCode.OK
+    with interruptions(timeout_secs=arguments.deadline) as interruption:
+        async with AsyncExitStack() as stack:
+            code = await _query(options, arguments, stack)
+    if interruption.exit_code == ExitCode.DEADLINE:
+        notice(options, "the deadline passed; what came is kept")
+    return code if interruption.exit_code is None else interruption.exit_code
+
+
+async def _query(options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack) -> int:
+    text = await read_question(options, arguments)
+    place = find_place(options)
+    chosen = choose_conversation(arguments, place)
+    held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
+    schemes = open_schemes(place.workspace)
+    typed = schemes.typed(arguments.attach)
+    flags = flag_layers(arguments, [declaration.text for declaration in typed])
+    settings = settle(place, held, flags, options)
+    config = settings.after.config
+    cast = assemble(config, place, arguments, lambda sentence: notice(options, sentence))
+    entries = () if held is None else held.entries
+    question = ChatRequest(content=text, author=config.user.name)
+    request, sentences = await compose_request(question, typed, schemes, entries, config.conversation)
+    for sentence in sentences:
+        notice(options, sentence)
+    if not arguments.yes:
+        check_size(request, limit=config.conversation.max_input_bytes)
+    if arguments.dry_run:
+        from jp.cli.query.dry_run import show_request
+
+        return show_request(options, held, cast, request)
+    log = await begin(place, held, settings, arguments, stack)
+    return await play(options, arguments, cast, log=log, config=config, request=request)

@@ -1,0 +1,180 @@
+"""Where a query is played: the conversation with its log, and the configuration that holds for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
+from jp.cli.places import UNATTENDED_PATIENCE_SECS, AnyWorkspace, base_directory, open_session, open_workspace
+from jp.cli.query.arguments import QueryArguments
+from jp.cli.settings import Sources, layers_of, read_sources, require_trust
+from jp.config.layers import Layer, Resolved
+from jp.config.stored import delta, frozen
+from jp.conversation.entries import AnyEntry, ConfigDelta
+from jp.errors import UsageError
+from jp.turn.request import Loader
+
+if TYPE_CHECKING:
+    from jp.workspace.listing import ConversationInfo
+    from jp.workspace.log import Log
+    from jp.workspace.session import Session
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a command works. `root` confines file tools and declared attachments."""
+
+    workspace: AnyWorkspace
+    session: Session
+    root: Path
+    sources: Sources
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that exists. `log` is None where it is only read; `layers` are its own settings."""
+
+    info: ConversationInfo
+    entries: Sequence[AnyEntry]
+    loader: Loader
+    layers: tuple[Layer, ...]
+    log: Log | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration `before` the command line spoke, and `after`."""
+
+    before: Resolved
+    after: Resolved
+
+
+def is_attended() -> bool:
+    """Whether a person sits at this: stdin or stderr is a terminal."""
+    return os.isatty(0) or os.isatty(2)
+
+
+def find_place(options: GlobalOptions) -> Place:
+    """The workspace, this terminal's session, and the configuration's sources.
+
+    Raises:
+        JpError: the workspace or a configuration file is not what it should be.
+    """
+    workspace = open_workspace(options)
+    return Place(
+        workspace=workspace,
+        session=open_session(workspace),
+        root=base_directory(workspace),
+        sources=read_sources(options, workspace),
+    )
+
+
+def choose_conversation(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+    """The conversation to continue, None for a new one.
+
+    Raises:
+        UsageError: the one that was named does not exist, or is not the only one.
+    """
+    found = _continued(arguments, place)
+    if found is not None and (arguments.local or arguments.title is not None):
+        option = "--local" if arguments.local else "--title"
+        raise UsageError(f"{option} is for a new conversation", hint="add --new")
+    return found
+
+
+def _continued(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+    if arguments.new:
+        return None
+    if arguments.target is not None:
+        from jp.cli.targets import choose
+
+        return choose(arguments.target, place.workspace, place.session)
+    if not is_attended():
+        return None
+    active = place.session.active()
+    return None if active is None else place.workspace.get(active)
+
+
+async def hold(
+    info: ConversationInfo, place: Place, options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack
+) -> Held:
+    """Open a conversation: for writing, with its lock, until `stack` is left; for a dry run only to read.
+
+    Raises:
+        LockedError: another process kept writing it.
+        StorageError: it cannot be read or written.
+    """
+    if arguments.dry_run:
+        stream = place.workspace.read(info)
+        layers = layers_of(place.workspace, info, stream.entries)
+        return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+    lock = place.workspace.lock(info)
+    patience = arguments.patience
+    if patience is None and not is_attended():
+        patience = UNATTENDED_PATIENCE_SECS
+    await lock.acquire_async(patience=patience, waiting=lambda text: notice(options, text))
+    stack.enter_context(lock)
+    log = stack.enter_context(place.workspace.open(info, lock))
+    for text in log.notices:
+        notice(options, text)
+    layers = layers_of(place.workspace, info, log.entries)
+    return Held(info=info, entries=log.entries, loader=log, layers=layers, log=log)
+
+
+def settle(place: Place, held: Held | None, flags: Sequence[Layer], options: GlobalOptions) -> Settings:
+    """The configuration of the turn. What a stranger's files declare must have been trusted.
+
+    Raises:
+        ConfigurationError: a value is not accepted, or not trusted.
+    """
+    layers = () if held is None else held.layers
+    settings = Settings(
+        before=place.sources.resolve(conversation=layers, cfg=False),
+        after=place.sources.resolve(conversation=layers, flags=flags),
+    )
+    require_trust(settings.after.layers, options, place.workspace)
+    return settings
+
+
+async def begin(
+    place: Place, held: Held | None, settings: Settings, arguments: QueryArguments, stack: AsyncExitStack
+) -> Log:
+    """Write what comes before the turn: a new conversation, or what the command line changes about one.
+
+    From here on it is this terminal's active conversation.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    if held is None:
+        log = await _create(place, settings.after, arguments, stack)
+    else:
+        log = _log_of(held)
+        if change := delta(settings.before, settings.after):
+            log.append(ConfigDelta(delta=change))
+        place.session.activate(held.info.id)
+    return log
+
+
+async def _create(place: Place, resolved: Resolved, arguments: QueryArguments, stack: AsyncExitStack) -> Log:
+    from jp.workspace.metadata import Metadata
+
+    local = arguments.local or resolved.config.conversation.start_local
+    info = place.workspace.create(frozen(resolved), Metadata(title=arguments.title), local=local)
+    lock = place.workspace.lock(info)
+    await lock.acquire_async(patience=0, waiting=lambda _: None)
+    stack.enter_context(lock)
+    log = stack.enter_context(place.workspace.open(info, lock))
+    place.session.activate(info.id)
+    return log
+
+
+def _log_of(held: Held) -> Log:
+    if held.log is None:
+        msg = "a conversation that is only read cannot be written"
+        raise RuntimeError(msg)
+    return held.log

@@ -1,0 +1,109 @@
+"""`jp workspace`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jp.config.trust import Sensitive
+
+
+def show(options: GlobalOptions) -> None:
+    """Show which workspace is used, where its conversations lie, and whether its files are trusted.
+
+    Examples:
+        jp workspace show
+    """
+    from jp.cli.output import print_result
+    from jp.cli.places import base_directory, open_workspace
+    from jp.cli.settings import read_sources, trust_store
+    from jp.config.trust import trust_hash, values_needing_trust
+
+    workspace = open_workspace(options)
+    sources = read_sources(options, workspace)
+    root = base_directory(workspace)
+    values = () if workspace.root is None else values_needing_trust(sources.lower, str(workspace.root))
+    trusted = not values or trust_store(options, workspace, root).is_trusted(trust_hash(values))
+    count = len(workspace.conversations())
+    lines = [
+        f"root           {workspace.root or 'none: this is your own workspace'}",
+        f"user data      {workspace.user_data}",
+        f"conversations  {count}",
+        f"trust          {_trust_text(values, trusted=trusted)}",
+    ]
+    value = {
+        "root": None if workspace.root is None else str(workspace.root),
+        "user_data": str(workspace.user_data),
+        "conversations": count,
+        "trusted": trusted,
+        "needs_trust": [_as_value(item) for item in values],
+    }
+    print_result(options, text="\n".join(lines), value=value)
+
+
+def trust(
+    options: GlobalOptions,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> ExitCode | None:
+    """Accept what the files of this workspace declare: tools that run unasked, servers, whose keys are used.
+
+    It shows exactly these values and asks. What changes later has to be accepted again.
+
+    Examples:
+        jp workspace trust
+        jp workspace trust --yes
+    """
+    from jp.cli.output import notice, print_result
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import read_sources, trust_store
+    from jp.config.trust import trust_hash, values_needing_trust
+    from jp.errors import UsageError
+
+    workspace = open_workspace(options)
+    if workspace.root is None:
+        raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
+    values = values_needing_trust(read_sources(options, workspace).lower, str(workspace.root))
+    shown = "\n".join(_line(item) for item in values)
+    if values and not yes and not _agrees(shown):
+        notice(options, "nothing was trusted")
+        return ExitCode.FAILURE
+    trust_store(options, workspace, workspace.root).trust(trust_hash(values))
+    text = f"trusted:\n{shown}" if values else "this workspace declares nothing that needs trust"
+    print_result(options, text=text, value={"trusted": [_as_value(item) for item in values]})
+    return None
+
+
+def _agrees(shown: str) -> bool:
+    from jp.errors import ConfigurationError
+    from jp.render.prompt import ask_yes_no
+
+    answer = ask_yes_no(f"This workspace declares:\n{shown}\nTrust it?", default=False)
+    if answer is None:
+        raise ConfigurationError(
+            f"trust needs a person, and nobody can be asked here; the workspace declares:\n{shown}",
+            hint="add --yes once you have read it",
+        )
+    return answer
+
+
+def _trust_text(values: Sequence[Sensitive], *, trusted: bool) -> str:
+    if not values:
+        return "nothing here needs it"
+    listed = "".join(f"\n               {_line(item)}" for item in values)
+    return f"{'given' if trusted else 'not given yet: `jp workspace trust`'}{listed}"
+
+
+def _line(item: Sensitive) -> str:
+    return f"{item.key} = {item.value!r} ({item.origin})"
+
+
+def _as_value(item: Sensitive) -> dict[str, object]:
+    return {"key": item.key, "value": item.value, "origin": item.origin}

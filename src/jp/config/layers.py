@@ -1,3 +1,157 @@
-"""To be written."""
+"""Layers in order, what they come to, and where each value came from."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from jp.config.keys import KeyPath, key_text
+from jp.config.merge import Change, MapChange, Unset, applied, leaves, merge_all
+from jp.config.model import AppConfig
+from jp.errors import ConfigurationError
+
+LayerKind = Literal[
+    "default",
+    "user",
+    "workspace",
+    "directory",
+    "user-workspace",
+    "environment",
+    "conversation",
+    "cfg",
+    "flag",
+]
+
+_WORDS: Mapping[LayerKind, str] = {
+    "default": "the default",
+    "user": "the user's file",
+    "workspace": "the workspace's file",
+    "directory": "the directory's file",
+    "user-workspace": "the user's file for this workspace",
+    "environment": "the environment variable",
+    "conversation": "the conversation's",
+    "cfg": "--cfg",
+    "flag": "the option",
+}
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a value came from. `where` is a file's path, a variable's name, an option as it was typed."""
+
+    kind: LayerKind
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """The origin in words, for errors and for `config show`."""
+        return f"{_WORDS[self.kind]} {self.where}".rstrip()
+
+
+DEFAULT = Origin(kind="default")
+
+
+class Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one source asks for.
+
+    `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
+    workspace that such a layer's `extends` pulled in.
+    """
+
+    origin: Origin
+    change: MapChange
+    foreign: bool = False
+    reaches: tuple[str, ...] = ()
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration that holds, and how it came about.
+
+    `origins` has the keys that a layer set, each with the layer that had the last word; `layers` are in order, least
+    specific first, and `change` is all of them in one.
+    """
+
+    config: AppConfig
+    origins: Mapping[str, Origin]
+    layers: tuple[Layer, ...]
+    change: MapChange
+
+    def origin(self, path: KeyPath) -> Origin:
+        """Where the value of a key came from; an element's or an entry's part came with the whole."""
+        for count in range(len(path), 0, -1):
+            found = self.origins.get(key_text(path[:count]))
+            if found is not None:
+                return found
+        return DEFAULT
+
+
+def resolve(layers: Sequence[Layer]) -> Resolved:
+    """Merge `layers`, least specific first, over the defaults.
+
+    Raises:
+        ConfigurationError: a layer changes an element that does not exist, or takes away what an element needs.
+    """
+    change = merge_all(layer.change for layer in layers)
+    try:
+        config = config_of(change)
+    except ConfigurationError as error:
+        raise _blamed(layers, error) from None
+    return Resolved(config=config, origins=_origins(layers), layers=tuple(layers), change=change)
+
+
+def config_of(change: MapChange) -> AppConfig:
+    """What a change makes of the defaults.
+
+    Raises:
+        ConfigurationError: it names an element that does not exist, or leaves one without what it needs.
+    """
+    plain = applied(change)
+    try:
+        return msgspec.convert(plain, AppConfig)
+    except msgspec.ValidationError as error:
+        msg = f"the configuration comes to an invalid value: {error}"
+        raise ConfigurationError(msg) from None
+
+
+def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> ConfigurationError:
+    """The error, with the first layer that brings it about."""
+    layer = next(layer for count, layer in enumerate(layers, 1) if not _is_valid(layers[:count]))
+    return ConfigurationError(f"{layer.origin.text}: {error.message}", hint=error.hint)
+
+
+def _is_valid(layers: Sequence[Layer]) -> bool:
+    try:
+        config_of(merge_all(layer.change for layer in layers))
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _origins(layers: Sequence[Layer]) -> dict[str, Origin]:
+    origins: dict[str, Origin] = {}
+    for layer in layers:
+        for path, change in leaves(layer.change):
+            key = key_text(path)
+            if isinstance(change, MapChange | Unset):
+                origins = {known: origin for known, origin in origins.items() if not f"{known}.".startswith(f"{key}.")}
+            else:
+                origins[key] = layer.origin
+    return origins
+
+
+def contributions(layers: Sequence[Layer], path: KeyPath) -> list[tuple[Origin, Change]]:
+    """What each layer asks for at a key, least specific first: the ground for saying which one had the last word."""
+    found = ((layer.origin, _at(layer.change, path)) for layer in layers)
+    return [(origin, change) for origin, change in found if change is not None]
+
+
+def _at(change: Change, path: KeyPath) -> Change | None:
+    for name in path:
+        if not isinstance(change, MapChange):
+            return change
+        below = change.entries.get(name)
+        if below is None:
+            return Unset() if change.replace else None
+        change = below
+    return change

@@ -1,3 +1,224 @@
-"""To be written."""
+"""Changes: what one layer asks for, how two become one, and what they come to.
+
+`merge` is associative, and `MapChange()` is its identity, for changes that were read against one schema: layers may be
+grouped in any way, only their order counts. Hence also `applied(merge(a, b), value) == applied(b, applied(a, value))`,
+except that a list keeps its duplicates until all layers are known: a later one may say that they count.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, assert_never, cast
+
+import msgspec
+
+from jp.config.keys import KeyPath, key_text
+from jp.errors import ConfigurationError
+
+Separator = Literal["none", "space", "line", "paragraph"]
+SEPARATORS: Mapping[Separator, str] = {"none": "", "space": " ", "line": "\n", "paragraph": "\n\n"}
+
+
+class Put(msgspec.Struct, frozen=True):
+    """The value is replaced, whatever it was."""
+
+    value: Any
+
+
+class Unset(msgspec.Struct, frozen=True):
+    """The value is as if no layer had said anything: the default, or no entry."""
+
+
+class ReplaceItems(msgspec.Struct, frozen=True):
+    """The list is these elements."""
+
+    items: tuple[Any, ...]
+
+
+class AddItems(msgspec.Struct, frozen=True):
+    """These elements are added, at the end or in `front`."""
+
+    items: tuple[Any, ...]
+    front: bool = False
+
+
+class ChangeItem(msgspec.Struct, frozen=True):
+    """One element, counted from 0, is changed."""
+
+    index: int
+    change: Change
+
+
+ListStep = ReplaceItems | AddItems | ChangeItem
+
+
+class ListChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps in order. The last layer that says anything of `dedup` decides; none does: `dedup_default`."""
+
+    steps: tuple[ListStep, ...]
+    dedup: bool | None = None
+    dedup_default: bool = False
+
+
+class TextStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Text that replaces, or that is added; `separator` then stands between it and the rest, unless that is empty."""
+
+    text: str
+    strategy: Literal["append", "prepend", "replace"] = "replace"
+    separator: Separator = "paragraph"
+
+
+class TextChange(msgspec.Struct, frozen=True):
+    """Steps in order, on an empty text where nothing replaces: a default vanishes."""
+
+    steps: tuple[TextStep, ...]
+
+
+class MapChange(msgspec.Struct, frozen=True):
+    """Entries are changed; with `replace` there are no others."""
+
+    entries: Mapping[str, Change] = {}
+    replace: bool = False
+
+
+Change = Put | Unset | ListChange | TextChange | MapChange
+
+
+def merge(lower: Change, upper: Change) -> Change:
+    """The one change that does what `lower` and then `upper` do."""
+    match upper:
+        case Put() | Unset():
+            return upper
+        case MapChange():
+            return _merged_map(lower, upper)
+        case ListChange():
+            return _merged_list(lower, upper)
+        case TextChange():
+            return _merged_text(lower, upper)
+        case _:
+            assert_never(upper)
+
+
+def merge_all(changes: Iterable[MapChange]) -> MapChange:
+    """One change that does what all do, in order."""
+    total = MapChange()
+    for change in changes:
+        total = _merged_map(total, change)
+    return total
+
+
+def _merged_map(lower: Change, upper: MapChange) -> MapChange:
+    if upper.replace:
+        return upper
+    if not isinstance(lower, MapChange):
+        return MapChange(upper.entries, replace=True)
+    entries = dict(lower.entries)
+    for name, change in upper.entries.items():
+        entries[name] = merge(entries[name], change) if name in entries else change
+    return MapChange(entries, replace=lower.replace)
+
+
+def _merged_list(lower: Change, upper: ListChange) -> ListChange:
+    steps: tuple[ListStep, ...] = (ReplaceItems(()),)
+    dedup = upper.dedup
+    if isinstance(lower, ListChange):
+        steps = lower.steps
+        dedup = lower.dedup if dedup is None else dedup
+    steps += upper.steps
+    return ListChange(steps=steps[_last_replacing(steps) :], dedup=dedup, dedup_default=upper.dedup_default)
+
+
+def _last_replacing(steps: tuple[ListStep, ...]) -> int:
+    return max((index for index, step in enumerate(steps) if isinstance(step, ReplaceItems)), default=0)
+
+
+def _merged_text(lower: Change, upper: TextChange) -> TextChange:
+    below = lower.steps if isinstance(lower, TextChange) else (TextStep(text=""),)
+    steps = below + upper.steps
+    start = max((index for index, step in enumerate(steps) if step.strategy == "replace"), default=0)
+    return TextChange(steps[start:])
+
+
+def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = ()) -> Any:
+    """What `value` (plain data; absent if not given) becomes, or `msgspec.UNSET` where nothing is left.
+
+    Raises:
+        ConfigurationError: an index lies outside its list; `path` is where `value` stands.
+    """
+    match change:
+        case Put(value=new):
+            return new
+        case Unset():
+            return msgspec.UNSET
+        case MapChange():
+            return _applied_map(change, value, path)
+        case ListChange():
+            return _applied_list(change, value, path)
+        case TextChange():
+            return _applied_text(change, value)
+        case _:
+            assert_never(change)
+
+
+def _applied_map(change: MapChange, value: Any, path: KeyPath) -> dict[str, Any]:
+    entries: dict[str, Any] = (
+        dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) and not change.replace else {}
+    )
+    for name, below in change.entries.items():
+        new = applied(below, entries.get(name, msgspec.UNSET), (*path, name))
+        if new is msgspec.UNSET:
+            entries.pop(name, None)
+        else:
+            entries[name] = new
+    return entries
+
+
+def _applied_list(change: ListChange, value: Any, path: KeyPath) -> list[Any]:
+    items: list[Any] = [] if value is msgspec.UNSET else list(value)
+    dedup = change.dedup_default if change.dedup is None else change.dedup
+    for step in change.steps:
+        match step:
+            case ReplaceItems(items=new):
+                items = list(new)
+            case AddItems(items=new, front=front):
+                items = [*new, *items] if front else [*items, *new]
+            case ChangeItem(index=index, change=below):
+                items = _unique(items) if dedup else items
+                if index >= len(items):
+                    msg = f"{key_text((*path, str(index)))} does not exist: the list has {len(items)} elements"
+                    raise ConfigurationError(msg, hint="Elements are counted from 0; `+=` adds one.")
+                items = _with_item(items, index, applied(below, items[index], (*path, str(index))))
+            case _:
+                assert_never(step)
+    return _unique(items) if dedup else items
+
+
+def _with_item(items: list[Any], index: int, item: Any) -> list[Any]:
+    new = [] if item is msgspec.UNSET else [item]
+    return [*items[:index], *new, *items[index + 1 :]]
+
+
+def _unique(items: list[Any]) -> list[Any]:
+    try:
+        return list(dict.fromkeys(items))
+    except TypeError:  # tables cannot be hashed
+        return [item for index, item in enumerate(items) if item not in items[:index]]
+
+
+def _applied_text(change: TextChange, value: Any) -> str:
+    text: str = "" if value is msgspec.UNSET else value
+    for step in change.steps:
+        parts = (text, step.text) if step.strategy == "append" else (step.text, text)
+        text = step.text if step.strategy == "replace" else SEPARATORS[step.separator].join(filter(None, parts))
+    return text
+
+
+def leaves(change: Change, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Change]]:
+    """The keys that a change touches, with what it asks for there; a map that replaces comes before its entries."""
+    if not isinstance(change, MapChange):
+        yield path, change
+        return
+    if change.replace:
+        yield path, MapChange(replace=True)
+    for name, below in change.entries.items():
+        yield from leaves(below, (*path, name))

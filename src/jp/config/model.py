@@ -1,6 +1,7 @@
 """AppConfig and its sections: frozen, validated, every default in one place.
 
-Only keys that have an effect are here; an unknown key is an error that names the nearest known one.
+Only keys that have an effect are here; an unknown key is an error that names the nearest known one. The text under a
+key is what `docs/configuration.md` says of it.
 """
 
 from __future__ import annotations
@@ -18,114 +19,163 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 RunMode = Literal["ask", "unattended", "skip"]
 
+MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]
+"""A text that layers may add to: it has the long form `{value, strategy, separator}`."""
+
+UniqueTexts = Annotated[tuple[str, ...], msgspec.Meta(extra={"dedup": True})]
+"""A list in which a repeated element counts once, unless a layer says `dedup = false`."""
+
+Url = Annotated[str, msgspec.Meta(pattern="^https?://[^\\s]+$", description="an address with http:// or https://")]
+VariableName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$", description="a variable's name")]
+
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all sections share."""
 
 
 class ParametersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a model is asked. `other` holds everything that only the provider knows, such as `seed`."""
+    """How a model is asked. What is not set is left to the provider."""
 
     max_tokens: Positive | None = None
+    """The most tokens that one response may have, reasoning included."""
     temperature: float | None = None
+    """How much chance there is in the choice of words."""
     top_p: float | None = None
+    """Only words that make up this share of probability are chosen from."""
     top_k: Count | None = None
+    """Only this many of the likeliest words are chosen from."""
     stop_words: tuple[str, ...] = ()
+    """The response ends before any of these."""
     reasoning: Literal["off", "auto"] | Effort | Positive | None = None
+    """How much the model thinks first: off, as it sees fit, an effort, or a budget in tokens."""
     other: JsonObject = {}
+    """Parameters that only the provider knows, such as `seed`; they are sent as they are."""
 
 
 class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which model. `id` is `provider/name` or an alias; there is no default."""
+    """Which model answers."""
 
     id: str | None = None
+    """`provider/name`, or an alias from `providers.llm.aliases`. There is no default: jp never chooses a model."""
     parameters: ParametersConfig = ParametersConfig()
 
 
 class RequestConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How patient jp is. A timeout of 0 means none."""
+    """How patient jp is, and where it stops."""
 
     max_retries: Count = 5
+    """How often a request is repeated after a failure that may pass."""
     base_backoff_ms: Count = 1000
+    """How long jp waits before the first repetition, in milliseconds; each further wait is twice as long."""
     max_backoff_secs: Count = 60
+    """The longest of these waits, in seconds."""
     connect_timeout_secs: Seconds = 20
+    """How long a connection may take to come about, in seconds; 0 means forever."""
     stream_idle_timeout_secs: Seconds = 60
+    """How long a response may stand still, in seconds; 0 means forever."""
     max_response_bytes: Positive = 1024 * 1024
+    """The most bytes that one response may have."""
     max_cycles: Positive = 50
+    """How many requests one turn may take."""
     cache: CachePolicy = "short"
+    """How long the provider is asked to keep the prompt: not at all, some minutes, about an hour."""
 
 
 class SystemSection(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of the system prompt, under a tag or a title. Sections are sorted by `position`, stably."""
+    """A part of the system prompt, under a tag or a title."""
 
     content: str
+    """The text."""
     tag: str | None = None
+    """The text stands between `<tag>` and `</tag>`."""
     title: str | None = None
+    """The tag's `title`, or a heading where there is no tag."""
     position: int = 0
+    """Sections and instructions are sorted by this number; equal ones keep their order."""
 
 
 class Instruction(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A list of rules for the assistant."""
 
     title: str | None = None
+    """What the rules are about."""
     description: str | None = None
+    """A sentence before the rules."""
     position: int = 0
+    """Sections and instructions are sorted by this number; equal ones keep their order."""
     items: tuple[str, ...] = ()
+    """The rules."""
 
 
 class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who answers."""
 
-    system_prompt: str = "You are a helpful assistant."
+    system_prompt: MergedText = "You are a helpful assistant."
+    """The first words of each request. The default vanishes as soon as a layer adds anything."""
     system_prompt_sections: tuple[SystemSection, ...] = ()
+    """Further parts of the system prompt."""
     instructions: tuple[Instruction, ...] = ()
+    """Lists of rules, after the system prompt."""
     tool_choice: str = "auto"
+    """Whether tools are called: `auto`, `none`, `required`, or the name of the one that must be."""
     model: ModelConfig = ModelConfig()
     request: RequestConfig = RequestConfig()
 
 
 class DeduplicationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """RFD 067: what is delivered again unchanged becomes a reference."""
+    """What is delivered again unchanged becomes a reference (RFD 067)."""
 
     enabled: bool = True
+    """Whether references are made at all."""
     min_bytes: Count = 300
+    """Smaller content is always sent again."""
     lookback_turns: Count = 30
+    """A reference reaches this many turns back."""
 
 
 class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One tool, or under `*` what holds for all that do not say otherwise. None inherits."""
+    """One tool, or under the name `*` what holds for all that do not say otherwise."""
 
     enable: bool | None = None
+    """Whether the model is offered the tool."""
     run: RunMode | None = None
+    """Whether a call asks first, runs at once, or is answered without running. Without a terminal, `ask` denies."""
 
 
 class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What conversations are created with."""
 
-    attachments: tuple[str, ...] = ()
+    attachments: UniqueTexts = ()
+    """URIs that are attached to the first turn; `!URI` excludes."""
     max_attachment_bytes: Positive = 10 * 1024 * 1024
+    """The most bytes that one attachment may have."""
     max_input_bytes: Positive = 512 * 1024
+    """What one turn may attach and pipe in together, in bytes, unless `--yes` is given."""
     start_local: bool = False
+    """Whether new conversations are kept in the user's data directory instead of the workspace."""
     deduplication: DeduplicationConfig = DeduplicationConfig()
     tools: dict[str, ToolConfig] = {}
 
 
 class CodeStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Fenced code on a terminal. `theme` is a Pygments style."""
+    """Fenced code on a terminal."""
 
     theme: str = "ansi_dark"
+    """The name of a Pygments style."""
 
 
 class ReasoningStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The model's reasoning on a terminal."""
 
     display: Literal["full", "hidden"] = "full"
+    """Whether it is shown."""
 
 
 class MarkdownStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Markdown on a terminal. `wrap_width` is a maximum; 0 means the terminal's width."""
+    """Markdown on a terminal."""
 
     wrap_width: Count = 100
+    """The widest that a line of prose gets, in columns; 0 means the terminal's width."""
 
 
 class StyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,30 +187,37 @@ class StyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class UserConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who asks; `name` is stamped on requests as their author."""
+    """Who asks."""
 
     name: str | None = None
+    """Recorded with each request as its author."""
 
 
 class AnthropicConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Anthropic."""
 
-    api_key_env: str = "ANTHROPIC_API_KEY"
-    base_url: str = "https://api.anthropic.com"
+    api_key_env: VariableName = "ANTHROPIC_API_KEY"
+    """The environment variable that holds the key."""
+    base_url: Url = "https://api.anthropic.com"
+    """Where requests go, without the version."""
     beta_headers: tuple[str, ...] = ()
+    """Names for the header `anthropic-beta`."""
     chain_on_max_tokens: bool = True
+    """Whether a response that reached its token limit is continued."""
 
 
 class ScriptConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The embedded provider. `scenario` is a path from the workspace's root; a model's name may name one instead."""
+    """The embedded provider, which plays a scenario."""
 
     scenario: str | None = None
+    """The scenario's path from the workspace's root; a model's name may name one instead."""
 
 
 class LlmConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Providers of models. An alias stands for `provider/name` or for another alias."""
+    """Providers of models."""
 
     aliases: dict[str, str] = {}
+    """Short names for models. An alias stands for `provider/name` or for another alias."""
     anthropic: AnthropicConfig = AnthropicConfig()
     script: ScriptConfig = ScriptConfig()
 
@@ -172,13 +229,30 @@ class ProvidersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything. `inherit = false` in a file ignores the files that come after it."""
+    """Everything that holds for one command."""
 
-    inherit: bool = True
-    extends: tuple[str, ...] = ()
-    config_load_paths: tuple[str, ...] = ()
+    config_load_paths: UniqueTexts = ()
+    """Directories in which `--cfg NAME` looks for a fragment."""
     assistant: AssistantConfig = AssistantConfig()
     conversation: ConversationConfig = ConversationConfig()
     providers: ProvidersConfig = ProvidersConfig()
     style: StyleConfig = StyleConfig()
     user: UserConfig = UserConfig()
+
+
+class Extension(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file that another one builds on."""
+
+    path: str
+    """A path or a pattern, relative to the file that names it."""
+    strategy: Literal["before", "after"] = "before"
+    """Whether it is merged before the file that names it, so that this one wins, or after."""
+
+
+class FileConfig(AppConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file may hold: the configuration, and how the file stands to others."""
+
+    inherit: bool = True
+    """`false` ignores the configuration files that come after this one."""
+    extends: tuple[str | Extension, ...] = ()
+    """Files that this one builds on: paths or patterns, or tables with `path` and `strategy`."""

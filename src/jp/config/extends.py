@@ -1,0 +1,135 @@
+"""A file with the files that it builds on, in the order in which they are merged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from jp.config.layers import Layer, LayerKind, Origin
+from jp.config.merge import MapChange, applied
+from jp.config.toml import InvalidFileError, is_file, read_file
+
+_MOST_FILES = 255
+_WILDCARDS = frozenset("*?[")
+
+Strategy = Literal["before", "after"]
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """The layers of one file; `inherit` is false where it, or a file that it builds on, ends the merging of files."""
+
+    layers: tuple[Layer, ...]
+    inherit: bool
+
+
+def load_group(path: Path, *, kind: LayerKind, root: Path | None, foreign: bool) -> Group | None:
+    """Read a file and what it extends; None where there is no such file. A file counts once in a group.
+
+    `root` is the workspace's. In a `foreign` file patterns may not leave it, and what does is kept in `reaches`.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is invalid, is missing, extends itself, or they are too many.
+    """
+    reader = _Reader(kind, root, foreign=foreign)
+    layers = reader.load(path, ())
+    return None if layers is None else Group(layers=tuple(layers), inherit=reader.inherit)
+
+
+def expanded(path: str) -> Path:
+    """The path, with a `~` that can be resolved as the home directory."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether a path lies below `root` (or is it), links followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+class _Reader:
+    def __init__(self, kind: LayerKind, root: Path | None, *, foreign: bool) -> None:
+        self._kind: LayerKind = kind
+        self._root = root
+        self._foreign = foreign
+        self._seen: set[str] = set()
+        self.inherit = True
+
+    def load(self, path: Path, chain: tuple[str, ...]) -> list[Layer] | None:
+        real = os.path.realpath(path)
+        if real in chain:
+            msg = f"{str(path)!r} extends itself"
+            raise InvalidFileError(msg, hint=f"By way of: {', '.join((*chain[chain.index(real) :], real))}.")
+        if real in self._seen:
+            return []
+        if len(self._seen) >= _MOST_FILES:
+            msg = f"{chain[0]!r} extends more than {_MOST_FILES} files"
+            raise InvalidFileError(msg)
+        self._seen.add(real)
+        change = read_file(path)
+        return None if change is None else self._with_extensions(path, change, (*chain, real))
+
+    def _with_extensions(self, path: Path, change: MapChange, chain: tuple[str, ...]) -> list[Layer]:
+        entries = dict(change.entries)
+        directives = applied(MapChange({name: entries.pop(name) for name in ("inherit", "extends") if name in entries}))
+        self.inherit = self.inherit and bool(directives.get("inherit", True))
+        around: dict[Strategy, list[Layer]] = {"before": [], "after": []}
+        reaches: list[str] = []
+        for entry in directives.get("extends", ()):
+            pattern, strategy = _extension(entry)
+            for target in self._targets(pattern, path):
+                layers = self.load(target, chain)
+                if layers is None:
+                    msg = f"{str(path)!r} extends {pattern!r}, which does not exist"
+                    raise InvalidFileError(msg)
+                around[strategy] += layers
+                if self._foreign and self._root is not None and not is_inside(target, self._root):
+                    reaches.append(os.path.realpath(target))
+        own = Layer(
+            origin=Origin(kind=self._kind, where=str(path)),
+            change=MapChange(entries),
+            foreign=self._foreign,
+            reaches=tuple(reaches),
+        )
+        return [*around["before"], own, *around["after"]]
+
+    def _targets(self, pattern: str, path: Path) -> Iterator[Path]:
+        if "\0" in pattern:
+            msg = f"{str(path)!r} extends {pattern!r}, which is no path"
+            raise InvalidFileError(msg)
+        parts = expanded(pattern).parts
+        literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
+        base = path.parent.joinpath(*parts[:literal])
+        if literal == len(parts):
+            if base.suffix != ".toml":
+                msg = f"{str(path)!r} extends {pattern!r}, which is no TOML file"
+                raise InvalidFileError(msg)
+            yield base
+            return
+        if self._foreign and self._root is not None and not is_inside(base, self._root):
+            msg = f"{str(path)!r} extends {pattern!r}: a pattern may not leave the workspace"
+            raise InvalidFileError(msg, hint="Name the files one by one.")
+        yield from self._matches(base, parts[literal:], path)
+
+    def _matches(self, base: Path, parts: tuple[str, ...], path: Path) -> list[Path]:
+        try:
+            found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
+        except ValueError as error:
+            msg = f"{str(path)!r} extends {'/'.join(parts)!r}: {error}"
+            raise InvalidFileError(msg) from None
+        return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(path))
+
+
+def _is_hidden(match: Path, base: Path) -> bool:
+    return any(part.startswith(".") for part in match.relative_to(base).parts)
+
+
+def _extension(entry: Any) -> tuple[str, Strategy]:
+    if isinstance(entry, str):
+        return entry, "before"
+    return entry["path"], entry.get("strategy", "before")

@@ -1,0 +1,49 @@
+"""Key paths: `assistant.model.id` as a person writes it, and as a tuple of names."""
+
+from __future__ import annotations
+
+import re
+
+from jp.errors import ConfigurationError
+
+KeyPath = tuple[str, ...]
+
+_NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s."'=]+))\s*(\.|$)""")
+_BARE = re.compile(r"[A-Za-z0-9_*-]+")
+_INDEX = re.compile(r"[0-9]{1,9}")
+
+
+def parse_key(text: str) -> KeyPath:
+    """Split at the dots. A name with dots or spaces stands in quotes, as in TOML.
+
+    Raises:
+        ConfigurationError: a name is empty, or a quote is not closed.
+    """
+    names: list[str] = []
+    position = 0
+    more = True
+    while more:
+        match = _NAME.match(text, position)
+        if match is None:
+            msg = f"{text!r} is not a key"
+            raise ConfigurationError(msg, hint="Keys look like `assistant.model.id`; see them with `jp config show`.")
+        names.append(next(name for name in match.groups()[:3] if name is not None))
+        position = match.end()
+        more = match[4] == "."
+    return tuple(names)
+
+
+def key_text(path: KeyPath) -> str:
+    """The path as it may be written: `parse_key` reads it back, where no name holds both kinds of quotes."""
+    return ".".join(_name_text(name) for name in path)
+
+
+def _name_text(name: str) -> str:
+    if _BARE.fullmatch(name) is not None:
+        return name
+    return f'"{name}"' if '"' not in name else f"'{name}'"
+
+
+def is_index(name: str) -> bool:
+    """Whether a name below a list is one of its elements, counted from 0."""
+    return _INDEX.fullmatch(name) is not None

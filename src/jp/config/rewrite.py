@@ -1,0 +1,226 @@
+"""New data for the text of a TOML file, with its comments, order and spelling kept.
+
+What exists is changed in place. What is new goes to the end of its table, or into a new table at the file's end. Every
+step is read back: a form that does not say the right thing in this file gives way to the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+
+from jp.config.keys import KeyPath, parse_key
+from jp.errors import ConfigurationError
+
+Data = dict[str, Any]
+Form = Callable[[], str]
+
+_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
+_ANY_HEADER = re.compile(r"\s*\[")
+_TRIVIA = re.compile(r"\s*(?:#.*)?$")
+
+
+def rewritten(text: str, new: Data) -> str:
+    """The text that says `new` and is otherwise `text`, which is TOML. Tables without keys do not count.
+
+    Raises:
+        ConfigurationError: no form was found that says it.
+    """
+    import tomllib
+
+    old = tomllib.loads(text)
+    reached = _without_additions(old, new)
+    text = _first_that_says(reached, [lambda: _changed(text, old, new)])
+    for path, value in list(_additions(old, new, ())):
+        _put(reached, path, value)
+        text = _first_that_says(reached, _forms(text, path, value))
+    return text
+
+
+def toml_value(value: Any) -> str:
+    """A value in TOML, on one line unless it is a text of several."""
+    import tomlkit
+
+    match value:
+        case str():
+            return tomlkit.string(value, multiline="\n" in value).as_string()
+        case list() | tuple():
+            return f"[{', '.join(toml_value(item) for item in cast('list[Any]', value))}]"
+        case dict():
+            entries = [_key_value((name,), below) for name, below in cast("Data", value).items()]
+            return f"{{ {', '.join(entries)} }}" if entries else "{}"
+        case bool():
+            return str(value).lower()
+        case _:
+            return repr(value)
+
+
+def toml_key(path: KeyPath) -> str:
+    """A key in TOML, its names in quotes where they have to be."""
+    import tomlkit
+
+    return ".".join(tomlkit.key(name).as_string() for name in path)
+
+
+def _key_value(path: KeyPath, value: Any) -> str:
+    return f"{toml_key(path)} = {toml_value(value)}"
+
+
+def _without_additions(old: Data, new: Data) -> Data:
+    return {
+        name: _without_additions(below, new[name]) if _are_tables(below, new[name]) else new[name]
+        for name, below in old.items()
+        if name in new
+    }
+
+
+def _additions(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    for name, value in new.items():
+        if name in old and not _are_tables(old[name], value):
+            continue
+        if isinstance(value, dict) and value:
+            yield from _additions(old.get(name, {}), cast("Data", value), (*path, name))
+        elif name not in old:
+            yield (*path, name), value
+
+
+def _put(data: Data, path: KeyPath, value: Any) -> None:
+    for name in path[:-1]:
+        data = data.setdefault(name, {})
+    data[path[-1]] = value
+
+
+def _are_tables(old: Any, new: Any) -> bool:
+    return isinstance(old, dict) and isinstance(new, dict)
+
+
+def _first_that_says(data: Data, forms: Iterable[Form]) -> str:
+    import tomllib
+
+    from tomlkit.exceptions import TOMLKitError
+
+    for form in forms:
+        try:
+            text = form()
+            said = tomllib.loads(text)
+        except (TOMLKitError, LookupError, TypeError, ValueError):
+            continue
+        if _canonical(said) == _canonical(data):
+            return text
+    msg = "the file is written in a way that cannot be kept"
+    raise ConfigurationError(msg, hint="Edit it by hand.")
+
+
+def _canonical(data: Any) -> bytes:
+    return msgspec.json.encode(_without_empty_tables(data), order="sorted")
+
+
+def _without_empty_tables(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    entries = {name: _without_empty_tables(below) for name, below in cast("Data", data).items()}
+    return {name: below for name, below in entries.items() if below != {}}
+
+
+def _changed(text: str, old: Data, new: Data) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    _change_table(document, old, new)
+    return document.as_string()
+
+
+def _change_table(container: Any, old: Data, new: Data) -> None:
+    for name, before in old.items():
+        if name not in new:
+            del container[name]
+        elif _are_tables(before, new[name]):
+            _change_table(container[name], before, new[name])
+        elif _canonical(before) != _canonical(new[name]):
+            _change_value(container, name, before, new[name])
+
+
+def _change_value(container: Any, name: str, before: Any, after: Any) -> None:
+    if isinstance(before, list) and isinstance(after, list):
+        count = len(cast("list[Any]", before))
+        if after[:count] == before:
+            for item in cast("list[Any]", after)[count:]:
+                container[name].append(item)
+            return
+    container[name] = after
+
+
+def _forms(text: str, path: KeyPath, value: Any) -> Iterator[Form]:
+    lines = text.splitlines(keepends=True)
+    headers = {key: index for index, line in enumerate(lines) if (key := _header(line)) is not None}
+    here = _key_value(path[-1:], value)
+    if is_array_of_tables(value):
+        yield partial(_at_end, text, [_table(f"[[{toml_key(path)}]]", item) for item in value])
+    if path[:-1] in headers:
+        yield partial(_after, lines, headers[path[:-1]] + 1, here)
+    if len(path) > 1:
+        yield partial(_at_end, text, [f"[{toml_key(path[:-1])}]\n{here}"])
+    for count in range(len(path) - 2, 0, -1):
+        if path[:count] in headers:
+            yield partial(_after, lines, headers[path[:count]] + 1, _key_value(path[count:], value))
+    yield partial(_after, lines, 0, _key_value(path, value))
+    yield partial(_assigned, text, path, value)
+
+
+def _header(line: str) -> KeyPath | None:
+    match = _HEADER.match(line)
+    try:
+        return None if match is None else parse_key(match[1].strip())
+    except ConfigurationError:
+        return None
+
+
+def is_array_of_tables(value: Any) -> bool:
+    """Whether a value is a list of tables, which has a form of its own."""
+    items = cast("list[Any]", value if isinstance(value, list) else [])
+    return bool(items) and all(isinstance(item, dict) for item in items)
+
+
+def _table(header: str, entries: Data) -> str:
+    return "\n".join([header, *(_key_value((name,), value) for name, value in entries.items())])
+
+
+def _at_end(text: str, tables: list[str]) -> str:
+    newline = _newline(text)
+    before = text if not text or text.endswith("\n") else text + newline
+    gap = newline if before else ""
+    return before + gap + (newline * 2).join(table.replace("\n", newline) for table in tables) + newline
+
+
+def _after(lines: list[str], start: int, line: str) -> str:
+    """Put `line` behind the last key of the table whose lines start at `start`, and before what comments the next."""
+    newline = _newline("".join(lines))
+    stop = next((index for index in range(start, len(lines)) if _ANY_HEADER.match(lines[index])), len(lines))
+    keys = [index for index in range(start, stop) if not _TRIVIA.match(lines[index])]
+    position = keys[-1] + 1 if keys else start
+    before, after = "".join(lines[:position]), "".join(lines[position:])
+    if before and not before.endswith("\n"):
+        before += newline
+    gap = newline if position == 0 and after else ""
+    return before + line.replace("\n", newline) + newline + gap + after
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _assigned(text: str, path: KeyPath, value: Any) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    container: Any = document
+    for name in path[:-1]:
+        if name not in container:
+            container[name] = tomlkit.inline_table()
+        container = container[name]
+    container[path[-1]] = value
+    return document.as_string()

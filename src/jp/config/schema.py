@@ -1,0 +1,217 @@
+"""The known keys, read from the Structs of `model`, and words for what they accept."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec.structs import fields
+
+from jp.config.keys import KeyPath, key_text
+from jp.config.model import AppConfig, FileConfig, Section
+
+_LONGEST_QUOTE = 60
+
+
+class Scalar(msgspec.Struct, frozen=True):
+    """One value. `annotation` is what msgspec checks it against."""
+
+    annotation: Any
+
+
+class MergedText(msgspec.Struct, frozen=True):
+    """A text that layers may add to."""
+
+
+class Items(msgspec.Struct, frozen=True, kw_only=True):
+    """A list. `default` holds plain data."""
+
+    element: Node
+    default: tuple[Any, ...] = ()
+    dedup: bool = False
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Fixed keys: the fields of a Struct."""
+
+    struct: type[Section]
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """By name, in the order of the Struct."""
+        return _fields(self.struct)
+
+
+class Names(msgspec.Struct, frozen=True):
+    """Any names, each with a value of one kind."""
+
+    value: Node
+
+
+class Free(msgspec.Struct, frozen=True):
+    """Whatever JSON can hold."""
+
+
+Node = Scalar | MergedText | Items | Table | Names | Free
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A key of a table. `default` is plain data, absent where the key is required or holds a table."""
+
+    node: Node
+    default: Any = msgspec.UNSET
+    required: bool = False
+
+
+APP = Table(AppConfig)
+"""What any layer may say."""
+
+FILE = Table(FileConfig)
+"""What a file may say."""
+
+
+@functools.cache
+def _fields(struct: type[Section]) -> Mapping[str, Field]:
+    found: dict[str, Field] = {}
+    for info in fields(struct):
+        default = msgspec.UNSET if info.default is msgspec.NODEFAULT else msgspec.to_builtins(info.default)
+        node = _node(info.type, default)
+        found[info.name] = Field(
+            node=node,
+            default=msgspec.UNSET if isinstance(node, Table) else default,
+            required=info.required,
+        )
+    return found
+
+
+def _node(annotation: Any, default: Any = msgspec.UNSET) -> Node:
+    bare, extra = _without_metadata(annotation)
+    if bare is Any:
+        return Free()
+    if extra.get("merged"):
+        return MergedText()
+    if isinstance(bare, type) and issubclass(bare, Section):
+        return Table(bare)
+    match get_origin(bare), get_args(bare):
+        case origin, (element, _) if origin is tuple:
+            items = () if default is msgspec.UNSET else tuple(default)
+            return Items(element=_node(element), default=items, dedup=bool(extra.get("dedup")))
+        case origin, (_, value) if origin is dict:
+            return Names(_node(value))
+        case _:
+            return Scalar(annotation)
+
+
+def _without_metadata(annotation: Any) -> tuple[Any, Mapping[str, Any]]:
+    if get_origin(annotation) is not Annotated:
+        return annotation, {}
+    bare, meta = get_args(annotation)
+    return bare, meta.extra or {}
+
+
+def known_keys(table: Table, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Field]]:
+    """Every key that holds a value, in order; `*` stands for any name."""
+    for name, field in table.fields.items():
+        match field.node:
+            case Table() as below:
+                yield from known_keys(below, (*path, name))
+            case Names(value=Table() as below):
+                yield from known_keys(below, (*path, name, "*"))
+            case _:
+                yield (*path, name), field
+
+
+def nearest_key(path: KeyPath, root: Table, siblings: Collection[str] = ()) -> str:
+    """The known key that `path` was most likely meant to be; `siblings` are the names that its last one could have."""
+    import difflib
+
+    near = difflib.get_close_matches(path[-1], siblings, n=1)
+    if near:
+        return key_text((*path[:-1], near[0]))
+    asked = key_text(path)
+    keys = [key_text(known) for known, _ in known_keys(root)]
+    same_name = [key for key in keys if key.rpartition(".")[2] == path[-1]]
+    others = [key for key in _with_tables(keys) if not f"{asked}.".startswith(f"{key}.")]
+    return difflib.get_close_matches(asked, same_name or others, n=1, cutoff=0)[0]
+
+
+def _with_tables(keys: Sequence[str]) -> list[str]:
+    tables = {key[:index] for key in keys for index, char in enumerate(key) if char == "."}
+    return [*keys, *sorted(tables)]
+
+
+def expected(node: Node) -> str:
+    """What a node accepts, in words that follow "expects"."""
+    match node:
+        case Scalar(annotation=annotation):
+            return _expected_scalar(annotation)
+        case MergedText():
+            return "a text"
+        case Items():
+            return "a list"
+        case Table() | Names():
+            return "a table"
+        case Free():
+            return "a value that JSON can hold"
+
+
+def _expected_scalar(annotation: Any) -> str:
+    words: list[str] = []
+    choices: list[str] = []
+    for member in _members(annotation):
+        if get_origin(member) is Literal:
+            choices += [repr(choice) for choice in get_args(member)]
+        else:
+            words.append(_expected_type(member))
+    if choices:
+        words.insert(0, f"one of {', '.join(choices)}")
+    return " or ".join(words)
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) in {Union, UnionType}:
+        for member in get_args(annotation):
+            yield from _members(member)
+    elif annotation is not type(None):
+        yield annotation
+
+
+def _expected_type(annotation: Any) -> str:
+    if get_origin(annotation) is Annotated:
+        bare, meta = get_args(annotation)
+        if meta.description is not None:
+            return meta.description
+        return f"{_expected_type(bare)} of at least {meta.ge}"
+    return _TYPE_WORDS.get(annotation, "a table")
+
+
+_TYPE_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}
+
+
+def got(value: Any) -> str:
+    """A value as an error quotes it."""
+    words: str
+    match value:
+        case str():
+            words = repr(value if len(value) <= _LONGEST_QUOTE else value[:_LONGEST_QUOTE] + "…")
+        case None:
+            words = "null"
+        case bool():
+            words = str(value).lower()
+        case int() | float():
+            words = f"the number {value}"
+        case list() | tuple():
+            words = "a list"
+        case dict():
+            words = "a table"
+        case _:
+            words = f"a {type(value).__name__}"
+    return words

@@ -1,0 +1,165 @@
+"""What a conversation keeps of the configuration: the base that it was created with, and deltas over it.
+
+It keeps what decides its requests (`assistant`, `conversation`). Who asks, how things look, and whose account pays is a
+matter of whoever continues it, and is never written into a directory that others may get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, assert_never, cast
+
+import msgspec
+
+from jp.config.aliases import with_model_resolved
+from jp.config.invalid import InvalidValueError
+from jp.config.layers import Layer, Origin, Resolved
+from jp.config.merge import Change, ListChange, MapChange
+from jp.config.model import JsonObject
+from jp.config.original import adapted
+from jp.config.partial import is_long_map, read_partial
+from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
+
+KEPT = ("assistant", "conversation")
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation's layers, and what was left out of them because this version does not know or accept it."""
+
+    layers: tuple[Layer, ...]
+    ignored: tuple[InvalidValueError, ...] = ()
+
+
+class _State(msgspec.Struct, frozen=True):
+    """A value (plain data, absent where there is none) and the change that it came from."""
+
+    value: Any
+    change: Change | None
+
+    def below(self, name: str) -> _State:
+        value: Any = cast("JsonObject", self.value).get(name, msgspec.UNSET)
+        return _State(value, self.change.entries.get(name) if isinstance(self.change, MapChange) else None)
+
+    @property
+    def is_table(self) -> bool:
+        return isinstance(self.value, dict)
+
+    def dedup(self, node: Items) -> bool:
+        own = self.change.dedup if isinstance(self.change, ListChange) else None
+        return node.dedup if own is None else own
+
+
+def frozen(resolved: Resolved) -> JsonObject:
+    """The base of a new conversation: every key that it keeps, so that nothing below shines through.
+
+    A list replaces and says whether it deduplicates, a table with free names replaces, `null` stands for no value:
+    reading it over any other layers gives the same values. A model's alias is resolved.
+
+    Raises:
+        ConfigurationError: the aliases lead in a circle.
+    """
+    state = _state(resolved)
+    return {name: _full(APP.fields[name].node, state.below(name)) for name in KEPT}
+
+
+def delta(before: Resolved, after: Resolved) -> JsonObject:
+    """What has to be merged over `before` to get `after`, of what a conversation keeps; empty where they are equal.
+
+    Raises:
+        ConfigurationError: the aliases lead in a circle.
+    """
+    kept = [(name, APP.fields[name].node) for name in KEPT]
+    return _differences(kept, _state(before), _state(after))
+
+
+def conversation_layers(
+    base: JsonObject, deltas: Iterable[tuple[str, JsonObject]] = (), *, foreign: bool = False
+) -> Stored:
+    """The layers of a conversation: its base, and its deltas by entry id, in order.
+
+    Also reads what the original JP stored. Nothing in them is an error: a log outlives the keys of one version.
+    `foreign` says that the conversation lies where others may have written it.
+    """
+    ignored: list[InvalidValueError] = []
+    named = [("base configuration", base), *((f"configuration delta {entry}", raw) for entry, raw in deltas)]
+    layers = tuple(
+        Layer(
+            origin=Origin(kind="conversation", where=where),
+            change=read_partial({name: raw[name] for name in KEPT if name in raw}, refuse=ignored.append),
+            foreign=foreign,
+        )
+        for where, raw in ((where, adapted(raw)) for where, raw in named)
+    )
+    return Stored(layers=layers, ignored=tuple(ignored))
+
+
+def _state(resolved: Resolved) -> _State:
+    return _State(msgspec.to_builtins(with_model_resolved(resolved.config)), resolved.change)
+
+
+def _full(node: Node, state: _State) -> Any:
+    match node:
+        case Table():
+            return {name: _full(field.node, state.below(name)) for name, field in node.fields.items()}
+        case Names(value=below):
+            return {"value": {name: _full(below, state.below(name)) for name in state.value}, "strategy": "replace"}
+        case Items():
+            return {"value": list(state.value), "strategy": "replace", "dedup": state.dedup(node)}
+        case Free():
+            return _escaped(state.value)
+        case MergedText() | Scalar():
+            return state.value
+        case _:
+            assert_never(node)
+
+
+def _escaped(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    entries: JsonObject = {name: _escaped(below) for name, below in cast("JsonObject", value).items()}
+    return {"value": entries, "strategy": "replace"} if is_long_map(entries) else entries
+
+
+def _differences(nodes: Iterable[tuple[str, Node]], old: _State, new: _State) -> JsonObject:
+    found = ((name, _difference(node, old.below(name), new.below(name))) for name, node in nodes)
+    return {name: difference for name, difference in found if difference is not msgspec.UNSET}
+
+
+def _difference(node: Node, old: _State, new: _State) -> Any:
+    """What makes `new` of `old`; absent where nothing has to."""
+    match node:
+        case Table():
+            fields = ((name, field.node) for name, field in node.fields.items())
+            return _differences(fields, old, new) or msgspec.UNSET
+        case Names(value=below):
+            return _entries_difference(below, old, new)
+        case Free() if old.is_table and new.is_table:
+            return _entries_difference(node, old, new)
+        case Items():
+            return _items_difference(node, old, new)
+        case Free() | MergedText() | Scalar():
+            return msgspec.UNSET if _is_same(old.value, new.value) else _full(node, new)
+        case _:
+            assert_never(node)
+
+
+def _entries_difference(node: Node, old: _State, new: _State) -> Any:
+    gone: JsonObject = {name: None for name in old.value if name not in new.value}
+    common = ((name, node) for name in new.value if name in old.value)
+    added: JsonObject = {name: _full(node, new.below(name)) for name in new.value if name not in old.value}
+    found = gone | _differences(common, old, new) | added
+    if is_long_map(found):
+        return {"value": found, "strategy": "merge"}
+    return found or msgspec.UNSET
+
+
+def _items_difference(node: Items, old: _State, new: _State) -> Any:
+    before, after = list(old.value), list(new.value)
+    if old.dedup(node) == new.dedup(node) and _is_same(before, after[: len(before)]):
+        return after[len(before) :] or msgspec.UNSET
+    return _full(node, new)
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    # Python takes 1, 1.0 and true for equal; a provider does not.
+    return msgspec.json.encode(old) == msgspec.json.encode(new)

@@ -1,0 +1,136 @@
+"""One TOML file, read; and where in it an error lies."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+from jp.config.invalid import InvalidValueError
+from jp.config.keys import KeyPath, parse_key
+from jp.config.merge import MapChange
+from jp.config.partial import read_partial
+from jp.config.schema import FILE
+from jp.errors import ConfigurationError
+
+_LARGEST = 1024 * 1024
+_LONGEST_QUOTE = 80
+# Compiled where they are used: a file without an error needs none of them.
+_POSITION = r"\s*\(at line (\d+), column (\d+)\)$"
+_END = r"\s*\(at end of document\)$"
+_HEADER = r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$"
+_KEY = r"""\s*((?:"[^"]*"|'[^']*'|[^"'=#\[\]])+?)\s*="""
+
+
+class InvalidFileError(ConfigurationError):
+    """A configuration file could not be read, or is no TOML."""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file, or a pipe, that may be read; directories that cannot be looked into have none."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, or None where there is none.
+
+    Raises:
+        InvalidFileError: it cannot be read, is too large for a configuration, or no UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        msg = f"{str(path)!r} cannot be read: {error.strerror}"
+        raise InvalidFileError(msg) from None
+    if len(data) > _LARGEST:
+        msg = f"{str(path)!r} is larger than {_LARGEST} bytes"
+        raise InvalidFileError(msg)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        msg = f"{str(path)!r}, line {line}: the file is no UTF-8"
+        raise InvalidFileError(msg) from None
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The data of a file.
+
+    Raises:
+        InvalidFileError: it is no TOML; names line and column, and quotes the line.
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _malformed(text, path, str(error)) from None
+    except RecursionError:
+        msg = f"{str(path)!r} is nested too deeply"
+        raise InvalidFileError(msg) from None
+
+
+def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
+    lines = text.splitlines() or [""]
+    match = re.search(_POSITION, problem)
+    line, column = (int(match[1]), int(match[2])) if match is not None else (len(lines), len(lines[-1]) + 1)
+    what = re.sub(_END, " before the file's end", re.sub(_POSITION, "", problem))
+    quoted = lines[min(line, len(lines)) - 1].strip()[:_LONGEST_QUOTE]
+    return InvalidFileError(
+        f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}",
+        hint='Texts stand in quotes, and every key has a value: `key = "value"`.',
+    )
+
+
+def read_file(path: Path) -> MapChange | None:
+    """What a file asks for, `inherit` and `extends` included; None where there is no such file.
+
+    Raises:
+        ConfigurationError: it cannot be read, is malformed, has an unknown key, or a key with a value of another kind.
+    """
+    text = read_text(path)
+    if text is None:
+        return None
+    return checked(text, path)
+
+
+def checked(text: str, path: Path) -> MapChange:
+    """What a file with this text asks for; raises as `read_file` does."""
+    try:
+        return read_partial(parse_toml(text, path), FILE)
+    except InvalidValueError as error:
+        line = line_of(text, error.path)
+        raise error.within(f"{str(path)!r}" if line is None else f"{str(path)!r}, line {line}") from None
+
+
+def line_of(text: str, path: KeyPath) -> int | None:
+    """The line, from 1, on which the key or the nearest one above it is written, as far as plain looking finds it."""
+    best: tuple[int, int] | None = None
+    table: KeyPath = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(_HEADER, line)
+        key = None if header is not None else re.match(_KEY, line)
+        if header is not None:
+            found = table = _key(header[1])
+        elif key is not None:
+            found = table + _key(key[1])
+        else:
+            continue
+        if found and path[: len(found)] == found and (best is None or len(found) > best[0]):
+            best = (len(found), number)
+    return None if best is None else best[1]
+
+
+def _key(text: str) -> KeyPath:
+    try:
+        return parse_key(text.strip())
+    except ConfigurationError:
+        return ()

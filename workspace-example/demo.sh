@@ -1,0 +1,55 @@
+#!/bin/sh
+# jp's main job, step by step, with the embedded `script` provider: no key, no network.
+# It works in a copy, with jp's own files in a temporary directory: nothing of yours is read or changed.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mkdir -p "$temporary/tool-library/.jp"
+cd "$temporary/tool-library"
+cp -R "$here/README.md" "$here/src" "$here/data" .
+cp -R "$here/.jp/config.toml" "$here/.jp/scenarios" .jp
+
+export JP_USER_DATA_DIR="$temporary/data" JP_GLOBAL_CONFIG_DIR="$temporary/config" JP_SESSION=demo
+for name in $(env | sed -n 's/^\(JP_CFG_[A-Za-z0-9_]*\)=.*/\1/p'); do
+    unset "$name"
+done
+
+say() {
+    printf '\n# %s\n' "$*"
+}
+
+run() {
+    printf '\n$ %s\n' "$1"
+    eval "$1"
+}
+
+# Nothing is piped into jp here, whatever this script itself reads from.
+exec </dev/null
+
+say "A tool library keeps its loans in a file. The script that lists the overdue ones crashes:"
+run 'python src/overdue.py 2026-02-20 2>&1 | tail -n 1'
+
+say "This workspace came with a configuration that lets a tool run without asking. It counts once you trust it:"
+run 'jp workspace trust --yes'
+
+say "A new conversation. What is attached is a snapshot, frozen at this turn:"
+run 'jp query --new --attach src/loans.py "Why does overdue.py crash?"'
+
+say "A follow-up in the same conversation. The model reads another file with a tool:"
+run 'jp query --id . "What else depends on due()?"'
+
+say "The file changes:"
+run 'sed "s/loan.lent.replace.*/loan.lent + timedelta(days=LOAN_DAYS)/" src/loans.py > loans.new && mv loans.new src/loans.py'
+run 'python src/overdue.py 2026-02-20'
+
+say "Attached once more, it is a new snapshot; the one of turn 0 stays what it was:"
+run 'jp query --id . --attach src/loans.py "Is it mended now?"'
+
+say "All of it is kept in the workspace, as files that can be committed:"
+run 'jp conversation ls'
+run 'jp conversation print .'

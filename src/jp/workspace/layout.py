@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -26,7 +27,7 @@ _ID_FILE = ".id"
 _ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARS = 16
 _ID = re.compile(r"[0-9a-z]{5,40}")
-_DIRECTORY_NAME = re.compile(r"([0-9]+)(?:-.*)?", re.DOTALL)
+_DIRECTORY_NAME = re.compile(r"([0-9]{1,18})(?:-.*)?", re.DOTALL)
 
 
 class WorkspaceNotFoundError(UsageError):
@@ -169,7 +170,8 @@ def create_id(marker: Path) -> str | None:
             # Unlike a rename, a link leaves alone what another process has just created.
             os.link(temporary, path)
         finally:
-            temporary.unlink()
+            with contextlib.suppress(OSError):
+                temporary.unlink()
     except FileExistsError:
         pass
     except OSError:

@@ -18,7 +18,7 @@ from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA, Storage, conversa
 from jp.workspace.metadata import Metadata, encode_metadata
 from jp.workspace.stamp import Stamps, timestamp
 
-_RESERVATION = re.compile(r"\.([0-9]+)\.new")
+_RESERVATION = re.compile(r"\.([0-9]{1,18})\.new")
 _LEFTOVER = re.compile(r"\.[0-9]+\.new|\.removed-.*", re.DOTALL)
 _LEFTOVER_AGE_SECONDS = 24 * 60 * 60
 _NONCE_BYTES = 8

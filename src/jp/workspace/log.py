@@ -10,7 +10,7 @@ from typing import Protocol, Self, TypeVar
 from msgspec.structs import replace
 
 from jp.conversation.carriers import map_carriers
-from jp.conversation.codec import encode
+from jp.conversation.codec import UnwritableEntryError, encode
 from jp.conversation.entries import AnyEntry, CycleEnd, Unknown
 from jp.conversation.ids import ENTROPY_BYTES, entry_id
 from jp.conversation.repair import repair
@@ -98,9 +98,9 @@ class Log:
             kept = map_carriers(stamped, self._stored)
             # Between the tokens of an unknown entry there may be line breaks; in strings JSON has none.
             line = encode(kept).replace(b"\n", b" ") + b"\n"
-        except UnicodeEncodeError as error:
-            msg = f"an entry holds text that is not Unicode: {error.reason} at {error.start}"
-            raise StorageError(msg, hint="Something delivered bytes as text; nothing of this entry was kept.") from None
+        except (UnicodeEncodeError, UnwritableEntryError) as error:
+            msg = f"an entry cannot be written: {error}"
+            raise StorageError(msg, hint="Text has to be UTF-8; nothing of this entry was kept.") from None
         self._sink.append(line)
         self._stream.entries.append(kept)
         self._last = kept.id or self._last

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import pytest
+
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    CycleEnd,
+    Finish,
+    Header,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+    Unknown,
+)
+from jp.conversation.repair import INTERRUPTED, Repair, repair
+from jp.conversation.resource import TextBlock
+
+ASKED: list[AnyEntry] = [
+    Header(id="h", format=1, created_at="t", nonce="n"),
+    TurnStart(id="t1"),
+    ChatRequest(id="q1", content="do it"),
+]
+
+
+def call(identity: str, name: str = "rm") -> ToolCallRequest:
+    return ToolCallRequest(id=identity, call_id="same", name=name, arguments={})
+
+
+def answer(request: str) -> ToolCallResponse:
+    return ToolCallResponse(id=f"to-{request}", request=request, content=(TextBlock(text="done"),))
+
+
+def end(finish: Finish) -> CycleEnd:
+    return CycleEnd(attempt=1, finish=finish)
+
+
+def answered_by_repair(entries: list[AnyEntry]) -> list[str]:
+    return [entry.request for entry in repair(entries).entries]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [],
+        ASKED[:1],
+        ASKED[:2],
+        [*ASKED, ChatResponse(message="done"), end("stop")],
+        [*ASKED, call("c1"), end("tools"), answer("c1")],
+        [*ASKED, call("c1"), end("tools"), answer("c1"), ChatResponse(message="done"), end("stop")],
+        [*ASKED, end("error")],
+        [*ASKED, ChatResponse(reasoning="hm")],
+    ],
+    ids=range(8),
+)
+def test_a_stream_that_lacks_nothing_is_left_alone(entries: list[AnyEntry]) -> None:
+    assert repair(entries) == Repair()
+
+
+def test_an_open_call_gets_an_error_that_says_what_is_not_known() -> None:
+    found = repair([*ASKED, call("c1"), end("tools")])
+
+    assert found.entries == (ToolCallResponse(request="c1", content=(TextBlock(text=INTERRUPTED),), is_error=True),)
+    assert "'rm'" in found.notices[0]
+
+
+def test_a_call_whose_attempt_did_not_end_is_open_too() -> None:
+    assert answered_by_repair([*ASKED, ChatResponse(message="I will"), call("c1")]) == ["c1"]
+
+
+def test_only_calls_without_a_response_are_answered_in_their_order() -> None:
+    entries = [*ASKED, call("c1", "a"), call("c2", "b"), call("c3", "c"), call("c4", "b"), end("tools"), answer("c2")]
+
+    found = repair(entries)
+
+    assert [entry.request for entry in found.entries] == ["c1", "c3", "c4"]
+    assert found.notices == (
+        "the last run stopped during tool calls ('a', 'b', 'c'): the model is told that their effects are unknown",
+    )
+
+
+def test_a_repaired_stream_needs_no_repair() -> None:
+    entries = [*ASKED, call("c1"), call("c2"), end("tools")]
+
+    assert repair([*entries, *repair(entries).entries]) == Repair()
+
+
+def test_calls_of_an_abandoned_attempt_are_not_sent_and_need_no_response() -> None:
+    entries = [*ASKED, call("c1"), end("error"), call("c2"), end("tools")]
+
+    assert answered_by_repair(entries) == ["c2"]
+    assert repair([*entries, answer("c2")]) == Repair()
+
+
+def test_calls_of_a_failed_attempt_whose_text_was_shown_need_one() -> None:
+    entries = [*ASKED, ChatResponse(message="I will"), call("c1"), end("error"), ChatResponse(message="more")]
+
+    assert answered_by_repair(entries) == ["c1"]
+
+
+def test_calls_of_the_last_attempt_need_one_even_where_it_failed() -> None:
+    assert answered_by_repair([*ASKED, call("c1"), end("error")]) == ["c1"]
+
+
+def test_calls_of_earlier_turns_are_answered_too() -> None:
+    entries = [*ASKED, call("c1"), end("tools"), TurnStart(id="t2"), ChatRequest(id="q2", content="and?")]
+
+    assert answered_by_repair(entries) == ["c1"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"type":"tool_call_response","request":"c1","content":[{"type":"hologram"}]}',
+        b'{"request":"c1","type":"tool_call_response","content":"later"}',
+    ],
+    ids=["unknown-block", "unknown-form"],
+)
+def test_a_response_of_a_later_version_is_a_response(raw: bytes) -> None:
+    entries = [*ASKED, call("c1"), end("tools"), Unknown(raw=raw, type="tool_call_response")]
+
+    assert repair(entries) == Repair()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Unknown(raw=b'{"type":"tool_call_response"}', type="tool_call_response"),
+        Unknown(raw=b'{"type":"tool_call_response","request":["c1"]}', type="tool_call_response"),
+        Unknown(raw=b'{"type":"remark","request":"c1"}', type="remark"),
+    ],
+    ids=["names-nothing", "names-several", "another-type"],
+)
+def test_other_unknown_entries_answer_nothing(other: Unknown) -> None:
+    assert answered_by_repair([*ASKED, call("c1"), end("tools"), other]) == ["c1"]
+
+
+def test_a_request_to_which_no_answer_came_is_told_and_stays() -> None:
+    found = repair(ASKED)
+
+    assert found.entries == ()
+    assert len(found.notices) == 1
+    assert "before an answer came" in found.notices[0]

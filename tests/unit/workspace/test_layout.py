@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from disk_faults import error, failing_disk
+from jp.conversation.ids import ConversationId
+from jp.errors import StorageError
+from jp.workspace.layout import (
+    WorkspaceNotFoundError,
+    conversation_id_of,
+    create_id,
+    directory_name,
+    explicit_root,
+    find_root,
+    path_digest,
+    silo_directory,
+    user_data_directory,
+)
+
+
+def test_the_users_directory_is_the_one_that_the_environment_names() -> None:
+    environment = {"JP_USER_DATA_DIR": "/data/mine", "XDG_DATA_HOME": "/xdg", "HOME": "/home/me"}
+
+    assert user_data_directory(environment, platform="linux") == Path("/data/mine")
+
+
+def test_a_relative_directory_is_taken_from_the_current_one() -> None:
+    assert user_data_directory({"JP_USER_DATA_DIR": "mine"}, platform="linux") == Path.cwd() / "mine"
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_the_xdg_directory_counts_where_it_is_absolute(platform: str) -> None:
+    home = {"HOME": "/home/me"}
+
+    assert user_data_directory({**home, "XDG_DATA_HOME": "/xdg"}, platform=platform) == Path("/xdg/jp")
+    for ignored in ("xdg", ""):
+        found = user_data_directory({**home, "XDG_DATA_HOME": ignored}, platform=platform)
+        assert found.is_relative_to("/home/me")
+
+
+@pytest.mark.parametrize(
+    ("platform", "expected"),
+    [("linux", "/home/me/.local/share/jp"), ("darwin", "/home/me/Library/Application Support/jp")],
+    ids=["linux", "macos"],
+)
+def test_otherwise_it_is_where_the_platform_keeps_such_things(platform: str, expected: str) -> None:
+    assert user_data_directory({"HOME": "/home/me"}, platform=platform) == Path(expected)
+
+
+def test_on_another_platform_platformdirs_knows() -> None:
+    assert user_data_directory({"HOME": "/home/me"}, platform="freebsd14").name == "jp"
+
+
+def test_without_a_home_in_the_environment_the_system_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/system")
+
+    assert user_data_directory({}, platform="linux") == Path("/home/system/.local/share/jp")
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        message = "no home"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(Path, "home", no_home)
+
+    with pytest.raises(StorageError) as caught:
+        user_data_directory({}, platform="linux")
+    assert "JP_USER_DATA_DIR" in caught.value.hint
+
+
+def test_the_nearest_workspace_at_or_above_a_directory_is_found(tmp_path: Path) -> None:
+    (tmp_path / "outer/.jp").mkdir(parents=True)
+    (tmp_path / "outer/inner/.jp").mkdir(parents=True)
+    (tmp_path / "outer/inner/deep/deeper").mkdir(parents=True)
+    (tmp_path / "outer/other").mkdir()
+
+    assert find_root(tmp_path / "outer/inner/deep/deeper") == tmp_path / "outer/inner"
+    assert find_root(tmp_path / "outer/inner") == tmp_path / "outer/inner"
+    assert find_root(tmp_path / "outer/other") == tmp_path / "outer"
+    assert find_root(tmp_path) is None
+
+
+def test_a_file_that_bears_the_markers_name_is_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / ".jp").write_text("", encoding="utf-8")
+
+    assert find_root(tmp_path) is None
+
+
+def test_a_workspace_that_a_stranger_planted_where_everybody_may_write_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".jp").mkdir()
+    (tmp_path / "mine").mkdir()
+    if os.geteuid() == 0:
+        os.chown(tmp_path / ".jp", 54321, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 54321)
+
+    assert find_root(tmp_path / "mine") == tmp_path
+    tmp_path.chmod(tmp_path.stat().st_mode | 0o002)
+    assert find_root(tmp_path / "mine") is None
+
+
+def test_an_explicit_root_must_be_one(tmp_path: Path) -> None:
+    (tmp_path / "work/.jp").mkdir(parents=True)
+    (tmp_path / "work/below").mkdir()
+
+    assert explicit_root(tmp_path / "work") == tmp_path / "work"
+    with pytest.raises(WorkspaceNotFoundError, match="below") as caught:
+        explicit_root(tmp_path / "work/below")
+    assert "jp init" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("title", "name"), [("Fix the Lexer!", "17800836875-fix-the-lexer"), ("", "17800836875"), (None, "17800836875")]
+)
+def test_a_conversations_directory_is_named_after_id_and_title(title: str | None, name: str) -> None:
+    conversation_id = ConversationId.at(17800836875)
+
+    assert directory_name(conversation_id, title) == name
+    assert conversation_id_of(name) == conversation_id
+
+
+@pytest.mark.parametrize(
+    "name", [".17800836875.new", ".removed-17800836875-x", "notes", "178x", "-1", "", ".archive", "1" * 19]
+)
+def test_other_names_are_no_conversations(name: str) -> None:
+    assert conversation_id_of(name) is None
+
+
+def test_a_path_has_one_digest_however_it_is_reached(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+
+    assert path_digest(tmp_path / "link") == path_digest(tmp_path / "a") == path_digest(tmp_path / "a/../a")
+    assert path_digest(tmp_path / "a") != path_digest(tmp_path)
+
+
+def test_a_workspace_is_known_by_its_id_wherever_it_moves(tmp_path: Path) -> None:
+    (tmp_path / "a/.jp").mkdir(parents=True)
+    silo = silo_directory(tmp_path / "a/.jp", tmp_path / "user", create=True)
+    (tmp_path / "a").rename(tmp_path / "b")
+
+    assert silo_directory(tmp_path / "b/.jp", tmp_path / "user", create=False) == silo
+    assert silo_directory(tmp_path / "b/.jp", tmp_path / "user", create=True) == silo
+    assert silo.parent == tmp_path / "user/workspaces"
+
+
+def test_looking_creates_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a/.jp").mkdir(parents=True)
+
+    silo_directory(tmp_path / "a/.jp", tmp_path / "user", create=False)
+
+    assert list((tmp_path / "a/.jp").iterdir()) == []
+    assert not (tmp_path / "user").exists()
+
+
+def test_a_workspace_that_cannot_be_given_an_id_is_known_by_its_path_and_remains_so(tmp_path: Path) -> None:
+    marker = tmp_path / "a/.jp"
+    marker.mkdir(parents=True)
+    with failing_disk(marker, at=1, fault=error(errno.EROFS)):
+        silo = silo_directory(marker, tmp_path / "user", create=True)
+
+    assert silo.name.startswith("path-")
+    silo.mkdir(parents=True)
+    assert silo_directory(marker, tmp_path / "user", create=True) == silo
+    assert silo_directory(marker, tmp_path / "user", create=False) == silo
+    assert list(marker.iterdir()) == []
+
+
+@pytest.mark.parametrize("at", [1, 2, 3], ids=["open", "write", "link"])
+def test_an_id_that_cannot_be_written_whole_is_not_there(tmp_path: Path, at: int) -> None:
+    with failing_disk(tmp_path, at=at, fault=error(errno.ENOSPC)):
+        assert create_id(tmp_path) is None
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_id_that_another_process_wrote_first_is_the_id(tmp_path: Path) -> None:
+    first = create_id(tmp_path)
+
+    assert first is not None
+    assert create_id(tmp_path) == first
+    assert [path.name for path in tmp_path.iterdir()] == [".id"]
+
+
+def test_the_originals_id_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".id").write_text("DO NOT EDIT THIS FILE! IT IS AUTO-GENERATED BY JP.\notvo8", encoding="utf-8")
+
+    assert silo_directory(tmp_path, tmp_path / "user", create=True).name == "otvo8"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "line\n../../etc", "line\nABCDEF", "<<<<<<< HEAD\nabcdef\n>>>>>>> x"])
+def test_a_malformed_id_is_an_error_that_says_what_deleting_it_means(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".id").write_text(text, encoding="utf-8")
+
+    with pytest.raises(StorageError, match="id") as caught:
+        silo_directory(tmp_path, tmp_path / "user", create=False)
+    assert "delete" in caught.value.hint
+
+
+def test_an_id_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("x\nabcdef\n", encoding="utf-8")
+    (tmp_path / ".id").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(StorageError, match="cannot read"):
+        silo_directory(tmp_path, tmp_path / "user", create=False)

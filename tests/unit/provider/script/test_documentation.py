@@ -16,7 +16,7 @@ from jp.conversation.entries import ChatRequest, CycleEnd
 from jp.conversation.resource import Resource
 from jp.provider.errors import RETRYABLE, ErrorKind
 from jp.provider.script.provider import create
-from jp.provider.script.scenario import Failure, Reply, When
+from jp.provider.script.scenario import Failure, Reply, When, load_scenario
 from jp.tool.builtin import built_in_tools
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
@@ -27,7 +27,8 @@ from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
 from plain_names import PlainNames
 
-PAGE = Path(__file__).parents[4] / "docs" / "script-provider.md"
+ROOT = Path(__file__).parents[4]
+PAGE = ROOT / "docs" / "script-provider.md"
 
 
 def page() -> str:
@@ -112,3 +113,9 @@ def test_the_page_names_every_kind_of_error_and_which_are_tried_again() -> None:
 
     assert set(re.findall(r"`(\w+)`", row)) == set(get_args(ErrorKind))
     assert set(re.findall(r"`(\w+)`", row.partition("(")[0])) == RETRYABLE
+
+
+def test_the_example_workspace_s_scenario_is_valid() -> None:
+    scenario = load_scenario(ROOT / "workspace-example" / ".jp" / "scenarios" / "demo.toml")
+
+    assert scenario.reply[-1].when == When()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from jp.cli.tree import Group, walk
 from jp.errors import JpError, UsageError
@@ -20,7 +20,7 @@ def locate(name: str, search_path: str) -> str | None:
         return None
     for directory in search_path.split(os.pathsep):
         program = f"{directory}{os.sep}jp-{name}"
-        if directory.startswith(os.sep) and os.access(program, os.X_OK) and not pathlib.Path(program).is_dir():
+        if directory.startswith(os.sep) and os.access(program, os.X_OK) and not Path(program).is_dir():
             return program
     return None
 

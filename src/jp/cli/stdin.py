@@ -67,7 +67,7 @@ def stdin_source(*, asked: bool, refused: bool) -> Source:
 async def read_piped(
     source: Source,
     *,
-    on_idle: Callable[[], None],
+    on_idle: Callable[[], object],
     idle_secs: float = IDLE_SECS,
     most_bytes: int = MOST_BYTES,
 ) -> PipedText | None:
@@ -108,7 +108,7 @@ def compose_query(typed: Sequence[str], piped: str | None) -> str:
     return "\n\n".join(part for part in (words, piped or "") if part.strip())
 
 
-async def _notice_silence(on_idle: Callable[[], None], idle_secs: float) -> None:
+async def _notice_silence(on_idle: Callable[[], object], idle_secs: float) -> None:
     from anyio import move_on_after, wait_readable
 
     with move_on_after(idle_secs) as wait:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -92,6 +92,23 @@ def use_as_stdin(descriptor: int) -> None:
     os.close(descriptor)
 
 
+def read(
+    source: Source | None = None, *, on_idle: Callable[[], object] | None = None, most_bytes: int = 1_000_000
+) -> PipedText | None:
+    """Read standard input, without waiting before it counts as idle where that is expected."""
+
+    async def read_in_time() -> PipedText | None:
+        with anyio.fail_after(5):
+            return await read_piped(
+                source or stdin_source(asked=False, refused=False),
+                on_idle=on_idle or refuse_notice,
+                idle_secs=60 if on_idle is None else 0,
+                most_bytes=most_bytes,
+            )
+
+    return anyio.run(read_in_time)
+
+
 def refuse_notice() -> None:
     raise AssertionError("nothing was idle")
 
@@ -104,7 +121,8 @@ def test_a_pipe_is_read_to_its_end() -> None:
     async def feed() -> PipedText | None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(write_slowly, writer)
-            return await read_piped(stdin_source(asked=False, refused=False), on_idle=refuse_notice)
+            with anyio.fail_after(5):
+                return await read_piped(stdin_source(asked=False, refused=False), on_idle=refuse_notice)
 
     assert anyio.run(feed) == PipedText(text="one two", size=7, is_damaged=False)
 
@@ -126,9 +144,7 @@ def test_an_idle_pipe_is_noticed_once_and_waited_for() -> None:
         notices.append(os.write(writer, b"late"))
         os.close(writer)
 
-    piped = anyio.run(lambda: read_piped("pipe", on_idle=write_at_last, idle_secs=0))
-
-    assert piped == PipedText(text="late", size=4, is_damaged=False)
+    assert read("pipe", on_idle=write_at_last) == PipedText(text="late", size=4, is_damaged=False)
     assert notices == [4]
 
 
@@ -138,7 +154,7 @@ def test_waiting_for_a_pipe_can_be_cancelled() -> None:
     use_as_stdin(reader)
 
     async def wait() -> bool:
-        with anyio.CancelScope() as scope:
+        with anyio.fail_after(5), anyio.CancelScope() as scope:
             await read_piped("pipe", on_idle=scope.cancel, idle_secs=0)
         return scope.cancelled_caught
 
@@ -153,7 +169,7 @@ def test_a_socket_is_read_like_a_pipe() -> None:
     ours.sendall(b"over a socket\n")
     ours.close()
 
-    piped = anyio.run(lambda: read_piped(stdin_source(asked=False, refused=False), on_idle=refuse_notice))
+    piped = read()
 
     assert piped is not None
     assert piped.text == "over a socket"
@@ -164,7 +180,7 @@ def test_a_file_is_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 200_000)
     use_as_stdin(os.open(tmp_path / "large", os.O_RDONLY))
 
-    piped = anyio.run(lambda: read_piped(stdin_source(asked=False, refused=False), on_idle=refuse_notice))
+    piped = read()
 
     assert piped is not None
     assert piped.size == 200_000
@@ -175,7 +191,7 @@ def test_a_file_is_read_to_its_end(tmp_path: Path) -> None:
 def test_an_empty_stdin_is_nothing(*, asked: bool) -> None:
     use_as_stdin(os.open(os.devnull, os.O_RDONLY))
 
-    assert anyio.run(lambda: read_piped(stdin_source(asked=asked, refused=False), on_idle=refuse_notice)) is None
+    assert read(stdin_source(asked=asked, refused=False)) is None
 
 
 @pytest.mark.usefixtures("saved_stdin")
@@ -190,4 +206,4 @@ def test_more_than_the_bound_is_refused_without_reading_all_of_it() -> None:
     use_as_stdin(os.open("/dev/zero", os.O_RDONLY))
 
     with pytest.raises(UsageError, match="more than 1,000 bytes are piped in"):
-        anyio.run(lambda: read_piped("file", on_idle=refuse_notice, most_bytes=1000))
+        read("file", most_bytes=1000)

@@ -57,7 +57,7 @@ class Disk:
         return call(*arguments, **named)
 
     def _ours(self, path: Any) -> bool:
-        return not isinstance(path, int) and os.fsdecode(path).startswith(self._root)
+        return not isinstance(path, int) and f"{os.fsdecode(path)}/".startswith(f"{self._root}/")
 
     def _open(self, path: Any, flags: int, *arguments: Any, **named: Any) -> Any:
         call = self._real["open"]

@@ -13,8 +13,6 @@ _SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _UNSYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 
-SPACE_HINT = "Free some space on the disk and run the command again."
-
 
 def failure(action: str, path: Path, error: OSError) -> StorageError:
     """The error for a call that failed; `action` such as `write`."""
@@ -23,7 +21,7 @@ def failure(action: str, path: Path, error: OSError) -> StorageError:
 
 def _hint(number: int | None) -> str:
     if number in _SPACE:
-        return SPACE_HINT
+        return "Free some space on the disk and run the command again."
     if number == errno.EFBIG:
         return "Raise this process's limit on the size of files (`ulimit -f`)."
     if number in _DENIED:

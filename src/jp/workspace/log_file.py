@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from jp.errors import StorageError
-from jp.workspace.files import SPACE_HINT, create_file, failure, read_all, sync_descriptor, sync_file
+from jp.workspace.files import create_file, failure, read_all, sync_descriptor, sync_file, write_all
 from jp.workspace.lock import LockedError
 from jp.workspace.store import missing_log
 
@@ -59,7 +59,7 @@ class LogFile:
             raise failure("read", self.path, error) from error
 
     def append(self, line: bytes) -> None:
-        """Add a line in one write, or nothing.
+        """Add a line whole, or nothing of it.
 
         Raises:
             StorageError: it could not be written, or the file is no longer the one that was opened.
@@ -67,13 +67,10 @@ class LogFile:
         descriptor = self._open_descriptor()
         self._check_identity(descriptor)
         try:
-            end = self._whole_size(descriptor)
-            written = self._write(descriptor, line, end)
+            self._cut_torn(descriptor)
+            self._write(descriptor, line)
         except OSError as error:
             raise failure("write", self.path, error) from error
-        if written < len(line):
-            msg = f"cannot write {str(self.path)!r}: only {written} of {len(line)} bytes were taken"
-            raise StorageError(msg, hint=SPACE_HINT)
 
     def cut(self, end: int, torn: bytes) -> Path:
         """Cut off what lies from `end` on, which is `torn`; the path under which it is kept.
@@ -124,26 +121,22 @@ class LogFile:
             msg = f"{str(self.path)!r} was removed or replaced by another program while jp was writing it"
             raise StorageError(msg, hint="Look at it with `jp conversation print`, then run the command again.")
 
-    def _write(self, descriptor: int, line: bytes, end: int) -> int:
-        written = 0
-        self._torn_from = end
+    def _write(self, descriptor: int, line: bytes) -> None:
+        self._torn_from = os.fstat(descriptor).st_size
         try:
-            written = os.write(descriptor, line)
-        finally:
-            if written < len(line):
-                # Where even this fails, the next append tries again before it writes.
-                with contextlib.suppress(OSError):
-                    os.ftruncate(descriptor, end)
-                    self._torn_from = None
-            else:
-                self._torn_from = None
-        return written
+            # One call, except where the disk takes only a part: then the next one says why.
+            write_all(descriptor, line)
+        except BaseException:
+            # Where even this fails, the next append tries again before it writes.
+            with contextlib.suppress(OSError):
+                self._cut_torn(descriptor)
+            raise
+        self._torn_from = None
 
-    def _whole_size(self, descriptor: int) -> int:
+    def _cut_torn(self, descriptor: int) -> None:
         if self._torn_from is not None:
             os.ftruncate(descriptor, self._torn_from)
             self._torn_from = None
-        return os.fstat(descriptor).st_size
 
     def _keep(self, torn: bytes) -> Path:
         number = 1

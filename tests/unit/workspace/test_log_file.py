@@ -55,10 +55,21 @@ def test_a_write_that_fails_leaves_nothing_and_more_can_be_appended(path: Path, 
     assert path.read_bytes() == b"one\nthree\n"
 
 
-def test_a_short_write_leaves_nothing_and_more_can_be_appended(path: Path) -> None:
-    with failing_disk(path.parent, at=2, fault=short):
+def test_a_write_that_takes_a_part_is_continued(path: Path) -> None:
+    with failing_disk(path.parent, at=2, fault=short) as disk:
         file = LogFile.open(path)
-        with pytest.raises(StorageError, match="only 2 of 4 bytes") as caught:
+        file.append(b"two\n")
+        file.close()
+
+    assert disk.calls == ["open", "write", "write"]
+    assert path.read_bytes() == b"one\ntwo\n"
+
+
+def test_a_part_that_cannot_be_continued_leaves_nothing_and_more_can_be_appended(path: Path) -> None:
+    with failing_disk(path.parent) as disk:
+        disk.break_calls({2: short, 3: error(errno.ENOSPC)})
+        file = LogFile.open(path)
+        with pytest.raises(StorageError, match="No space") as caught:
             file.append(b"two\n")
         assert path.read_bytes() == b"one\n"
         file.append(b"three\n")
@@ -85,8 +96,8 @@ def test_an_interrupt_in_the_middle_of_a_write_leaves_nothing(path: Path) -> Non
 def test_where_cutting_fails_too_it_is_tried_again_before_the_next_line(path: Path) -> None:
     with failing_disk(path.parent) as disk:
         file = LogFile.open(path)
-        disk.break_calls({1: short, 2: error(errno.EIO), 3: error(errno.EIO)})
-        with pytest.raises(StorageError, match="only 2 of 4"):
+        disk.break_calls({1: short, 2: error(errno.ENOSPC), 3: error(errno.EIO), 4: error(errno.EIO)})
+        with pytest.raises(StorageError, match="No space"):
             file.append(b"two\n")
         assert path.read_bytes() == b"one\ntw"
         with pytest.raises(StorageError, match="Input/output"):
@@ -95,7 +106,7 @@ def test_where_cutting_fails_too_it_is_tried_again_before_the_next_line(path: Pa
         file.append(b"four\n")
         file.close()
 
-    assert disk.calls == ["write", "ftruncate", "ftruncate", "ftruncate", "write"]
+    assert disk.calls == ["write", "write", "ftruncate", "ftruncate", "ftruncate", "write"]
     assert path.read_bytes() == b"one\nfour\n"
 
 

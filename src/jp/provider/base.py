@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -11,6 +11,9 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.errors import ProviderError
 from jp.provider.parts import Part
+
+Framing = Literal["sse", "ndjson"]
+"""How a response is cut into events."""
 
 
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,4 +108,4 @@ class ResponseDecoder(Protocol):
         ...
 
 
-__all__ = ["ModelDetails", "Provider", "ProviderError", "ResponseDecoder", "Sections", "WireRequest"]
+__all__ = ["Framing", "ModelDetails", "Provider", "ProviderError", "ResponseDecoder", "Sections", "WireRequest"]

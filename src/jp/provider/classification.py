@@ -115,7 +115,7 @@ def _first_object(value: object) -> dict[str, object]:
 
 
 def _error_object(body: bytes) -> dict[str, object] | None:
-    """The part of a JSON body that describes the error, None where the body holds no JSON object."""
+    """The part of a JSON body that describes the error, None where the body is no JSON."""
     try:
         outer = _first_object(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -123,7 +123,7 @@ def _error_object(body: bytes) -> dict[str, object] | None:
     inner = outer.get("error")
     if isinstance(inner, str):
         return {"message": inner, **{key: value for key, value in outer.items() if key != "error"}}
-    return _first_object(inner) or outer or None
+    return _first_object(inner) or outer
 
 
 def _report(reply: Reply) -> _Report:

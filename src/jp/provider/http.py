@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Iterable
-from typing import Literal, Protocol
+from collections.abc import AsyncGenerator
+from typing import Protocol
 
 import msgspec
 
 from jp import __version__
 from jp.conversation.thread import Thread
 from jp.errors import AuthenticationError
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import Framing, ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
-from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
+from jp.provider.parts import Part
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
 
 _SUCCESS = range(200, 300)
@@ -23,7 +22,6 @@ _WIRE_BYTES_PER_CONTENT_BYTE = 64
 """An event wraps a few characters into a hundred bytes and more: what bounds the wire is a multiple of what bounds
 the content."""
 
-Framing = Literal["sse", "ndjson"]
 _ACCEPT: dict[Framing, str] = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
 
 
@@ -77,57 +75,6 @@ def missing_key(provider: str, variable: str) -> AuthenticationError:
     return AuthenticationError(message, hint=f"export {variable}=…")
 
 
-def _content(part: Part) -> str:
-    match part:
-        case TextDelta(text=text) | ReasoningDelta(text=text) | DataDelta(text=text) | ToolArgumentsDelta(text=text):
-            return text
-        case _:
-            return ""
-
-
-def _is_whole(event: ServerSentEvent) -> bool:
-    try:
-        msgspec.json.decode(event.data, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return False
-    return True
-
-
-class _Reader:
-    """Turns the bytes of one response into parts, up to `Finished`, and bounds their content."""
-
-    def __init__(self, decoder: ResponseDecoder, framing: Framing, max_bytes: int) -> None:
-        self._decoder = decoder
-        self._frames = SseDecoder() if framing == "sse" else NdjsonDecoder()
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self.finished = False
-
-    def feed(self, chunk: bytes) -> Iterable[Part]:
-        return self._parts(self._frames.feed(chunk))
-
-    def close(self) -> Iterable[Part]:
-        """Read what no line end completed, where it is whole."""
-        return self._parts([event for event in self._frames.close() if _is_whole(event)])
-
-    def _parts(self, events: list[ServerSentEvent]) -> Iterable[Part]:
-        for event in events:
-            for part in self._decoder.feed(event.event, event.data):
-                self._count(part)
-                yield part
-                if isinstance(part, Finished):
-                    self.finished = True
-                    return
-
-    def _count(self, part: Part) -> None:
-        text = _content(part)
-        self._bytes += len(text) if text.isascii() else len(text.encode())
-        if self._bytes > self._max_bytes:
-            message = f"the answer is longer than {self._max_bytes} bytes"
-            hint = "`assistant.request.max_response_bytes` is where jp stops"
-            raise ProviderError(message, kind="output_limit", hint=hint)
-
-
 class HttpProvider:
     """A `Provider` that sends requests over HTTP. The key is asked for only when a request is sent.
 
@@ -168,10 +115,13 @@ class HttpProvider:
             AuthenticationError: there is no key.
             ProviderError: the request failed, or the stream ended without `Finished`.
         """
-        http = self._http_request(request)
-        reader = _Reader(self._adapter.decoder(request), self._adapter.framing, self._limits.max_response_bytes)
-        async with post(http, self._wire_limits()) as response:
+        async with post(self._http_request(request), self._wire_limits()) as response:
             await self._check(response, request)
+            # Reading is imported while the provider thinks.
+            from jp.provider.reader import Reader
+
+            adapter = self._adapter
+            reader = Reader(adapter.decoder(request), adapter.framing, max_bytes=self._limits.max_response_bytes)
             async for chunk in response.chunks():
                 for part in reader.feed(chunk):
                     yield part

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import msgspec
@@ -14,7 +13,8 @@ TABLE_DATE = "2026-11-20"
 """When the table was last compared with what the providers publish."""
 
 _MILLION = 1_000_000
-_SNAPSHOT = re.compile(r"-\d{8}$")
+_DATE = "-20260102"
+"""How the date of a snapshot stands at the end of a name."""
 
 
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,8 @@ _FOREIGN = Abilities(sampling=True)
 
 def canonical_name(name: str) -> str:
     """A model's name without the date of its snapshot."""
-    return _SNAPSHOT.sub("", name)
+    stem, dash, date = name[: -len(_DATE)], name[-len(_DATE) : 1 - len(_DATE)], name[1 - len(_DATE) :]
+    return stem if dash == "-" and date.isdigit() else name
 
 
 def find_model(provider: str, name: str) -> Model:

@@ -10,7 +10,7 @@ _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _LIMIT_TIME = re.compile(r"(?:^|[;,\s])t=(\d+(?:\.\d+)?)")
 _PROSE = re.compile(
-    r"(?:retry[ -]after|try again in|retry in|wait)[ :\w]{0,12}?\s(?P<time>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h)?"
+    r"\b(?:retry[ -]after|try again in|retry in|wait)\b[ :\w]{0,12}?\s(?P<time>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h)?"
     r"|\"retryDelay\"\s*:\s*\"(?P<delay>\d+(?:\.\d+)?)s\"",
     re.IGNORECASE,
 )

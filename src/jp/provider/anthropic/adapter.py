@@ -8,8 +8,7 @@ from typing import Literal
 from jp.conversation.thread import Thread
 from jp.provider.anthropic.messages import PROVIDER
 from jp.provider.anthropic.request import RENDERER, render, sections
-from jp.provider.anthropic.response import AnthropicDecoder
-from jp.provider.base import Sections, WireRequest
+from jp.provider.base import ResponseDecoder, Sections, WireRequest
 
 
 class AnthropicAdapter:
@@ -30,8 +29,10 @@ class AnthropicAdapter:
         """The parts of `request` that prompt caches see."""
         return sections(request)
 
-    def decoder(self, request: WireRequest) -> AnthropicDecoder:
-        """What reads the response to `request`."""
+    def decoder(self, request: WireRequest) -> ResponseDecoder:
+        """What reads the response to `request`. It is not needed before there is one."""
+        from jp.provider.anthropic.response import AnthropicDecoder
+
         is_structured = "format" in request.body.get("output_config", {})
         return AnthropicDecoder(model=str(request.body["model"]), is_structured=is_structured)
 

@@ -40,7 +40,8 @@ def text_block(text: str) -> JsonObject:
 
 
 def _at_hand(carrier: Carrier, name: str) -> str | bytes:
-    match content_of(carrier):
+    content = content_of(carrier)
+    match content:
         case TextContent(text=text):
             return text
         case BinaryContent(data=data):
@@ -48,6 +49,8 @@ def _at_hand(carrier: Carrier, name: str) -> str | bytes:
         case StoredContent():
             message = f"the content of {name!r} has not been read"
             raise ProviderError(message, kind="other")
+        case _:
+            assert_never(content)
 
 
 def _shown(resource: Resource) -> str | bytes:

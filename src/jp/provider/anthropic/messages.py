@@ -5,7 +5,6 @@ Everything is decided by what comes before it, so that a longer thread begins wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Literal, assert_never
 
@@ -28,7 +27,6 @@ from jp.provider.anthropic.content import attachment_blocks, result_content, tex
 from jp.provider.models import canonical_name
 
 PROVIDER = "anthropic"
-_INVALID_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 _NOT_SHOWN = "[Earlier messages are not shown.]"
 """What a conversation that begins with the assistant begins with: the API wants the user to speak first."""
@@ -74,6 +72,10 @@ def _own_thinking(event: AssistantReasoning, model: str) -> JsonObject | None:
     return None
 
 
+def _id_character(character: str) -> str:
+    return character if character in "_-" or (character.isascii() and character.isalnum()) else "_"
+
+
 class _CallIds:
     """Wire ids: the provider's own where they are valid and new, since the API wants them unique in a request."""
 
@@ -81,7 +83,7 @@ class _CallIds:
         self._taken: set[str] = set()
 
     def take(self, call_id: str) -> str:
-        base = _INVALID_IN_ID.sub("_", call_id) or "call"
+        base = "".join(map(_id_character, call_id)) or "call"
         wire_id, number = base, 1
         while wire_id in self._taken:
             number += 1
@@ -219,6 +221,5 @@ def settle_trailing_answer(messages: list[Message]) -> None:
     if not messages or messages[-1].role == "user":
         return
     content = [plain for block in messages[-1].content if (plain := _as_text(block)) is not None]
-    if content[-1]["type"] == "text":
-        content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
+    content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
     messages[-1].content = content

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
 from jp.conversation.entries import JsonObject
@@ -57,6 +59,8 @@ def _supported(effort: Effort, model: Model) -> str:
             return "xhigh" if "xhigh" in known else "high"
         case "max":
             return "max" if "max" in known else _supported("xhigh", model)
+        case _:
+            assert_never(effort)
 
 
 def _off(model: Model) -> Thinking:
@@ -68,6 +72,8 @@ def _off(model: Model) -> Thinking:
             return Thinking(wire={"type": "between_tools"}, is_active=True)
         case "never":
             return Thinking(is_active=True)
+        case _:
+            assert_never(model.abilities.thinking_off)
 
 
 def _adaptive(effort: Effort | None, model: Model) -> Thinking:

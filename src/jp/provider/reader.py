@@ -1,0 +1,71 @@
+"""Reading one response: bytes to events to parts, with a bound on what they hold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from jp.provider.base import Framing, ResponseDecoder
+from jp.provider.errors import ProviderError
+from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
+from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
+
+
+def _content(part: Part) -> str:
+    match part:
+        case TextDelta(text=text) | ReasoningDelta(text=text) | DataDelta(text=text) | ToolArgumentsDelta(text=text):
+            return text
+        case _:
+            return ""
+
+
+def _is_whole(event: ServerSentEvent) -> bool:
+    try:
+        msgspec.json.decode(event.data, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+class Reader:
+    """Turns the bytes of one response into parts, up to `Finished`.
+
+    `max_bytes` bounds their content.
+    """
+
+    def __init__(self, decoder: ResponseDecoder, framing: Framing, *, max_bytes: int) -> None:
+        self._decoder = decoder
+        self._frames = SseDecoder() if framing == "sse" else NdjsonDecoder()
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self.finished = False
+
+    def feed(self, chunk: bytes) -> Iterable[Part]:
+        """Take more bytes; the parts that they complete.
+
+        Raises:
+            ProviderError: the provider reports an error, or the content is longer than allowed (`output_limit`).
+        """
+        return self._parts(self._frames.feed(chunk))
+
+    def close(self) -> Iterable[Part]:
+        """Read what no line end completed, where it is whole."""
+        return self._parts([event for event in self._frames.close() if _is_whole(event)])
+
+    def _parts(self, events: list[ServerSentEvent]) -> Iterable[Part]:
+        for event in events:
+            for part in self._decoder.feed(event.event, event.data):
+                self._count(part)
+                yield part
+                if isinstance(part, Finished):
+                    self.finished = True
+                    return
+
+    def _count(self, part: Part) -> None:
+        text = _content(part)
+        self._bytes += len(text) if text.isascii() else len(text.encode())
+        if self._bytes > self._max_bytes:
+            message = f"the answer is longer than {self._max_bytes} bytes"
+            hint = "`assistant.request.max_response_bytes` is where jp stops"
+            raise ProviderError(message, kind="output_limit", hint=hint)

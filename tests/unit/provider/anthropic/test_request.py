@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from anthropic_oracle import assert_accepted
+from jp.conversation.entries import JsonObject
+from jp.conversation.resource import Resource, TextBlock
+from jp.conversation.thread import (
+    AssistantReasoning,
+    AssistantText,
+    Parameters,
+    Thread,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+from jp.provider.anthropic.request import render, sections
+from jp.provider.base import Sections, WireRequest
+from jp.provider.errors import ProviderError
+
+HI = UserText(text="Hi", turn=0)
+RUN = ToolDefinition(name="run", description="Run it.", parameters={"type": "object", "properties": {}})
+LOOK = ToolDefinition(name="look", description=" ", parameters={})
+TOOLS = (LOOK, RUN)
+MARK = {"type": "ephemeral"}
+
+
+def thread(*events: ViewEvent, model: str = "claude-haiku-4-5", tools: Sequence[ToolDefinition] = ()) -> Thread:
+    return Thread(model=model, system=("Be brief.", " "), tools=tuple(tools), events=events or (HI,))
+
+
+def rendered(asked: Thread, parameters: Parameters | None = None, *, betas: Sequence[str] = ()) -> WireRequest:
+    request = render(asked if parameters is None else replace(asked, parameters=parameters), betas=betas)
+    assert_accepted(request.body)
+    return request
+
+
+def body(asked: Thread, parameters: Parameters | None = None) -> JsonObject:
+    return rendered(asked, parameters).body
+
+
+def called(origin: str) -> ToolCall:
+    return ToolCall(call_id=origin, name="run", arguments={}, turn=0, origin=origin)
+
+
+def result(origin: str) -> ToolResult:
+    return ToolResult(call=origin, call_id=origin, name="run", content=(TextBlock(text="ok"),), turn=0)
+
+
+def attached(name: str, turn: int = 0) -> UserResource:
+    return UserResource(resource=Resource(uri=f"u:{name}", text=name), turn=turn)
+
+
+def marked(request: JsonObject) -> list[str]:
+    """Where the cache markers are: `section` or `message.block`."""
+    places = [name for name in ("tools", "system") for block in request.get(name, ()) if "cache_control" in block]
+    for number, message in enumerate(request["messages"]):
+        places += [f"{number}.{i}" for i, block in enumerate(message["content"]) if "cache_control" in block]
+    return places
+
+
+def test_a_request_is_a_stream_of_as_much_as_the_model_can_write() -> None:
+    request = rendered(thread())
+
+    assert request.path == "/v1/messages"
+    assert request.headers == (("anthropic-version", "2023-06-01"),)
+    assert request.body == {
+        "model": "claude-haiku-4-5",
+        "max_tokens": 64_000,
+        "stream": True,
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": MARK}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": MARK}]}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "configured", "sent"),
+    [("claude-opus-4-8", None, 128_000), ("claude-new-1", None, 32_000), ("qwen3", None, 8_192), ("qwen3", 5, 5)],
+)
+def test_the_longest_output_is_configured_known_or_safe(model: str, configured: int | None, sent: int) -> None:
+    assert body(thread(model=model), Parameters(max_tokens=configured))["max_tokens"] == sent
+
+
+def test_an_empty_thread_is_no_request() -> None:
+    with pytest.raises(ProviderError, match="no message to send") as caught:
+        render(thread(UserText(text=" ", turn=0)))
+
+    assert caught.value.kind == "invalid_request"
+
+
+def test_tools_have_a_schema_of_type_object_and_stream_their_arguments() -> None:
+    assert body(thread(tools=TOOLS))["tools"] == [
+        {"name": "look", "input_schema": {"type": "object"}, "eager_input_streaming": True},
+        {
+            "name": "run",
+            "description": "Run it.",
+            "input_schema": {"type": "object", "properties": {}},
+            "eager_input_streaming": True,
+        },
+    ]
+
+
+def test_other_servers_get_plain_tools() -> None:
+    assert "eager_input_streaming" not in body(thread(model="qwen3", tools=TOOLS))["tools"][0]
+
+
+@pytest.mark.parametrize(
+    ("choice", "tools", "sent"),
+    [
+        ("auto", TOOLS, None),
+        ("none", TOOLS, {"type": "none"}),
+        ("required", TOOLS, {"type": "any"}),
+        ("run", TOOLS, {"type": "tool", "name": "run"}),
+        ("run", (RUN,), {"type": "any"}),
+        ("required", (), None),
+        ("run", (), None),
+    ],
+)
+def test_the_choice_of_tool(choice: str, tools: tuple[ToolDefinition, ...], sent: JsonObject | None) -> None:
+    assert body(thread(tools=tools), Parameters(tool_choice=choice)).get("tool_choice") == sent
+
+
+def test_a_tool_that_is_not_offered_cannot_be_chosen() -> None:
+    with pytest.raises(ProviderError, match="'fly' is not among those offered: 'look', 'run'"):
+        render(replace(thread(tools=TOOLS), parameters=Parameters(tool_choice="fly")))
+
+
+def test_a_forced_tool_is_not_thought_about() -> None:
+    request = body(thread(tools=TOOLS), Parameters(tool_choice="run", reasoning="high"))
+
+    assert request["thinking"] == {"type": "disabled"}
+    assert request["tool_choice"] == {"type": "tool", "name": "run"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "tools", "plea"),
+    [
+        ("run", TOOLS, "Call the tool 'run' now."),
+        ("required", TOOLS, "Call one of the tools now."),
+        ("required", (RUN,), "Call the tool 'run' now."),
+    ],
+)
+def test_a_model_that_cannot_be_forced_is_asked(choice: str, tools: tuple[ToolDefinition, ...], plea: str) -> None:
+    request = body(thread(model="claude-opus-5-5", tools=tools), Parameters(tool_choice=choice))
+
+    assert "tool_choice" not in request
+    assert request["messages"][-1]["content"][-1]["text"] == plea
+    assert request["thinking"]["type"] == "adaptive"
+
+
+def test_nobody_is_asked_behind_a_trailing_answer() -> None:
+    asked = thread(HI, AssistantText(text="Yes", turn=0), model="claude-opus-5-5", tools=TOOLS)
+
+    assert body(asked, Parameters(tool_choice="run"))["messages"][-1]["content"][-1]["text"] == "Yes"
+
+
+def test_an_effort_and_a_schema_share_one_object() -> None:
+    asked = replace(thread(model="claude-opus-4-8"), schema={"type": "object"})
+
+    assert body(asked, Parameters(reasoning="max"))["output_config"] == {
+        "effort": "max",
+        "format": {"type": "json_schema", "schema": {"type": "object", "additionalProperties": False}},
+    }
+
+
+def test_thoughts_that_no_longer_fit_are_dropped_by_the_api() -> None:
+    request = rendered(thread(model="claude-opus-5-5"), betas=["own-beta"])
+
+    assert request.body["thinking"]["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
+    assert request.headers[1] == ("anthropic-beta", "own-beta,thinking-binding-controls-2026-08-01")
+
+
+def test_betas_are_sent_once() -> None:
+    assert rendered(thread(), betas=["a", "b", "a"]).headers[1] == ("anthropic-beta", "a,b")
+
+
+SAMPLING = Parameters(temperature=0.5, top_p=0.9, top_k=5)
+
+
+def test_sampling_is_left_to_the_model_while_it_thinks() -> None:
+    assert {"temperature": 0.5, "top_p": 0.9, "top_k": 5}.items() <= body(thread(), SAMPLING).items()
+    assert "temperature" not in body(thread(), replace(SAMPLING, reasoning="low"))
+    assert "top_p" not in body(thread(model="claude-opus-4-8"), SAMPLING)
+    assert "top_k" not in body(thread(), Parameters(temperature=0.5))
+
+
+def test_blank_stop_words_are_not_sent() -> None:
+    assert body(thread(), Parameters(stop_words=("END", "\n")))["stop_sequences"] == ["END"]
+    assert "stop_sequences" not in body(thread(), Parameters(stop_words=(" ",)))
+
+
+def test_what_only_the_api_knows_is_merged_last() -> None:
+    other = {"service_tier": "auto", "output_config": {"effort": "low"}, "max_tokens": 9}
+    asked = replace(thread(model="claude-opus-4-8"), schema={"type": "object"})
+    request = body(asked, Parameters(reasoning="max", other=other))
+
+    assert request["service_tier"] == "auto"
+    assert request["max_tokens"] == 9
+    assert request["output_config"]["effort"] == "low"
+    assert "format" in request["output_config"]
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "tools", "system", "stream", "cache_control"])
+def test_what_the_log_says_cannot_be_overwritten(name: str) -> None:
+    with pytest.raises(ProviderError, match=f"'{name}' cannot be set by a parameter"):
+        render(replace(thread(), parameters=Parameters(other={name: []})))
+
+
+def test_an_answer_that_called_without_a_thought_is_gone_on_with_without_one() -> None:
+    bare = thread(HI, called("c1"), result("c1"), tools=TOOLS)
+    signed = {"provider": "anthropic", "model": "claude-haiku-4-5", "signature": "s"}
+    thought = AssistantReasoning(text="hm", turn=0, metadata=signed)
+    thoughtful = thread(HI, thought, called("c1"), result("c1"), tools=TOOLS)
+    talked = thread(HI, AssistantText(text="a", turn=0), UserText(text="b", turn=1))
+    reasoning = Parameters(reasoning="high")
+
+    assert body(bare, reasoning)["thinking"]["type"] == "disabled"
+    assert body(thoughtful, reasoning)["thinking"]["type"] == "enabled"
+    assert body(talked, reasoning)["thinking"]["type"] == "enabled"
+
+
+def test_markers_stand_at_the_prefix_the_resource_and_both_ends() -> None:
+    events = (
+        attached("x"),
+        HI,
+        AssistantText(text="a", turn=0),
+        attached("y", 1),
+        UserText(text="b", turn=1),
+        called("c1"),
+        result("c1"),
+        called("c2"),
+        result("c2"),
+    )
+
+    assert marked(body(thread(*events, tools=TOOLS))) == ["system", "2.0", "4.0", "6.0"]
+
+
+def test_without_a_system_the_tools_are_the_prefix() -> None:
+    assert marked(body(replace(thread(tools=TOOLS), system=()))) == ["tools", "0.0"]
+
+
+def test_a_trailing_answer_is_an_end_too() -> None:
+    assert marked(body(thread(HI, AssistantText(text="a", turn=0)))) == ["system", "0.0", "1.0"]
+
+
+def test_the_marker_says_how_long() -> None:
+    long = body(thread(), Parameters(cache="long"))
+
+    assert long["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    assert marked(body(thread(), Parameters(cache="off"))) == []
+
+
+def test_sections_are_what_is_cached_without_the_markers() -> None:
+    tool = ToolDefinition(name="run", description="Run.", parameters={"type": "object"})
+    request = render(thread(HI, called("c1"), result("c1"), tools=(tool,)))
+
+    assert sections(request) == Sections(
+        tools=(b'{"description":"Run.","eager_input_streaming":true,"input_schema":{"type":"object"},"name":"run"}',),
+        system=(b'{"text":"Be brief.","type":"text"}',),
+        messages=(
+            (b'"user"', b'{"text":"Hi","type":"text"}'),
+            (b'"assistant"', b'{"id":"c1","input":{},"name":"run","type":"tool_use"}'),
+            (b'"user"', b'{"content":[{"text":"ok","type":"text"}],"tool_use_id":"c1","type":"tool_result"}'),
+        ),
+    )
+
+
+def test_a_bare_request_has_no_other_sections() -> None:
+    assert sections(render(replace(thread(), system=()))).system == ()
+
+
+def test_arguments_called_like_a_marker_are_kept() -> None:
+    call = ToolCall(call_id="c1", name="run", arguments={"cache_control": 1}, turn=0, origin="c1")
+
+    assert b'"input":{"cache_control":1}' in sections(render(thread(HI, call))).messages[1][1]
+
+
+def test_the_same_thread_gives_the_same_bytes() -> None:
+    asked = thread(attached("x"), HI, called("c1"), result("c1"), tools=TOOLS)
+
+    assert msgspec.json.encode(render(asked).body) == msgspec.json.encode(render(asked).body)

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from jp.errors import ExitCode
+from jp.provider.classification import Origin, Reply, classify, redact
+from jp.provider.errors import ProviderError
+
+ORIGIN = Origin(
+    provider="anthropic",
+    model="claude-opus-5.5",
+    key_source="ANTHROPIC_API_KEY",
+    base_url_setting="providers.llm.anthropic.base_url",
+    secrets=("secret-key-1",),
+)
+
+
+def classified(
+    status: int | None, error: object, headers: Mapping[str, str] | None = None, *, origin: Origin = ORIGIN
+) -> ProviderError:
+    body = error if isinstance(error, bytes) else msgspec.json.encode(error)
+    return classify(Reply(body=body, status=status, headers=headers or {}), origin, now=0.0)
+
+
+def anthropic(kind: str, message: str, **details: object) -> dict[str, object]:
+    return {"type": "error", "error": {"type": kind, "message": message, **details}, "request_id": "req_1"}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, anthropic("invalid_request_error", "max_tokens: must be positive"), "invalid_request"),
+        (400, anthropic("invalid_request_error", "prompt is too long: 201 tokens > 200 maximum"), "context_too_long"),
+        (
+            400,
+            anthropic("invalid_request_error", "input length and `max_tokens` exceed context limit: 1 + 2 > 2"),
+            "context_too_long",
+        ),
+        (400, anthropic("invalid_request_error", "Your credit balance is too low to access the API"), "quota"),
+        (400, anthropic("invalid_request_error", "You have reached your specified API usage limits"), "quota"),
+        (
+            400,
+            anthropic(
+                "invalid_request_error",
+                "messages.1.content.0: `thinking` or `redacted_thinking` blocks cannot be modified",
+            ),
+            "rejected_reasoning",
+        ),
+        (
+            400,
+            anthropic("invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block."),
+            "rejected_reasoning",
+        ),
+        (400, anthropic("invalid_request_error", "thinking.budget_tokens: must be at least 1024"), "invalid_request"),
+        (401, anthropic("authentication_error", "invalid x-api-key"), "authentication"),
+        (402, anthropic("billing_error", "pay first"), "quota"),
+        (403, anthropic("permission_error", "not yours"), "authentication"),
+        (404, anthropic("not_found_error", "model: claude-opus-5.5"), "model_not_found"),
+        (404, anthropic("not_found_error", "no such path"), "invalid_request"),
+        (408, anthropic("timeout_error", "slow"), "transient"),
+        (409, {"error": {"message": "conflict"}}, "transient"),
+        (413, anthropic("request_too_large", "too many bytes"), "context_too_long"),
+        (422, {"detail": "upstream connect error"}, "transient"),
+        (429, anthropic("rate_limit_error", "slow down"), "rate_limit"),
+        (429, anthropic("rate_limit_error", "…", details={"error_code": "contract_spend_limit_reached"}), "quota"),
+        (429, {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}, "quota"),
+        (429, {"error": {"status": "RESOURCE_EXHAUSTED", "message": "Quota exceeded for metric x"}}, "quota"),
+        (
+            429,
+            [
+                {
+                    "error": {
+                        "status": "RESOURCE_EXHAUSTED",
+                        "message": "Quota exceeded",
+                        "details": [{"retryDelay": "7s"}],
+                    }
+                }
+            ],
+            "rate_limit",
+        ),
+        (500, anthropic("api_error", "Internal server error"), "transient"),
+        (503, b"", "transient"),
+        (529, anthropic("overloaded_error", "Overloaded"), "transient"),
+        (302, b"", "other"),
+        (200, b"<html><title>Log in to the network</title></html>", "other"),
+        (None, anthropic("overloaded_error", "Overloaded"), "transient"),
+        (None, anthropic("rate_limit_error", "slow down"), "rate_limit"),
+        (None, anthropic("invalid_request_error", "bad"), "other"),
+        (None, {"error": {"code": "server_is_overloaded"}}, "transient"),
+    ],
+)
+def test_status_type_and_words_decide_the_kind(status: int | None, error: object, kind: str) -> None:
+    found = classified(status, error)
+
+    assert found.kind == kind
+    assert found.status == status
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"error": {"message": "one\ntwo\x1b[31m"}}, "one two [31m"),
+        ({"error": "plain words"}, "plain words"),
+        ({"message": "outer"}, "outer"),
+        ({"detail": "not here"}, "not here"),
+        ([{"error": {"message": "in an array"}}], "in an array"),
+        ({"error": {"type": "overloaded_error"}}, "overloaded error"),
+        (b"<html><head><title>502 Bad\nGateway</title></head><body>x</body></html>", "502 Bad Gateway"),
+        (b"<style>p {}</style><p>Access <b>denied</b></p>", "Access denied"),
+        (b"just text", "just text"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_the_message_is_a_sentence_never_a_raw_body(body: object, text: str) -> None:
+    assert classified(500, body).message == f"anthropic answered 500: {text}"
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"3", b"[3]", {"error": {}}, {"error": {"trace": {"a": 1}}}])
+def test_a_body_without_words_leaves_the_status(body: object) -> None:
+    assert classified(500, body).message == "anthropic answered 500"
+
+
+def test_a_long_message_is_cut() -> None:
+    message = classified(500, {"error": {"message": "x" * 5000}}).message
+
+    assert len(message) < 700
+    assert message.endswith("…")
+
+
+def test_no_key_appears_in_a_message() -> None:
+    error = {"error": {"message": "bad key secret-key-1, not sk-ant-abc123def nor AIzaSyD0123456789"}}
+    location = {"location": "https://elsewhere.example/secret-key-1?key=secret-key-1"}
+
+    assert classified(401, error).message == "anthropic answered 401: bad key [redacted], not [redacted] nor [redacted]"
+    assert "secret-key-1" not in classified(302, b"", location).message
+
+
+def test_nothing_is_redacted_where_there_is_no_secret() -> None:
+    assert redact("a b", ("",)) == "a b"
+
+
+def test_only_what_can_be_retried_says_when() -> None:
+    assert classified(429, anthropic("rate_limit_error", "…"), {"retry-after": "7"}).retry_after == 7.0
+    assert classified(429, anthropic("rate_limit_error", "try again in 2s")).retry_after == 2.0
+    assert classified(401, anthropic("authentication_error", "…"), {"retry-after": "7"}).retry_after is None
+
+
+def test_an_error_that_asks_for_patience_is_worth_a_retry() -> None:
+    assert classified(418, {"error": {"message": "busy"}}, {"retry-after": "7"}).kind == "transient"
+
+
+@pytest.mark.parametrize(
+    ("status", "should_retry", "kind"),
+    [
+        (400, "true", "transient"),
+        (429, "true", "rate_limit"),
+        (429, "false", "quota"),
+        (500, "false", "other"),
+        (400, "false", "invalid_request"),
+        (500, "maybe", "transient"),
+    ],
+)
+def test_a_server_may_say_itself_whether_to_retry(status: int, should_retry: str, kind: str) -> None:
+    assert classified(status, {"error": {"message": "…"}}, {"x-should-retry": should_retry}).kind == kind
+
+
+def test_hints_say_what_mends_it() -> None:
+    assert classified(401, b"").hint == "check the key in ANTHROPIC_API_KEY"
+    assert classified(401, b"", origin=Origin(provider="p")).hint == ""
+    assert classified(404, anthropic("not_found_error", "model: x")).hint.startswith(
+        "near: 'anthropic/claude-opus-5-5'"
+    )
+    assert classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint == ""
+    assert "jp query --new" in classified(413, b"").hint
+    assert "`-m`" in classified(400, anthropic("x", "thinking signature invalid")).hint
+    assert "providers.llm.anthropic.base_url" in classified(302, b"").hint
+    assert classified(500, b"").hint == ""
+
+
+def test_a_redirect_names_its_target_without_the_query() -> None:
+    found = classified(307, b"", {"location": "https://example.org/v1?token=1"})
+
+    assert found.message == "anthropic answered 307, a redirect to 'https://example.org/v1'"
+    assert not found.is_retryable
+
+
+def test_an_error_inside_a_stream_is_called_so() -> None:
+    assert classified(None, anthropic("overloaded_error", "Overloaded")).message == (
+        "anthropic reported an error: Overloaded"
+    )
+
+
+def test_kinds_have_the_exit_codes_of_the_table() -> None:
+    assert classified(429, anthropic("rate_limit_error", "…")).exit_code is ExitCode.QUOTA
+    assert classified(401, b"").exit_code is ExitCode.AUTHENTICATION
+    assert classified(413, b"").exit_code is ExitCode.CONTEXT_TOO_LONG
+    assert classified(500, b"").exit_code is ExitCode.PROVIDER
+    assert classified(404, anthropic("not_found_error", "model: x")).exit_code is ExitCode.CONFIGURATION

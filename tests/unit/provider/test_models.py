@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from jp.conversation.entries import Usage
+from jp.provider.base import ModelDetails
+from jp.provider.models import canonical_name, cost, find_model, known_names, near_names
+
+
+def test_a_snapshot_is_its_model() -> None:
+    assert canonical_name("claude-haiku-4-5-20251001") == "claude-haiku-4-5"
+    assert canonical_name("claude-haiku-4-5") == "claude-haiku-4-5"
+    assert canonical_name("claude-2025100x") == "claude-2025100x"
+    assert find_model("anthropic", "claude-haiku-4-5-20251001") == find_model("anthropic", "claude-haiku-4-5")
+
+
+@pytest.mark.parametrize("name", known_names("anthropic"))
+def test_every_row_of_the_table_is_complete(name: str) -> None:
+    model = find_model("anthropic", name)
+    details = model.details
+
+    assert model.known
+    assert details.context_window is not None
+    assert details.max_output is not None
+    assert details.max_output < details.context_window
+    assert details.input_price is not None
+    assert details.output_price is not None
+    assert details.cache_read_price is not None
+    assert details.cache_read_price < details.input_price < details.output_price
+
+
+def test_a_newer_claude_is_expected_to_think_by_default() -> None:
+    model = find_model("anthropic", "claude-opus-9")
+
+    assert not model.known
+    assert model.details == ModelDetails(provider="anthropic", id="claude-opus-9")
+    assert model.abilities.thinking == "adaptive"
+    assert model.abilities.thinks_by_default
+
+
+def test_a_model_of_another_server_is_not() -> None:
+    model = find_model("anthropic", "qwen3")
+
+    assert not model.abilities.thinks_by_default
+    assert model.abilities.sampling
+
+
+def test_a_model_of_another_provider_is_not_in_the_table() -> None:
+    assert not find_model("script", "claude-haiku-4-5").known
+
+
+def test_the_nearest_names_come_first() -> None:
+    assert near_names("claude-opus-5.5", known_names("anthropic"))[0] == "claude-opus-5-5"
+    assert near_names("gpt", known_names("anthropic")) == ()
+
+
+def test_each_class_of_tokens_has_its_price() -> None:
+    details = find_model("anthropic", "claude-opus-4-5").details
+    million = 1_000_000
+
+    assert cost(Usage(input=million), details) == pytest.approx(5.0)
+    assert cost(Usage(output=million, reasoning=million), details) == pytest.approx(25.0)
+    assert cost(Usage(cache_read=million), details) == pytest.approx(0.5)
+    assert cost(Usage(cache_write=million), details) == pytest.approx(6.25)
+    assert cost(Usage(cache_write=million), details, long_cache=True) == pytest.approx(10.0)
+    assert cost(Usage(), details) == 0.0
+
+
+def test_a_long_prompt_costs_more_in_every_class() -> None:
+    details = find_model("anthropic", "claude-haiku-5-5").details
+
+    assert cost(Usage(input=100_000, output=1000), details) == pytest.approx(0.0105)
+    assert cost(Usage(input=1, cache_read=100_000, output=1000), details) == pytest.approx(0.0075005)
+
+
+def test_without_a_price_there_is_no_cost() -> None:
+    details = ModelDetails(provider="p", id="m", input_price=1.0)
+
+    assert cost(Usage(input=1_000_000), details) == 1.0
+    assert cost(Usage(input=1, output=1), details) is None

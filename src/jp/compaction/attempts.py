@@ -11,16 +11,18 @@ from jp.conversation.turns import Answer, Attempt, is_blank
 def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
     """The answers that a view shows, before any compaction.
 
-    A refused attempt has none. Of a failed one only the messages count: they were shown, so the next attempt
-    continued them; its calls never ran. Messages of nothing but white space are no messages. Reasoning counts where
-    it led to something; where the attempt broke off, only what the provider closed with its metadata.
+    A refused attempt has none. Of a failed one only the messages count, and the reasoning that led to them: they were
+    shown, so the next attempt continued them; its calls never ran. Messages of nothing but white space are no
+    messages. Where the attempt broke off, reasoning counts only if it led to something, and unless the provider's
+    limit was what broke it off, only if it was closed by its metadata.
     """
-    finish = None if attempt.end is None else attempt.end.finish
+    finish = _finish(attempt)
     if finish == "refused":
         return ()
     answers = [answer for answer in attempt.answers if _counts(answer, finish)]
-    while answers and is_reasoning(answers[-1]):
-        answers.pop()
+    if finish in {None, "length", "error", "cancelled"}:
+        while answers and is_reasoning(answers[-1]):
+            answers.pop()
     return tuple(answers)
 
 
@@ -31,8 +33,7 @@ def is_reasoning(answer: Answer) -> bool:
 
 def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
     """Whether the model would have gone on with its message, so that asking again means asking it to continue."""
-    finish = None if attempt.end is None else attempt.end.finish
-    if finish not in {"length", "error", "cancelled"} or not counted:
+    if _finish(attempt) not in {"length", "error", "cancelled"} or not counted:
         return False
     return not any(isinstance(answer, ToolCallRequest) for answer in counted)
 
@@ -42,6 +43,10 @@ def loses_reasoning(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
     if len(counted) == len(attempt.answers):
         return False
     return sum(map(is_reasoning, counted)) < sum(map(is_reasoning, attempt.answers))
+
+
+def _finish(attempt: Attempt) -> Finish | None:
+    return None if attempt.end is None else attempt.end.finish
 
 
 def _counts(answer: Answer, finish: Finish | None) -> bool:

@@ -91,10 +91,11 @@ class TurnView:
                 if not (strip and answer.reasoning is not None):
                     events.append(self._answer(answer, bare=bare))
             elif policies.tools.omit:
-                _let_go(events)
+                _untie(events)
             else:
                 events.append(self._call(answer, policies, bare=bare))
                 results.append(self._result(answer, policies))
+        _untie(events)
         return events + results
 
     def _answer(self, answer: ChatResponse, *, bare: bool) -> ViewEvent:
@@ -146,8 +147,8 @@ def _request_events(request: ChatRequest, turn: int) -> list[ViewEvent]:
     return events
 
 
-def _let_go(events: list[ViewEvent]) -> None:
-    """Untie the reasoning at the end of `events` from a call that it led to and that is not shown."""
+def _untie(events: list[ViewEvent]) -> None:
+    """Take its metadata from the reasoning at the end of `events`: what providers expect after it is not there."""
     position = len(events)
     while position and isinstance(reasoning := events[position - 1], AssistantReasoning):
         position -= 1

@@ -65,7 +65,9 @@ def carriers_in(entry: AnyEntry) -> Iterator[Carrier]:
 def map_carriers(entry: AnyEntry, change: CarrierChange) -> AnyEntry:
     """`entry` with every carrier changed; the same object where it has none."""
     match entry:
-        case ChatRequest(resources=resources) if resources:
+        case _ if next(carriers_in(entry), None) is None:
+            return entry
+        case ChatRequest(resources=resources):
             return replace(entry, resources=tuple(change(resource) for resource in resources))
         case ToolCallResponse(content=blocks):
             return replace(entry, content=tuple(_map_block(block, change) for block in blocks))
@@ -84,7 +86,7 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
     match event:
         case UserResource(resource=resource):
             return replace(event, resource=change(resource))
-        case ToolResult(content=blocks):
+        case ToolResult(content=blocks) if not all(isinstance(block, ResourceLink) for block in blocks):
             return replace(event, content=tuple(_map_block(block, change) for block in blocks))
         case _:
             return event

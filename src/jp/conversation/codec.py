@@ -15,9 +15,9 @@ _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _Head(msgspec.Struct, frozen=True):
-    type: str = ""
-    id: str = ""
-    at: str = ""
+    type: object = ""
+    id: object = ""
+    at: object = ""
 
 
 _head_decoder = msgspec.json.Decoder(_Head)
@@ -27,11 +27,24 @@ class MalformedEntryError(JpError):
     """A line of a log is not a JSON object."""
 
 
+class UnwritableEntryError(JpError):
+    """An entry holds what JSON cannot: text that is no Unicode, or nesting without end."""
+
+
 def encode(entry: AnyEntry) -> bytes:
-    """One line, without its newline. An unknown entry comes out as it came in."""
+    """One line, without its newline. An unknown entry comes out as it came in.
+
+    Raises:
+        UnwritableEntryError: it holds surrogates (bytes of a file name or an argument that are no UTF-8), or is nested
+            too deeply.
+    """
     if isinstance(entry, Unknown):
         return entry.raw
-    return _encoder.encode(entry)
+    try:
+        return _encoder.encode(entry)
+    except (UnicodeEncodeError, RecursionError) as error:
+        msg = f"an entry cannot be written: {error}"
+        raise UnwritableEntryError(msg, hint="Text has to be UTF-8.") from None
 
 
 def decode(line: bytes) -> AnyEntry:
@@ -52,4 +65,8 @@ def decode(line: bytes) -> AnyEntry:
     except _NOT_JSON as error:
         msg = f"not an entry: {error}"
         raise MalformedEntryError(msg) from None
-    return Unknown(raw=bytes(line), id=head.id, at=head.at, type=head.type)
+    return Unknown(raw=bytes(line), id=_text(head.id), at=_text(head.at), type=_text(head.type))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

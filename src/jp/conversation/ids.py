@@ -15,7 +15,7 @@ ENTROPY_BYTES = 10
 
 _SLUG_CHARS = 60
 _PREFIX = "jp-c"
-_DIGITS = re.compile(r"[0-9]+")
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def _base32(number: int, chars: int) -> str:
@@ -36,11 +36,13 @@ def _successor(entry_id: str) -> str:
 def entry_id(*, milliseconds: int, entropy: bytes, last: str = "") -> str:
     """A new entry id: 26 characters that sort by time, after `last` even where the clock stood still or went back.
 
-    `milliseconds` since the Unix epoch; `entropy` has `ENTROPY_BYTES` bytes. A `last` of another form is ignored.
+    `milliseconds` since the Unix epoch; `entropy` has `ENTROPY_BYTES` bytes. A `last` of another form is ignored, and
+    so is the last of all ids, which nothing sorts after.
     """
     fresh = _base32(milliseconds, _TIME_CHARS) + _base32(int.from_bytes(entropy), _ENTROPY_CHARS)
     well_formed = len(last) == len(fresh) and all(char in _ALPHABET for char in last)
-    return _successor(last) if well_formed and last >= fresh else fresh
+    has_successor = well_formed and last.strip(_ALPHABET[-1]) != ""
+    return _successor(last) if has_successor and last >= fresh else fresh
 
 
 class ConversationId(str):

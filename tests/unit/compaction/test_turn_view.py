@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from jp.compaction.projection import project
+from jp.compaction.stand_ins import StatusLines
+from jp.compaction.wording import CONTINUE
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    Finish,
+    JsonObject,
+    ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+    ToolOverride,
+)
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.resource import Resource, TextBlock
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    ToolCall,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+from logs import ask, call, end, log, respond, say, start, think
+
+
+def view(*entries: AnyEntry, continuing: bool = False) -> tuple[ViewEvent, ...]:
+    return project(log(start(0), *entries), StatusLines(), continuing=continuing).events
+
+
+def texts(events: Sequence[ViewEvent]) -> list[str]:
+    """The texts of a view; `...` where the model is asked to continue."""
+    said = [event for event in events if isinstance(event, (UserText, AssistantText, AssistantReasoning))]
+    return ["..." if event.text == CONTINUE else event.text for event in said]
+
+
+def metadata_of(events: Sequence[ViewEvent]) -> list[JsonObject | None]:
+    return [event.metadata for event in events if isinstance(event, (AssistantText, AssistantReasoning, ToolCall))]
+
+
+def test_snapshots_stand_before_the_words_that_came_with_them() -> None:
+    one, two = Resource(uri="file:///a", text="a"), Resource(uri="file:///b", text="b")
+
+    events = view(ChatRequest(id="q", content="Look.", resources=(one, two)))
+
+    assert events == (
+        UserResource(resource=one, turn=0, origin="q"),
+        UserResource(resource=two, turn=0, origin="q"),
+        UserText(text="Look.", turn=0, origin="q"),
+    )
+
+
+def test_snapshots_without_words_stand_alone() -> None:
+    resource = Resource(uri="file:///a", text="a")
+
+    assert view(ChatRequest(id="q", content=" ", resources=(resource,))) == (
+        UserResource(resource=resource, turn=0, origin="q"),
+    )
+
+
+def test_answers_are_shown_with_their_metadata_and_where_they_come_from() -> None:
+    note = {"signature": "signed"}
+    data = ChatResponse(id="d", data={"b": [1, None], "a": "ä"}, metadata=note)
+
+    events = view(ask("go"), think("hm"), say("so", signature="signed"), data, end())
+
+    assert events[1:] == (
+        AssistantReasoning(text="hm", turn=0, origin="e2", metadata=note),
+        AssistantText(text="so", turn=0, origin="e3", metadata=note),
+        AssistantData(text='{"b":[1,null],"a":"ä"}', turn=0, origin="d", metadata=note),
+    )
+
+
+def test_results_follow_the_answers_in_the_order_of_the_calls_whenever_they_came() -> None:
+    events = view(ask("go"), call("c1"), call("c2"), end("tools"), respond("c2", "two"), respond("c1", "one"))
+
+    calls = [event.origin for event in events if isinstance(event, ToolCall)]
+    results = [event for event in events if isinstance(event, ToolResult)]
+    assert calls == ["c1", "c2"]
+    assert [(result.call, result.content) for result in results] == [
+        ("c1", (TextBlock(text="one"),)),
+        ("c2", (TextBlock(text="two"),)),
+    ]
+
+
+def test_a_repeated_call_id_does_not_mix_up_results() -> None:
+    events = view(
+        ask("go"),
+        *(call("c1", "first"), end("tools"), respond("c1", "one")),
+        *(call("c2", "second"), end("tools"), respond("c2", "two")),
+    )
+
+    results = [event for event in events if isinstance(event, ToolResult)]
+    assert [(result.call_id, result.name, result.call) for result in results] == [
+        ("call_0", "first", "c1"),
+        ("call_0", "second", "c2"),
+    ]
+
+
+def test_an_open_call_is_answered_by_an_error() -> None:
+    events = view(ask("go"), call("c1"), end("tools"))
+
+    assert events[-1] == ToolResult(
+        call="c1", call_id="call_0", name="run", content=INTERRUPTED_CONTENT, turn=0, is_error=True
+    )
+
+
+def test_a_response_that_comes_after_later_requests_still_stands_with_its_call() -> None:
+    events = view(ask("go"), call("c1"), end("tools"), ask("wait"), respond("c1", "one"), respond("c1", "again"))
+
+    assert [type(event) for event in events] == [UserText, ToolCall, ToolResult, UserText]
+    assert isinstance(result := events[2], ToolResult)
+    assert result.content == (TextBlock(text="one"),)
+
+
+def test_a_response_without_a_call_is_not_shown() -> None:
+    assert texts(view(ask("go"), respond("nobody"), say("done"), end())) == ["go", "done"]
+    assert len(view(ask("go"), respond("nobody"))) == 1
+
+
+def test_calls_of_a_failed_attempt_are_not_shown_nor_are_responses_to_them() -> None:
+    events = view(ask("go"), say("I will"), call("c1"), end("error"), respond("c1"))
+
+    assert texts(events) == ["go", "I will"]
+    assert len(events) == 2
+
+
+def test_requests_without_an_answer_stay_in_order() -> None:
+    assert texts(view(ask("one"), ask("two"), start(1), ask("three"))) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("finish", ["length", "error", "cancelled"])
+def test_a_cut_message_that_is_continued_has_the_request_to_continue_between_its_pieces(finish: Finish) -> None:
+    events = view(ask("go"), say("one"), end(finish), say("two"), end())
+
+    assert texts(events) == ["go", "one", "...", "two"]
+    assert isinstance(nudge := events[2], UserText)
+    assert (nudge.synthetic, nudge.origin) == (True, "e3")
+
+
+@pytest.mark.parametrize("finish", ["length", "error", "cancelled"])
+def test_a_cut_message_that_is_about_to_be_continued_ends_with_the_request_to_continue(finish: Finish) -> None:
+    entries = [ask("go"), say("one"), end(finish)]
+
+    assert texts(view(*entries, continuing=True)) == ["go", "one", "..."]
+    assert texts(view(*entries)) == ["go", "one"]
+    assert texts(view(*entries, start(1), ask("next"), continuing=True)) == ["go", "one", "next"]
+
+
+def test_a_cut_message_that_the_user_replies_to_is_not_continued() -> None:
+    assert texts(view(ask("go"), say("one"), end("cancelled"), ask("no"), say("ok"), end())) == [
+        *("go", "one", "no", "ok"),
+    ]
+
+
+def test_attempts_that_fail_with_nothing_ask_once_to_continue() -> None:
+    entries = [ask("go"), say("one"), end("error"), end("error", attempt=2)]
+
+    assert texts(view(*entries, continuing=True)) == ["go", "one", "..."]
+    assert texts(view(*entries, say("two"), end(attempt=3))) == ["go", "one", "...", "two"]
+    assert texts(view(*entries, start(1), ask("next"))) == ["go", "one", "...", "next"]
+
+
+def test_an_attempt_that_failed_with_nothing_shown_leaves_no_trace() -> None:
+    entries = [ask("go"), think("hm"), call("c1"), end("error")]
+
+    assert texts(view(*entries, continuing=True)) == ["go"]
+    assert texts(view(*entries, say("done"), end(attempt=2))) == ["go", "done"]
+
+
+def test_a_cut_answer_whose_calls_ran_is_not_asked_to_continue() -> None:
+    events = view(ask("go"), say("one"), call("c1"), end("length"), respond("c1"), say("two"), end())
+
+    assert texts(events) == ["go", "one", "two"]
+
+
+def test_without_reasoning_what_the_provider_tied_to_it_is_dropped() -> None:
+    entries = [ask("go"), think("hm"), say("so", signature="x"), call("c1", signature="y"), end("tools"), respond("c1")]
+    strip = Compaction(from_turn=0, to_turn=0, reasoning="strip")
+
+    assert metadata_of(view(*entries, strip)) == [None, None]
+    assert metadata_of(view(*entries)) == [{"signature": "signed"}, {"signature": "x"}, {"signature": "y"}]
+
+
+def test_where_there_was_no_reasoning_to_strip_metadata_stays() -> None:
+    strip = Compaction(from_turn=0, to_turn=0, reasoning="strip")
+
+    assert metadata_of(view(ask("go"), say("so", signature="x"), end(), strip)) == [{"signature": "x"}]
+
+
+def test_where_reasoning_was_not_closed_what_it_led_to_loses_its_metadata() -> None:
+    entries = [ask("go"), think("hm", signature=None), say("so", signature="x"), end("cancelled")]
+
+    assert metadata_of(view(*entries)) == [None]
+
+
+def test_stripped_requests_lose_their_metadata() -> None:
+    strip = Compaction(from_turn=0, to_turn=0, tool_calls=ToolCallPolicy(policy="strip", request=True))
+
+    assert metadata_of(view(ask("go"), call("c1", signature="x"), end("tools"), respond("c1"), strip)) == [None]
+
+
+def test_reasoning_that_led_to_an_omitted_call_stays_without_what_tied_it_to_that() -> None:
+    omit = Compaction(from_turn=0, to_turn=0, tool_calls=ToolCallPolicy(policy="omit"))
+    entries = [
+        *(ask("go"), think("first"), call("c1"), think(""), call("c2"), think("last"), say("so"), end()),
+        omit,
+    ]
+
+    events = view(*entries)
+
+    assert texts(events) == ["go", "first", "last", "so"]
+    assert metadata_of(events) == [None, {"signature": "signed"}, None]
+
+
+def test_reasoning_that_a_whole_answer_ends_with_stays_without_its_metadata() -> None:
+    events = view(ask("go"), think("hm"), think(""), end())
+
+    assert texts(events) == ["go", "hm"]
+    assert metadata_of(events) == [None]
+
+
+def test_a_tools_own_wish_goes_before_the_policy_for_each_half() -> None:
+    strip = Compaction(
+        from_turn=0,
+        to_turn=0,
+        tool_calls=ToolCallPolicy(policy="strip", request=True, response=False),
+        tool_overrides={"a": ToolOverride(request="keep", response="strip"), "b": ToolOverride()},
+    )
+    entries = [ask("go"), call("c1", "a"), call("c2", "b"), end("tools"), respond("c1"), respond("c2"), strip]
+
+    events = view(*entries)
+
+    assert [bool(event.arguments) for event in events if isinstance(event, ToolCall)] == [True, False]
+    assert [event.content == respond("").content for event in events if isinstance(event, ToolResult)] == [False, True]
+
+
+def test_tools_wishes_alone_strip_nothing_and_do_not_keep_what_is_omitted() -> None:
+    wish = {"run": ToolOverride(request="strip", response="keep")}
+    entries = [ask("go"), call("c1"), end("tools"), respond("c1")]
+
+    assert view(*entries, Compaction(from_turn=0, to_turn=0, tool_overrides=wish)) == view(*entries)
+    omit = Compaction(from_turn=0, to_turn=0, tool_calls=ToolCallPolicy(policy="omit"), tool_overrides=wish)
+    assert len(view(*entries, omit)) == 1
+
+
+def test_what_is_shorter_than_its_stand_in_stays() -> None:
+    bare = ToolCallRequest(id="c1", call_id="x", name="run", arguments={}, metadata={"signature": "x"})
+    response = ToolCallResponse(request="c1", content=(TextBlock(text="ok"),))
+    strip = Compaction(from_turn=0, to_turn=0, tool_calls=ToolCallPolicy(policy="strip", request=True, response=True))
+
+    events = view(ask("go"), bare, end("tools"), response, strip)
+
+    assert metadata_of(events) == [{"signature": "x"}]
+    assert isinstance(result := events[-1], ToolResult)
+    assert result.content == response.content

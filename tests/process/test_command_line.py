@@ -121,6 +121,26 @@ def test_a_reader_that_leaves_ends_the_run_silently(tmp_path: Path) -> None:
     assert (process.returncode, said) == (141, b"")
 
 
+def test_a_slow_reader_loses_nothing_where_stdout_came_non_blocking(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = subprocess.Popen(
+        [*TRIAL, "flood"],
+        cwd=tmp_path,
+        env=isolated_environment(home_beside(tmp_path)),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        content = stream.read(500_000)
+    _, said = process.communicate()
+
+    assert content == b"more\n" * 100_000
+    assert (process.returncode, said) == (141, b"")
+
+
 def test_a_reader_that_left_before_help_ends_the_run_silently(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -71,6 +71,16 @@ def test_a_command_is_called_without_pydantic_and_rich(arguments: list[str]) -> 
     assert heavy(modules) == set()
 
 
+@pytest.mark.parametrize(
+    "arguments", [["config", "path"], ["workspace", "show"], ["query", "--help"], ["conversation", "use", "--help"]]
+)
+def test_commands_that_need_little_import_little(arguments: list[str]) -> None:
+    modules = imported(ENTRY, *arguments)
+
+    assert "typer" in modules
+    assert heavy(modules) == set()
+
+
 def test_an_unknown_command_imports_no_command() -> None:
     modules = imported(ENTRY, "qurey")
 

@@ -123,7 +123,7 @@ def _usage_of(argument: TyperArgument) -> str:
 
 def _name_of(argument: TyperArgument) -> str:
     name = argument.metavar or argument.name.upper()
-    return f"{name}…" if argument.nargs == -1 else name
+    return f"{name}…" if argument.nargs == -1 and not name.endswith(("…", "...")) else name
 
 
 def _forms_of(option: TyperOption) -> str:

@@ -124,6 +124,10 @@ async def _read_chunk(source: Source) -> bytes:
 
     if source == "file":  # always readable, and epoll does not take it
         await checkpoint()
-    else:
+        return os.read(_STDIN, _CHUNK_BYTES)
+    while True:
         await wait_readable(_STDIN)
-    return os.read(_STDIN, _CHUNK_BYTES)
+        try:
+            return os.read(_STDIN, _CHUNK_BYTES)
+        except BlockingIOError:  # somebody else who reads it was faster
+            continue

@@ -22,12 +22,16 @@ def prepare() -> None:
     """Make the standard streams safe to use, whatever the caller left of them.
 
     A closed descriptor is filled, so that no file of jp's gets its number; writing to a stdout that was closed fails
-    as before, and a closed stderr swallows what it gets. Text is UTF-8 in any locale, file names that are not UTF-8
-    come out as the bytes they are, and nothing fails to encode.
+    as before, and a closed stderr swallows what it gets. A descriptor that somebody else made non-blocking would
+    lose what a slow reader does not take at once. Text is UTF-8 in any locale, file names that are not UTF-8 come out
+    as the bytes they are, and nothing fails to encode.
     """
     for descriptor, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         if not _is_open(descriptor):
             os.open(os.devnull, mode)  # the lowest free number, so this one
+    for descriptor in (1, 2):
+        if not os.get_blocking(descriptor):
+            os.set_blocking(descriptor, True)
     codecs.register_error("jp", _encode_anyway)
     sys.stdout = _as_utf8(sys.stdout, 1)
     sys.stderr = _as_utf8(sys.stderr, 2)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -132,6 +134,9 @@ def test_a_slow_reader_loses_nothing_where_stdout_came_non_blocking(tmp_path: Pa
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    while process.poll() is None and select.select([], [writer], [], 0)[1]:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.01)
     os.close(writer)
     with os.fdopen(reader, "rb") as stream:
         content = stream.read(500_000)
@@ -225,10 +230,8 @@ def test_a_second_ctrl_c_ends_a_teardown_that_hangs(tmp_path: Path) -> None:
     assert read_line(process) == "kept\n"
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.05)
-        except subprocess.TimeoutExpired:
-            continue
 
     assert process.returncode == 130
     process.communicate()

@@ -90,9 +90,9 @@ def _read_uri(body: str, *, exclude: bool) -> Written:
 
 
 def _path_uri(path: str, around: Surroundings, *, any_depth: bool) -> str:
-    if path == "~" or path.startswith("~/"):
-        return f"file:{_escaped(path)}"
     spelled = encode(path) if around.exists(path) else _escaped(path)
+    if path == "~" or path.startswith("~/"):
+        return f"file:{spelled}"
     if path.startswith("/"):
         return f"file://{spelled}"
     is_name = "/" not in path.rstrip("/") and path.strip("./")

@@ -20,6 +20,22 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # The group with which pathspec marks the end of a directory that a pattern matches.
 _DIRECTORY = "ps_d"
 
+# Git reads the classes of POSIX inside a set; pathspec takes them for characters.
+_CLASS = re.compile(r"\[:([a-z]+):\]")
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": " \t\r\v\f",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+_ANY_SET = re.compile(r"\\.|\[(\^?\]?[^\]]*)\]", re.DOTALL)
+_SIGN = re.compile(r"[\[&|~]|(?<=-)-")
+_ESCAPED = r"\\\g<0>"
+
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One line. `expression` is pathspec's: for paths from the directory that the line holds for."""
@@ -105,13 +121,21 @@ def _parsed(text: str) -> Iterator[_Rule]:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
     for line in text.removeprefix("\ufeff").split("\n"):
+        known = _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), line)
         try:
-            expression, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
-        except GitIgnorePatternError:
+            expression, ignores = GitIgnoreSpecPattern.pattern_to_regex(known)
+            if expression is not None and ignores is not None:
+                yield _Rule(expression=re.compile(_ANY_SET.sub(_plain_set, expression)), ignores=ignores)
+        except (GitIgnorePatternError, re.error):
             # As for git, a line that means nothing does nothing.
             continue
-        if expression is not None and ignores is not None:
-            yield _Rule(expression=re.compile(expression), ignores=ignores)
+
+
+def _plain_set(match: re.Match[str]) -> str:
+    """A set of a regular expression whose signs are all characters: Python warns of those it may give a meaning."""
+    if match[1] is None:
+        return match[0]
+    return f"[{_SIGN.sub(_ESCAPED, match[1])}]"
 
 
 def _text(path: str) -> str:

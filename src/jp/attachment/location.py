@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import assert_never
 
 import msgspec
 
@@ -50,7 +51,9 @@ def _start(parsed: FilePath, context: ResolveContext, names: Names) -> str:
         case "home":
             return real_path(Path.home(), names)
         case "root":
-            return real_path(context.root, names)
+            return real_path(context.root.absolute(), names)
+        case _:
+            assert_never(parsed.start)
 
 
 def _descended(path: str, steps: Sequence[str], names: Names) -> str:
@@ -64,17 +67,28 @@ def _descended(path: str, steps: Sequence[str], names: Names) -> str:
 
 
 def real_path(path: str | Path, names: Names) -> str:
-    """`path` without symlinks, its names as listed. What does not exist stays as it is.
+    """The absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
 
     Raises:
         OSError: a name is too long.
     """
-    return _descended("/", parts_of(os.path.realpath(path)), names)
+    # Links are found under the names that directories list.
+    listed = _descended("/", parts_of(str(path)), names)
+    return _descended("/", parts_of(os.path.realpath(listed)), names)
+
+
+def names_something(path: str, directory: str) -> bool:
+    """Whether `path`, character by character and relative to `directory`, names a file, a directory or a link."""
+    if path == "~" or path.startswith("~/"):
+        directory, path = str(Path.home()), path.removeprefix("~")
+    elif path.startswith("/"):
+        directory = "/"
+    return os.path.lexists(_descended(directory, parts_of(path), Names()))
 
 
 def parts_of(path: str) -> list[str]:
     """The names in an absolute path."""
-    return [name for name in path.split("/") if name]
+    return [name for name in path.split("/") if name not in {"", "."}]
 
 
 def parts_below(path: str, directory: str) -> list[str] | None:
@@ -86,7 +100,7 @@ def parts_below(path: str, directory: str) -> list[str] | None:
 def declared_uri(location: Location, context: ResolveContext, names: Names) -> str:
     """The canonical declaration: relative to the root for what lies in it, so that it holds on another machine."""
     parts = parts_of(names.spelled(location.path))
-    depth = _depth_below_root(location.path, real_path(context.root, names))
+    depth = _depth_below_root(location.path, real_path(context.root.absolute(), names))
     inside = parts if depth is None else parts[len(parts) - depth :]
     path = "/".join([*map(encode, inside), *location.tail])
     if depth is None:
@@ -110,11 +124,17 @@ def _depth_below_root(path: str, root: str) -> int | None:
     return None
 
 
-def resource_uri(path: str | Path) -> str:
-    """The canonical URI of the file that `path` leads to: absolute, without symlinks, each name as URIs spell it.
+class CanonicalNames:
+    """How attachments name files, for whoever else names them: one file has one URI. Stateless."""
 
-    Raises:
-        OSError: there is no such file, or links lead in a circle.
-    """
-    names = Names()
-    return file_uri(names.spelled(real_path(os.path.realpath(path, strict=True), names)))
+    def real_path(self, path: str) -> str:
+        """The absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
+
+        Raises:
+            OSError: a name is too long.
+        """
+        return real_path(path, Names())
+
+    def uri(self, path: str) -> str:
+        """The canonical URI of a real path."""
+        return file_uri(Names().spelled(path))

@@ -39,7 +39,7 @@ class Reading:
         self._context = context
         self._check = check
         self._names = Names()
-        self._root = real_path(context.root, self._names)
+        self._root = real_path(context.root.absolute(), self._names)
         self._exclusion = Exclusion(excludes, context, self._names)
 
     def resolve(self) -> Resolution:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, ResolveContext
 from jp.attachment.declaration import Surroundings, parse, scheme_of
+from jp.attachment.location import names_something
 
 
 def _file() -> AttachmentHandler:
@@ -77,7 +78,7 @@ class AttachmentRegistry:
         directory = os.path.abspath(context.root if confined else context.cwd)  # noqa: PTH100  keeps links and text
         around = Surroundings(
             directory=directory,
-            exists=lambda path: os.path.lexists(os.path.join(directory, path)),  # noqa: PTH118  text, as typed
+            exists=lambda path: names_something(path, directory),
             built_in=BUILT_IN.keys(),
             schemes=self.schemes,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -77,7 +78,8 @@ def _write(path: Path, cache: _Cache) -> None:
         temporary.replace(path)
     except OSError:
         # The next run looks anew.
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def load(scheme: str, value: str) -> AttachmentHandler:

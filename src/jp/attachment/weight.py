@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import assert_never
 
 import msgspec
 
+from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
 from jp.conversation.resource import BinaryContent, Resource, StoredContent, TextContent, content_of, size_in_bytes
 
-_BYTES_PER_TOKEN = 4
 # Providers scale a picture down until it costs about this much, and read a page of a PDF as text and as a picture.
 _TOKENS_PER_IMAGE = 1_600
 _TOKENS_PER_PAGE = 2_250
@@ -30,23 +31,20 @@ def weigh(resources: Iterable[Resource]) -> Weight:
     return Weight(size=sum(map(size_in_bytes, listed)), tokens=sum(map(_tokens, listed)))
 
 
-def weigh_text(text: str) -> Weight:
-    """What a text weighs."""
-    size = len(text.encode("utf-8", "replace"))
-    return Weight(size=size, tokens=-(-size // _BYTES_PER_TOKEN))
-
-
 def _tokens(resource: Resource) -> int:
-    match content_of(resource):
+    content = content_of(resource)
+    match content:
         case TextContent(text=text):
-            return weigh_text(text).tokens
+            return estimate_tokens(text)
         case StoredContent(size=size, chars=chars) if chars is not None:
-            return -(-size // _BYTES_PER_TOKEN)
+            return estimate_tokens_of_bytes(size)
         case StoredContent(size=size):
             return _binary_tokens(resource, pages=size // _BYTES_PER_PAGE)
         case BinaryContent(data=data):
             # Pages inside compressed object streams do not show.
             return _binary_tokens(resource, pages=len(_PAGE.findall(data)) or len(data) // _BYTES_PER_PAGE)
+        case _:
+            assert_never(content)
 
 
 def _binary_tokens(resource: Resource, *, pages: int) -> int:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from jp.cli.options import GlobalOptions
-
-if TYPE_CHECKING:
-    from jp.workspace.workspace import Workspace
 
 _DEFAULT_MODEL = "anthropic/claude-sonnet-5-5"
 
@@ -40,6 +37,7 @@ def init(
     """
     from jp.cli.output import print_result
     from jp.cli.places import current_directory
+    from jp.cli.settings import read_sources, trust_lower
     from jp.config.edit import set_in_file
     from jp.config.places import FILE_NAME
     from jp.errors import UsageError
@@ -60,7 +58,8 @@ def init(
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
     if not existed:
-        _trust_what_was_written(options, find_workspace(root, explicit=root))
+        created = find_workspace(root, explicit=root)
+        trust_lower(read_sources(options, created), options, created)
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
     lines.append(f"model: {model}" if model else _next_step(config))
     print_result(options, text="\n".join(lines), value={"root": str(root), "model": model, "created": not existed})
@@ -91,12 +90,3 @@ def _ask_for_model() -> str | None:
             question = f"{error.message}; {error.hint}. Which model?"
         else:
             return answer.strip()
-
-
-def _trust_what_was_written(options: GlobalOptions, workspace: Workspace) -> None:
-    from jp.cli.settings import read_sources, trust_store
-    from jp.config.trust import trust_hash, values_needing_trust
-
-    if workspace.root is not None:
-        values = values_needing_trust(read_sources(options, workspace).lower, str(workspace.root))
-        trust_store(options, workspace, workspace.root).trust(trust_hash(values))

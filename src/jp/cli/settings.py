@@ -81,6 +81,17 @@ def require_trust(layers: Sequence[Layer], options: GlobalOptions, workspace: An
         raise UntrustedError(values)
 
 
+def trust_lower(sources: Sources, options: GlobalOptions, workspace: AnyWorkspace) -> None:
+    """Trust what the files of the workspace declare now.
+
+    Raises:
+        StorageError: that could not be remembered.
+    """
+    if workspace.root is not None:
+        values = values_needing_trust(sources.lower, str(workspace.root))
+        trust_store(options, workspace, workspace.root).trust(trust_hash(values))
+
+
 def trust_store(options: GlobalOptions, workspace: AnyWorkspace, root: Path) -> TrustStore:
     """What the user has trusted of the workspace at `root`."""
     from jp.workspace.trust import TrustStore

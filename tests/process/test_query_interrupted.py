@@ -1,0 +1,148 @@
+"""Signals, deadlines, readers that leave: what came is kept, and the exit code says why it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from doubles import messages
+from jp.conversation.entries import CycleEnd
+from running import run_jp, start_jp
+from stage import entries_of, logs, make_workspace, only_log
+
+SLOW = """
+[[reply]]
+text = "one two three four"
+chunk = 4
+delay_ms = 50
+error = { kind = "timeout", after = 14 }
+"""
+
+HANGING = """
+[[reply]]
+text = "one two three four"
+chunk = 4
+delay_ms = 600000
+"""
+
+
+def started(cwd: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    process = start_jp("query", *arguments, cwd=cwd)
+    assert process.stdin is not None
+    process.stdin.close()
+    return process
+
+
+def first_bytes(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return os.read(process.stdout.fileno(), 4)
+
+
+def finished(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out, err = process.stdout.read(), process.stderr.read()
+    code = process.wait(30)
+    process.stdout.close()
+    process.stderr.close()
+    return code, out, err
+
+
+LONG = """
+[[reply]]
+text = "{text}"
+chunk = 4
+delay_ms = 20
+""".replace("{text}", "word " * 2000)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+def test_a_signal_stops_and_keeps_what_came(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    make_workspace(tmp_path, LONG)
+    process = started(tmp_path, "hi")
+    first = first_bytes(process)
+
+    process.send_signal(number)
+    ended, rest, err = finished(process)
+
+    kept = messages(only_log(tmp_path))
+    assert ended == code
+    assert b"Traceback" not in err
+    assert len(kept) == 1
+    assert (first + rest).decode().rstrip("\n") == kept[0]
+    assert [entry.finish for entry in only_log(tmp_path) if isinstance(entry, CycleEnd)] == ["cancelled"]
+
+
+def test_a_deadline_stops_and_keeps_what_came(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LONG)
+
+    result = run_jp("query", "--deadline", "1500ms", "hi", cwd=tmp_path)
+
+    assert result.code == 124
+    assert result.stdout.rstrip("\n") == "".join(messages(only_log(tmp_path)))
+    assert "deadline" in result.stderr
+
+
+def test_a_deadline_counts_while_a_pipe_is_idle(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    process = start_jp("query", "--deadline", "1s", "hi", cwd=tmp_path)
+
+    assert process.wait(30) == 124
+    out, _ = process.communicate()
+    assert out == b""
+    assert logs(tmp_path) == []
+
+
+def test_a_reader_that_leaves_is_no_error_and_costs_no_text(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LONG)
+    process = started(tmp_path, "hi")
+    first_bytes(process)
+    assert process.stdout is not None
+    process.stdout.close()
+
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+
+    assert process.wait(30) == 141
+    assert err == b""
+    assert "".join(messages(only_log(tmp_path))).startswith("word")
+
+
+def test_a_conversation_goes_on_after_an_interruption(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LONG + '[[reply]]\ntext = "never"\n')
+    process = started(tmp_path, "hi")
+    first_bytes(process)
+    process.send_signal(signal.SIGINT)
+    finished(process)
+    scenario = tmp_path / ".jp" / "scenarios" / "test.toml"
+    scenario.write_text('[[reply]]\ntext = "Going on."\n', encoding="utf-8")
+
+    result = run_jp("query", "--id", "last", "go on", cwd=tmp_path)
+
+    assert (result.code, result.stdout) == (0, "Going on.\n")
+    assert len(entries_of(logs(tmp_path)[0])) > 8
+
+
+def test_closed_standard_streams_do_not_break_a_query(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    shell = ("/bin/sh", "-c", 'exec "$@" <&-', "sh")
+
+    result = run_jp("query", "hi", cwd=tmp_path, program=(*shell, *("python", "-m", "jp")))
+
+    assert (result.code, result.stdout) == (0, "You said: hi\n")
+
+
+def test_a_full_standard_output_is_an_error_and_the_answer_is_kept(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    shell = ("/bin/sh", "-c", 'exec "$@" >/dev/full', "sh")
+
+    result = run_jp("query", "hi", cwd=tmp_path, program=(*shell, *("python", "-m", "jp")))
+
+    assert result.code == 1
+    assert "stdout" in result.stderr
+    assert messages(only_log(tmp_path)) == ["You said: hi"]

@@ -1,0 +1,58 @@
+"""How many columns of a terminal text takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_JOINER = "\u200d"
+_EMOJI_SELECTOR = "\ufe0f"
+_ELLIPSIS = "…"
+
+
+def cell_width(text: str) -> int:
+    """The width of one line of `text` without control characters: East Asian and emoji characters take two cells."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def clusters(text: str) -> Iterator[tuple[str, int]]:
+    """The characters of `text` as they are seen, combining marks and joined emoji together, with their widths."""
+    from rich.cells import cell_len, get_character_cell_size
+
+    cluster, width = "", 0
+    for character in text:
+        size = get_character_cell_size(character)
+        if cluster and (size == 0 or cluster.endswith(_JOINER)):
+            cluster += character
+            if character == _EMOJI_SELECTOR:
+                width = max(width, cell_len(cluster[0] + character))
+            continue
+        if cluster:
+            yield cluster, width
+        cluster, width = character, size
+    if cluster:
+        yield cluster, width
+
+
+def truncate(text: str, width: int) -> str:
+    """`text`, or as much of it as fits into `width` cells with an ellipsis for the rest."""
+    if cell_width(text) <= width:
+        return text
+    if text.isascii() and width > 0:
+        return f"{text[: width - 1]}{_ELLIPSIS}"
+    kept, used = "", 0
+    for cluster, size in clusters(text[: 4 * width]):
+        if used + size > width - 1:
+            break
+        kept += cluster
+        used += size
+    return f"{kept}{_ELLIPSIS}" if width > 0 else ""
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """`text` filled with spaces up to `width` cells; on its left where it is to stand at the `right`."""
+    fill = " " * (width - cell_width(text))
+    return fill + text if right else text + fill

@@ -1,0 +1,94 @@
+"""What a stream can show: colour, width, characters. Pure, but for the functions that are given a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, TextIO
+
+import msgspec
+
+ColourChoice = Literal["auto", "always", "never"]
+
+FALLBACK_WIDTH = 80
+_LEAST_WIDTH = 20
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """How text is shown. Without `colour` no SGR sequence is written, and marks stand for what styles would say.
+
+    `width` is the terminal's, in cells; `wrap` bounds the width of running text, 0 does not. `code_theme` is a
+    Pygments style, or begins with `ansi`: then code has the terminal's own colours. `truecolor` says that the
+    terminal knows more than 256 colours.
+    """
+
+    width: int = FALLBACK_WIDTH
+    wrap: int = 0
+    colour: bool = False
+    unicode: bool = True
+    code_theme: str = "ansi"
+    truecolor: bool = False
+
+    @property
+    def text_width(self) -> int:
+        """The width of running text."""
+        return min(self.width, self.wrap) if self.wrap else self.width
+
+
+def use_colour(choice: ColourChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """`--color`, over `NO_COLOR`, over `FORCE_COLOR` and `CLICOLOR_FORCE`, over what the stream is.
+
+    An empty variable counts as unset, and so does a forcing one that is `0`.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if any(environment.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return is_terminal and environment.get("TERM") != "dumb"
+
+
+def display_width(requested: int | None, environment: Mapping[str, str], *, columns: int | None) -> int:
+    """`--width`, over `COLUMNS`, over the terminal's `columns`, over 80; 20 at least.
+
+    What is not a positive number counts as unset.
+    """
+    declared = environment.get("COLUMNS", "")
+    for width in (requested, int(declared) if declared.isascii() and declared.isdigit() else None, columns):
+        if width is not None and width > 0:
+            return max(width, _LEAST_WIDTH)
+    return FALLBACK_WIDTH
+
+
+def use_truecolor(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal says that it shows 24-bit colours."""
+    return environment.get("COLORTERM", "") in {"truecolor", "24bit"}
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether `stream` is a terminal; a closed or missing one is not."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:
+        return False
+
+
+def columns_of(*streams: TextIO | None) -> int | None:
+    """The width of the first of `streams` that is a terminal and knows it."""
+    for stream in streams:
+        if stream is None:
+            continue
+        try:
+            columns = os.get_terminal_size(stream.fileno()).columns
+        except (OSError, ValueError):
+            continue
+        if columns > 0:
+            return columns
+    return None
+
+
+def shows_unicode(stream: TextIO | None) -> bool:
+    """Whether `stream` can write what is not ASCII."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return encoding.lower().replace("_", "-").startswith("utf")

@@ -312,7 +312,7 @@ def damaged_streams(draw: st.DrawFn) -> tuple[AnyEntry, ...]:
                 entries.insert(draw(st.integers(0, len(entries))), entries[position])
             case "move":
                 entries.insert(draw(st.integers(0, len(entries) - 1)), entries.pop(position))
-            case "rename":
+            case "rename" if not isinstance(entries[position], Unknown):
                 entries[position] = replace(entries[position], id=draw(st.sampled_from(("", "e00001", "e00003"))))
             case _:
                 del entries[position + 1 :]

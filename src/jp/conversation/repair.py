@@ -7,11 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse, Unknown
-from jp.conversation.resource import TextBlock
-from jp.conversation.turns import Cycle, cycles_of, is_abandoned, turns_of
-
-INTERRUPTED = "interrupted; effects unknown"
-"""What a model reads as the result of a call whose end nobody saw."""
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.turns import Cycle, cycles_of, turns_of
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +28,8 @@ _answer_decoder = msgspec.json.Decoder(_Answer)
 def repair(entries: Sequence[AnyEntry]) -> Repair:
     """Find what the last writer of a stream left open.
 
-    A call without a response gets one that reports an error; calls of abandoned attempts, which no provider is sent,
-    need none. A request that no answer came to is only told of.
+    A call without a response gets one that reports an error. Calls of attempts that failed or were refused were never
+    run and are not projected, so they need none. A request that no answer came to is only told of.
     """
     answered = set(_answered(entries))
     cycles = [cycle for turn in turns_of(entries) for cycle in cycles_of(turn)]
@@ -45,9 +42,7 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
         )
     elif cycles and cycles[-1].requests and not cycles[-1].attempts:
         notices.append("the last run stopped before an answer came: its request is part of the conversation")
-    responses = (
-        ToolCallResponse(request=call.id, content=(TextBlock(text=INTERRUPTED),), is_error=True) for call in opened
-    )
+    responses = (ToolCallResponse(request=call.id, content=INTERRUPTED_CONTENT, is_error=True) for call in opened)
     return Repair(entries=tuple(responses), notices=tuple(notices))
 
 
@@ -71,6 +66,6 @@ def _request_in(raw: bytes) -> str:
 
 
 def _calls(cycle: Cycle) -> Iterator[ToolCallRequest]:
-    for index, attempt in enumerate(cycle.attempts):
-        if not is_abandoned(cycle.attempts, index):
+    for attempt in cycle.attempts:
+        if attempt.end is None or attempt.end.finish not in {"error", "refused"}:
             yield from (answer for answer in attempt.answers if isinstance(answer, ToolCallRequest))

@@ -14,7 +14,8 @@ from jp.conversation.entries import (
     TurnStart,
     Unknown,
 )
-from jp.conversation.repair import INTERRUPTED, Repair, repair
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.repair import Repair, repair
 from jp.conversation.resource import TextBlock
 
 ASKED: list[AnyEntry] = [
@@ -61,7 +62,7 @@ def test_a_stream_that_lacks_nothing_is_left_alone(entries: list[AnyEntry]) -> N
 def test_an_open_call_gets_an_error_that_says_what_is_not_known() -> None:
     found = repair([*ASKED, call("c1"), end("tools")])
 
-    assert found.entries == (ToolCallResponse(request="c1", content=(TextBlock(text=INTERRUPTED),), is_error=True),)
+    assert found.entries == (ToolCallResponse(request="c1", content=INTERRUPTED_CONTENT, is_error=True),)
     assert "'rm'" in found.notices[0]
 
 
@@ -86,21 +87,24 @@ def test_a_repaired_stream_needs_no_repair() -> None:
     assert repair([*entries, *repair(entries).entries]) == Repair()
 
 
-def test_calls_of_an_abandoned_attempt_are_not_sent_and_need_no_response() -> None:
+def test_only_the_calls_of_the_attempt_that_counted_are_answered() -> None:
     entries = [*ASKED, call("c1"), end("error"), call("c2"), end("tools")]
 
     assert answered_by_repair(entries) == ["c2"]
     assert repair([*entries, answer("c2")]) == Repair()
 
 
-def test_calls_of_a_failed_attempt_whose_text_was_shown_need_one() -> None:
-    entries = [*ASKED, ChatResponse(message="I will"), call("c1"), end("error"), ChatResponse(message="more")]
+@pytest.mark.parametrize("finish", ["error", "refused"])
+def test_calls_of_an_attempt_that_did_not_count_were_never_run_and_need_none(finish: Finish) -> None:
+    entries = [*ASKED, ChatResponse(message="I will"), call("c1"), end(finish)]
 
-    assert answered_by_repair(entries) == ["c1"]
+    assert repair(entries) == Repair()
+    assert repair([*entries, ChatResponse(message="more"), end("stop")]) == Repair()
 
 
-def test_calls_of_the_last_attempt_need_one_even_where_it_failed() -> None:
-    assert answered_by_repair([*ASKED, call("c1"), end("error")]) == ["c1"]
+@pytest.mark.parametrize("finish", ["tools", "stop", "length", "cancelled"])
+def test_calls_of_any_other_attempt_need_one(finish: Finish) -> None:
+    assert answered_by_repair([*ASKED, call("c1"), end(finish)]) == ["c1"]
 
 
 def test_calls_of_earlier_turns_are_answered_too() -> None:

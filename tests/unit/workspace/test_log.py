@@ -22,8 +22,8 @@ from jp.conversation.entries import (
     TurnStart,
     Unknown,
 )
-from jp.conversation.repair import INTERRUPTED
-from jp.conversation.resource import Payload, Resource, ResourceBlock, TextBlock
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.resource import Payload, Resource, ResourceBlock
 from jp.errors import StorageError
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs
 from jp.workspace.log import Log, NowhereSink, open_in_memory, open_log
@@ -334,7 +334,7 @@ def test_calls_that_a_crash_left_open_are_answered_once(directory: Path) -> None
         assert isinstance(answer, ToolCallResponse)
         assert answer.request == call.id
         assert answer.is_error
-        assert answer.content == (TextBlock(text=INTERRUPTED),)
+        assert answer.content == INTERRUPTED_CONTENT
         assert "rm" in log.notices[0]
     with opened(directory) as log:
         assert log.entries[-1] == answer

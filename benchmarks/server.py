@@ -1,0 +1,97 @@
+"""A loopback model server for timing: it notes when the first byte of each request arrived, then streams an answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+
+TOKENS = 50
+
+
+def _sse(*events: dict[str, object], named: bool) -> bytes:
+    lines = [f"{_name(event) if named else ''}data: {json.dumps(event)}\n\n" for event in events]
+    return "".join(lines).encode()
+
+
+def _name(event: dict[str, object]) -> str:
+    return f"event: {event['type']}\n"
+
+
+def _anthropic() -> bytes:
+    usage = {"input_tokens": 5, "output_tokens": 1}
+    head: dict[str, object] = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "x",
+        "content": [],
+        "usage": usage,
+    }
+    deltas: list[dict[str, object]] = [
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f"word{number} "}}
+        for number in range(TOKENS)
+    ]
+    return _sse(
+        {"type": "message_start", "message": head},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *deltas,
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": TOKENS}},
+        {"type": "message_stop"},
+        named=True,
+    )
+
+
+def _chat_completions() -> bytes:
+    def chunk(delta: dict[str, object], finish: str | None) -> dict[str, object]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "x", "choices": [choice]}
+
+    deltas = [chunk({"role": "assistant", "content": f"word{number} "}, None) for number in range(TOKENS)]
+    return _sse(*deltas, chunk({}, "stop"), named=False) + b"data: [DONE]\n\n"
+
+
+class TimingServer:
+    """Serves requests one after the other until it is closed. `arrivals` are `time.monotonic` of first bytes."""
+
+    def __init__(self) -> None:
+        self.arrivals: list[float] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        data = connection.recv(65536)
+        self.arrivals.append(time.monotonic())
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = next(
+            (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0
+        )
+        while len(body) < length:
+            body += connection.recv(65536)
+        answer = _anthropic() if b"/v1/messages" in head.split(b"\r\n")[0] else _chat_completions()
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n"
+            + f"content-length: {len(answer)}\r\n\r\n".encode()
+            + answer
+        )

@@ -46,6 +46,10 @@ def _block_carriers(block: Block) -> Iterator[Carrier]:
             assert_never(block)
 
 
+def _hold_content(blocks: tuple[Block, ...]) -> bool:
+    return not all(isinstance(block, ResourceLink) for block in blocks)
+
+
 def carriers_in(entry: AnyEntry) -> Iterator[Carrier]:
     """Everything in `entry` that holds content."""
     match entry:
@@ -65,13 +69,11 @@ def carriers_in(entry: AnyEntry) -> Iterator[Carrier]:
 def map_carriers(entry: AnyEntry, change: CarrierChange) -> AnyEntry:
     """`entry` with every carrier changed; the same object where it has none."""
     match entry:
-        case _ if next(carriers_in(entry), None) is None:
-            return entry
-        case ChatRequest(resources=resources):
+        case ChatRequest(resources=resources) if resources:
             return replace(entry, resources=tuple(change(resource) for resource in resources))
-        case ToolCallResponse(content=blocks):
+        case ToolCallResponse(content=blocks) if _hold_content(blocks):
             return replace(entry, content=tuple(_map_block(block, change) for block in blocks))
-        case RequestContext(system=system, tools=tools):
+        case RequestContext(system=system, tools=tools) if system or tools:
             return replace(
                 entry,
                 system=tuple(change(part) for part in system),
@@ -86,7 +88,7 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
     match event:
         case UserResource(resource=resource):
             return replace(event, resource=change(resource))
-        case ToolResult(content=blocks) if not all(isinstance(block, ResourceLink) for block in blocks):
+        case ToolResult(content=blocks) if _hold_content(blocks):
             return replace(event, content=tuple(_map_block(block, change) for block in blocks))
         case _:
             return event

@@ -6,7 +6,7 @@ Only the fields of MCP are needed to build one; jp's own (`name`, `title`, `desc
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 
@@ -148,6 +148,8 @@ def raw_bytes(content: TextContent | BinaryContent) -> bytes:
             return text.encode()
         case BinaryContent(data=data):
             return data
+        case _:
+            assert_never(content)
 
 
 def checksum(carrier: Carrier) -> str:

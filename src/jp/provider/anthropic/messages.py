@@ -81,13 +81,15 @@ class _CallIds:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
 
     def take(self, call_id: str) -> str:
         base = "".join(map(_id_character, call_id)) or "call"
-        wire_id, number = base, 1
-        while wire_id in self._taken:
+        # Counting on from where the last one of this name ended: an id may repeat in every turn of a long stream.
+        number = self._numbers.get(base, 0) + 1
+        while (wire_id := base if number == 1 else f"{base}_{number}") in self._taken:
             number += 1
-            wire_id = f"{base}_{number}"
+        self._numbers[base] = number
         self._taken.add(wire_id)
         return wire_id
 

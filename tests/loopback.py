@@ -176,11 +176,17 @@ class Loopback:
         return False
 
 
+_TLS_RECORD = b"\x16\x03"
+
+
 def _read(connection: socket.socket) -> Received | None:
     """One request, None where the client has gone."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)
+        if more.startswith(_TLS_RECORD) and not data:
+            connection.sendall(b"HTTP/1.1 400 This is no TLS server\r\n\r\n")
+            return None
         if not more:
             return None
         data += more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from typing import cast
@@ -34,7 +35,7 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
         return ProviderError(f"{host!r} does not speak TLS as expected: {root.reason or root}", kind="other")
     if isinstance(root, socket.gaierror):
         return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect")
-    reason = root.strerror if isinstance(root, OSError) and root.strerror else str(error)
+    reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)
     return ProviderError(f"no connection to {host!r}: {reason}", kind="connect")
 
 

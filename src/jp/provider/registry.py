@@ -110,7 +110,7 @@ def _anthropic(config: AppConfig, environ: Mapping[str, str], *, needs_key: bool
     if key is None and needs_key:
         raise missing_key("anthropic", settings.api_key_env)
     account = Account(
-        base_url=_base_url(settings.base_url, "providers.llm.anthropic.base_url"),
+        base_url=settings.base_url.rstrip("/").removesuffix("/v1"),
         base_url_setting="providers.llm.anthropic.base_url",
         key=key,
         key_variable=settings.api_key_env,
@@ -129,16 +129,6 @@ def _key(environ: Mapping[str, str], variable: str) -> str | None:
         message = f"the key in {variable!r} has characters that no key has"
         raise ConfigurationError(message, hint=f"export {variable}=… again")
     return key or None
-
-
-def _base_url(text: str, setting: str) -> str:
-    """Where the API begins, without the version that the paths of requests begin with."""
-    url = text.rstrip("/").removesuffix("/v1")
-    scheme, _, rest = url.partition("://")
-    if scheme not in {"http", "https"} or not rest:
-        message = f"{setting} is {text!r}, which is no http:// or https:// address"
-        raise ConfigurationError(message, hint=f"`jp config set {setting} https://…`")
-    return url
 
 
 def _limits(request: RequestConfig) -> Limits:

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import errno
+import ssl
+
+import httpx2
+import pytest
+
+from jp.errors import ConfigurationError, JpError
+from jp.provider.errors import ProviderError
+from jp.provider.failures import failure
+
+
+def caused(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def kind_of(error: JpError) -> str:
+    assert isinstance(error, ProviderError)
+    return error.kind
+
+
+def test_of_several_attempts_the_first_is_told() -> None:
+    refused = OSError(errno.ECONNREFUSED, "Connect call failed")
+    attempts = ExceptionGroup("attempts", [refused, OSError(errno.ENETUNREACH, "unreachable")])
+    found = failure(caused(httpx2.ConnectError("all failed"), attempts), host="h", begun=False)
+
+    assert found.message == "no connection to 'h': Connection refused"
+
+
+def test_without_a_cause_the_words_of_the_error_are_told() -> None:
+    assert (
+        failure(httpx2.ConnectError("all failed"), host="h", begun=False).message == "no connection to 'h': all failed"
+    )
+
+
+def test_a_broken_handshake_is_not_worth_a_retry() -> None:
+    found = failure(caused(httpx2.ConnectError(""), ssl.SSLError(1, "odd")), host="h", begun=False)
+
+    assert kind_of(found) == "other"
+
+
+@pytest.mark.parametrize(("begun", "kind"), [(False, "connect"), (True, "cut")])
+def test_what_breaks_off_is_cut_once_it_has_begun(kind: str, *, begun: bool) -> None:
+    assert kind_of(failure(httpx2.ReadError(""), host="h", begun=begun)) == kind
+    assert "ReadError" in failure(httpx2.ReadError(""), host="h", begun=begun).message
+    assert kind_of(failure(ssl.SSLError(1, "bad record"), host="h", begun=begun)) == kind
+
+
+@pytest.mark.parametrize(
+    "error", [httpx2.UnsupportedProtocol(""), httpx2.InvalidURL(""), httpx2.LocalProtocolError("k")]
+)
+def test_what_cannot_be_sent_is_a_matter_of_configuration(error: Exception) -> None:
+    assert isinstance(failure(error, host="h", begun=False), ConfigurationError)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from jp.config.model import AppConfig
+from jp.conversation.thread import Thread, UserText
+from jp.errors import AuthenticationError, ConfigurationError, ExitCode
+from jp.provider.registry import PROVIDERS, ModelId, create_provider, parse_model_id
+
+ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
+HAIKU = ModelId("anthropic", "claude-haiku-4-5")
+
+
+def parsed(text: str) -> str:
+    return str(parse_model_id(text, ALIASES))
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("anthropic/claude-haiku-4-5", "anthropic/claude-haiku-4-5"),
+        ("anthropic/some/model", "anthropic/some/model"),
+        ("script/demo", "script/demo"),
+        ("quick", "anthropic/claude-haiku-4-5"),
+        ("fast", "anthropic/claude-haiku-4-5"),
+    ],
+)
+def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> None:
+    assert parsed(text) == model
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("a", "the alias 'a' leads back to itself: 'a' → 'b' → 'a'", "provider/name"),
+        ("lost", "'nowhere' is neither a model nor an alias", "provider/name"),
+        ("fasr", "'fasr' is neither a model nor an alias", "did you mean 'fast'?"),
+        ("claude-opus-5-5", "'claude-opus-5-5' is neither", "did you mean 'anthropic/claude-opus-5-5'"),
+        ("", "'' is neither a model nor an alias", "provider/name"),
+        ("anthropic/", "'anthropic/' is no model", "provider/name"),
+        ("/x", "'/x' is no model", "provider/name"),
+        ("antropic/x", "there is no provider 'antropic'", "did you mean 'anthropic'?"),
+        ("zzz/x", "there is no provider 'zzz'", "'anthropic' or 'script'"),
+        ("openai/gpt-5", "this version does not talk to 'openai'", "'anthropic' or 'script'"),
+    ],
+)
+def test_what_is_no_model_is_told_what_would_be(text: str, message: str, hint: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parsed(text)
+
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.exit_code is ExitCode.CONFIGURATION
+
+
+def test_a_missing_key_is_named_before_anything_else() -> None:
+    with pytest.raises(AuthenticationError, match="'ANTHROPIC_API_KEY' is not set") as caught:
+        create_provider(AppConfig(), HAIKU, environ={"ANTHROPIC_API_KEY": " "}, root=Path())
+
+    assert caught.value.hint == "export ANTHROPIC_API_KEY=…"
+    assert caught.value.exit_code is ExitCode.AUTHENTICATION
+
+
+def test_rendering_needs_no_key() -> None:
+    provider = create_provider(AppConfig(), HAIKU, environ={}, root=Path(), needs_key=False)
+    thread = Thread(model=HAIKU.name, system=(), tools=(), events=(UserText(text="Hi", turn=0),))
+
+    assert provider.id == "anthropic"
+    assert provider.renderer == 1
+    assert provider.sections(provider.render(thread)).messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
+
+
+@pytest.mark.parametrize("key", ["sk-ö", "sk-\x00", "sk-a\nsk-b"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str) -> None:
+    config = msgspec.convert({"providers": {"llm": {"anthropic": {"api_key_env": "MY_KEY"}}}}, AppConfig)
+
+    with pytest.raises(ConfigurationError, match="the key in 'MY_KEY' has characters") as caught:
+        create_provider(config, HAIKU, environ={"MY_KEY": key}, root=Path())
+
+    assert "sk-" not in caught.value.message + caught.value.hint
+
+
+def test_an_unknown_provider_cannot_be_created() -> None:
+    with pytest.raises(ConfigurationError, match="there is no provider 'x'"):
+        create_provider(AppConfig(), ModelId("x", "y"), environ={}, root=Path())
+
+
+def test_a_scenario_is_looked_for_from_the_root(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"demo\.toml"):
+        create_provider(AppConfig(), ModelId("script", "demo"), environ={}, root=tmp_path)
+
+
+def test_every_provider_of_this_version_is_known_to_the_registry() -> None:
+    assert {parse_model_id(f"{name}/x", {}).provider for name in PROVIDERS} == set(PROVIDERS)

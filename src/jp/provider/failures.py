@@ -32,7 +32,7 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
         hint = "behind a proxy that inspects TLS, set SSL_CERT_FILE to its certificate authority"
         return ProviderError(message, kind="other", hint=hint)
     if isinstance(root, ssl.SSLError):
-        return ProviderError(f"{host!r} does not speak TLS as expected: {root.reason or root}", kind="other")
+        return ProviderError(f"{host!r} does not speak TLS as expected: {root.strerror or root}", kind="other")
     if isinstance(root, socket.gaierror):
         return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect")
     reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)

@@ -123,6 +123,13 @@ def test_a_response_that_comes_after_later_requests_still_stands_with_its_call()
     assert result.content == (TextBlock(text="one"),)
 
 
+def test_calls_that_share_an_id_after_a_hand_edit_each_have_a_response_of_their_own() -> None:
+    events = view(ask("go"), call("c"), call("c"), end("tools"), respond("c", "one"), respond("c", "two"))
+
+    results = [event.content for event in events if isinstance(event, ToolResult)]
+    assert results == [(TextBlock(text="one"),), (TextBlock(text="two"),)]
+
+
 def test_a_response_without_a_call_is_not_shown() -> None:
     assert texts(view(ask("go"), respond("nobody"), say("done"), end())) == ["go", "done"]
     assert len(view(ask("go"), respond("nobody"))) == 1

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, assert_never, cast
+from typing import Any, Literal, assert_never
 
 import msgspec
 
@@ -25,7 +25,6 @@ from jp.config.merge import (
 )
 from jp.config.partial import read_partial, read_value, unset
 from jp.config.schema import APP, Field, Free, Items, MergedText, Names, Node, Scalar, Table, expected
-from jp.errors import ConfigurationError
 
 Operator = Literal["=", "+="]
 
@@ -65,11 +64,7 @@ def parse_cfg(text: str, root: Table = APP) -> CfgValue:
     if text.startswith("@"):
         return FragmentName(name=text[1:], forced=True)
     if text.startswith("{"):
-        value = _json(text, text)
-        if not isinstance(value, dict):
-            msg = f"{text!r} is no JSON object"
-            raise ConfigurationError(msg)
-        return JsonPatch(cast("dict[str, Any]", value))
+        return JsonPatch(_json(text, ()))
     match = re.fullmatch(_ASSIGNMENT, text)
     if match is None:
         return FragmentName(name=text)
@@ -84,7 +79,7 @@ def assign(path: KeyPath, prefix: str, text: str, *, root: Table = APP) -> Assig
     """
     node = node_at(path, root)
     operator: Operator = "+=" if "+" in prefix else "="
-    value = _json(text, key_text(path)) if ":" in prefix else _from_text(node, text, path)
+    value = _json(text, path) if ":" in prefix else _from_text(node, text, path)
     assignment = Assignment(path=path, operator=operator, value=value)
     change_of(assignment, root)
     return assignment
@@ -211,9 +206,10 @@ def _free_from_text(text: str) -> Any:
     return value if isinstance(value, int | float) else text
 
 
-def _json(text: str, where: str) -> Any:
+def _json(text: str, path: KeyPath) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        msg = f"{where!r} is not given as JSON: {error}"
-        raise ConfigurationError(msg, hint="A text is JSON only in double quotes; `=` takes it as it is.") from None
+        message = f"{key_text(path) if path else repr(text)} is not given as JSON: {error}"
+        hint = "A text is JSON only in double quotes; `=` takes it as it is."
+        raise InvalidValueError(message, path, hint=hint) from None

@@ -9,7 +9,7 @@ import msgspec
 
 from jp.config.keys import KeyPath, key_text
 from jp.config.merge import Change, MapChange, Unset, applied, leaves, merge_all
-from jp.config.model import AppConfig
+from jp.config.model import AppConfig, JsonObject
 from jp.errors import ConfigurationError
 
 LayerKind = Literal[
@@ -112,6 +112,12 @@ def config_of(change: MapChange) -> AppConfig:
     except msgspec.ValidationError as error:
         msg = f"the configuration comes to an invalid value: {error}"
         raise ConfigurationError(msg) from None
+
+
+def as_data(config: AppConfig) -> JsonObject:
+    """Every key with its value, as JSON has it; null where there is none."""
+    data: JsonObject = msgspec.json.decode(msgspec.json.encode(config))
+    return data
 
 
 def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> ConfigurationError:

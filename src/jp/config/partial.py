@@ -168,17 +168,17 @@ class _Reader:
         return (ReplaceItems(items) if strategy == "replace" else AddItems(items, front=strategy == "prepend"),)
 
     def _element(self, node: Node, value: Any, path: KeyPath) -> Any:
-        change = None
-        if value is None:
+        if value is None or (isinstance(node, Table) and not isinstance(value, Mapping)):
             self._refuse(unexpected(node, value, path))
-        else:
-            change = self.node(node, value, path)
-        if isinstance(node, Table) and isinstance(change, MapChange):
-            missing = [name for name, field in node.fields.items() if field.required and name not in change.entries]
+            return msgspec.UNSET
+        change = self.node(node, value, path)
+        plain: Any = msgspec.UNSET if change is None else applied(change)
+        if isinstance(node, Table):
+            missing = [name for name, field in node.fields.items() if field.required and name not in plain]
             if missing:
                 self._refuse(InvalidValueError(f"{key_text(path)} lacks {missing[0]!r}", path))
                 return msgspec.UNSET
-        return msgspec.UNSET if change is None else applied(change)
+        return plain
 
     def _changed_items(self, node: Items, form: Mapping[str, Any], path: KeyPath) -> tuple[ListStep, ...]:
         steps: list[ListStep] = []
@@ -219,11 +219,9 @@ class _Reader:
 
 def is_long_map(raw: Mapping[str, Any]) -> bool:
     """Whether a table with free names is meant as `{value, strategy}`."""
-    return (
-        set(raw) == {"value", "strategy"}
-        and isinstance(raw["value"], Mapping)
-        and raw["strategy"] in {"merge", "replace"}
-    )
+    if set(raw) != {"value", "strategy"} or not isinstance(raw["value"], Mapping):
+        return False
+    return isinstance(raw["strategy"], str) and raw["strategy"] in {"merge", "replace"}
 
 
 def _fits(annotation: Any, value: Any) -> bool:

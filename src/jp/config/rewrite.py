@@ -32,10 +32,11 @@ def rewritten(text: str, new: Data) -> str:
     """
     import tomllib
 
-    old = tomllib.loads(text)
-    reached = _without_additions(old, new)
-    text = _first_that_says(reached, [lambda: _changed(text, old, new)])
-    for path, value in list(_additions(old, new, ())):
+    reached = tomllib.loads(text)
+    for path, value in list(_changes(reached, new, ())):
+        _put(reached, path, value)
+        text = _first_that_says(reached, [partial(_changed, text, path, value)])
+    for path, value in list(_additions(reached, new, ())):
         _put(reached, path, value)
         text = _first_that_says(reached, _forms(text, path, value))
     return text
@@ -47,7 +48,8 @@ def toml_value(value: Any) -> str:
 
     match value:
         case str():
-            return tomlkit.string(value, multiline="\n" in value).as_string()
+            several = "\n" in value and "\r" not in value  # TOML may read a carriage return as no part of the text
+            return tomlkit.string(value, multiline=several).as_string()
         case list() | tuple():
             return f"[{', '.join(toml_value(item) for item in cast('list[Any]', value))}]"
         case dict():
@@ -70,12 +72,14 @@ def _key_value(path: KeyPath, value: Any) -> str:
     return f"{toml_key(path)} = {toml_value(value)}"
 
 
-def _without_additions(old: Data, new: Data) -> Data:
-    return {
-        name: _without_additions(below, new[name]) if _are_tables(below, new[name]) else new[name]
-        for name, below in old.items()
-        if name in new
-    }
+def _changes(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    """The keys of `old` with another value in `new`, or with none: absent."""
+    for name, before in old.items():
+        after = new.get(name, msgspec.UNSET)
+        if _are_tables(before, after):
+            yield from _changes(before, after, (*path, name))
+        elif after is msgspec.UNSET or _canonical(before) != _canonical(after):
+            yield (*path, name), after
 
 
 def _additions(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
@@ -91,7 +95,10 @@ def _additions(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, A
 def _put(data: Data, path: KeyPath, value: Any) -> None:
     for name in path[:-1]:
         data = data.setdefault(name, {})
-    data[path[-1]] = value
+    if value is msgspec.UNSET:
+        del data[path[-1]]
+    else:
+        data[path[-1]] = value
 
 
 def _are_tables(old: Any, new: Any) -> bool:
@@ -126,32 +133,23 @@ def _without_empty_tables(data: Any) -> Any:
     return {name: below for name, below in entries.items() if below != {}}
 
 
-def _changed(text: str, old: Data, new: Data) -> str:
+def _changed(text: str, path: KeyPath, value: Any) -> str:
+    # One change for each document: after a second one in tables that are written out of order tomlkit loses track.
     import tomlkit
 
     document = tomlkit.parse(text)
-    _change_table(document, old, new)
+    container: Any = document
+    for name in path[:-1]:
+        container = container[name]
+    before = container[path[-1]]
+    if value is msgspec.UNSET:
+        del container[path[-1]]
+    elif isinstance(value, list) and value[: len(before)] == before:
+        for item in cast("list[Any]", value)[len(before) :]:
+            before.append(item)
+    else:
+        container[path[-1]] = value
     return document.as_string()
-
-
-def _change_table(container: Any, old: Data, new: Data) -> None:
-    for name, before in old.items():
-        if name not in new:
-            del container[name]
-        elif _are_tables(before, new[name]):
-            _change_table(container[name], before, new[name])
-        elif _canonical(before) != _canonical(new[name]):
-            _change_value(container, name, before, new[name])
-
-
-def _change_value(container: Any, name: str, before: Any, after: Any) -> None:
-    if isinstance(before, list) and isinstance(after, list):
-        count = len(cast("list[Any]", before))
-        if after[:count] == before:
-            for item in cast("list[Any]", after)[count:]:
-                container[name].append(item)
-            return
-    container[name] = after
 
 
 def _forms(text: str, path: KeyPath, value: Any) -> Iterator[Form]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, assert_never, get_args, get_origin
 
 import msgspec
 from msgspec.structs import fields
@@ -134,13 +134,12 @@ def nearest_key(path: KeyPath, root: Table, siblings: Collection[str] = ()) -> s
     asked = key_text(path)
     keys = [key_text(known) for known, _ in known_keys(root)]
     same_name = [key for key in keys if key.rpartition(".")[2] == path[-1]]
-    others = [key for key in _with_tables(keys) if not f"{asked}.".startswith(f"{key}.")]
-    return difflib.get_close_matches(asked, same_name or others, n=1, cutoff=0)[0]
+    return difflib.get_close_matches(asked, same_name or [*keys, *_tables(keys, asked)], n=1, cutoff=0)[0]
 
 
-def _with_tables(keys: Sequence[str]) -> list[str]:
+def _tables(keys: Sequence[str], asked: str) -> list[str]:
     tables = {key[:index] for key in keys for index, char in enumerate(key) if char == "."}
-    return [*keys, *sorted(tables)]
+    return sorted(table for table in tables if not asked.startswith(f"{table}."))
 
 
 def expected(node: Node) -> str:
@@ -156,6 +155,8 @@ def expected(node: Node) -> str:
             return "a table"
         case Free():
             return "a value that JSON can hold"
+        case _:
+            assert_never(node)
 
 
 def _expected_scalar(annotation: Any) -> str:

@@ -9,16 +9,10 @@ import msgspec
 
 from jp.config.assignment import node_at
 from jp.config.keys import KeyPath, key_text, parse_key
-from jp.config.layers import Resolved
+from jp.config.layers import Resolved, as_data
 from jp.config.model import AppConfig, JsonObject
 from jp.config.rewrite import is_array_of_tables, toml_key, toml_value
 from jp.errors import ConfigurationError
-
-
-def as_data(config: AppConfig) -> JsonObject:
-    """Every key with its value; null where there is none."""
-    data: JsonObject = msgspec.to_builtins(config)
-    return data
 
 
 def value_at(config: AppConfig, key: str) -> Any:
@@ -60,13 +54,13 @@ def as_toml(resolved: Resolved, *, with_origins: bool = False) -> str:
 
 
 def _table(data: JsonObject, path: KeyPath, resolved: Resolved | None) -> Iterator[str]:
-    entries = {name: _without_null(value) for name, value in data.items() if value is not None and value != {}}
+    entries = {name: value for name, value in data.items() if value is not None and value != {}}
     apart = {name for name, value in entries.items() if isinstance(value, dict) or is_array_of_tables(value)}
-    if path and len(apart) < len(entries):
+    if path and (len(apart) < len(entries) or not entries):
         yield f"\n[{toml_key(path)}]"
     for name, value in entries.items():
         if name not in apart:
-            yield f"{toml_key((name,))} = {toml_value(value)}{_comment((*path, name), resolved)}"
+            yield f"{toml_key((name,))} = {toml_value(_without_null(value))}{_comment((*path, name), resolved)}"
     for name, value in entries.items():
         if isinstance(value, dict):
             yield from _table(cast("JsonObject", value), (*path, name), resolved)
@@ -77,7 +71,7 @@ def _table(data: JsonObject, path: KeyPath, resolved: Resolved | None) -> Iterat
 def _array_of_tables(tables: list[JsonObject], path: KeyPath, resolved: Resolved | None) -> Iterator[str]:
     for table in tables:
         yield f"\n[[{toml_key(path)}]]{_comment(path, resolved)}"
-        yield from (f"{toml_key((name,))} = {toml_value(value)}" for name, value in table.items())
+        yield from (f"{toml_key((name,))} = {toml_value(value)}" for name, value in _without_null(table).items())
 
 
 def _comment(path: KeyPath, resolved: Resolved | None) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from jp.config.aliases import with_model_resolved
 from jp.config.invalid import InvalidValueError
-from jp.config.layers import Layer, Origin, Resolved
+from jp.config.layers import Layer, Origin, Resolved, as_data
 from jp.config.merge import Change, ListChange, MapChange
 from jp.config.model import JsonObject
 from jp.config.original import adapted
@@ -94,7 +94,7 @@ def conversation_layers(
 
 
 def _state(resolved: Resolved) -> _State:
-    return _State(msgspec.to_builtins(with_model_resolved(resolved.config)), resolved.change)
+    return _State(as_data(with_model_resolved(resolved.config)), resolved.change)
 
 
 def _full(node: Node, state: _State) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ _LONGEST_QUOTE = 80
 # Compiled where they are used: a file without an error needs none of them.
 _POSITION = r"\s*\(at line (\d+), column (\d+)\)$"
 _END = r"\s*\(at end of document\)$"
-_HEADER = r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$"
+_HEADER = r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?$"
 _KEY = r"""\s*((?:"[^"]*"|'[^']*'|[^"'=#\[\]])+?)\s*="""
 
 
@@ -79,7 +80,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
-    lines = text.splitlines() or [""]
+    lines = text.split("\n")
     match = re.search(_POSITION, problem)
     line, column = (int(match[1]), int(match[2])) if match is not None else (len(lines), len(lines[-1]) + 1)
     what = re.sub(_END, " before the file's end", re.sub(_POSITION, "", problem))
@@ -114,19 +115,27 @@ def checked(text: str, path: Path) -> MapChange:
 def line_of(text: str, path: KeyPath) -> int | None:
     """The line, from 1, on which the key or the nearest one above it is written, as far as plain looking finds it."""
     best: tuple[int, int] | None = None
-    table: KeyPath = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(_HEADER, line)
-        key = None if header is not None else re.match(_KEY, line)
-        if header is not None:
-            found = table = _key(header[1])
-        elif key is not None:
-            found = table + _key(key[1])
-        else:
-            continue
+    for number, found in _keys(text):
         if found and path[: len(found)] == found and (best is None or len(found) > best[0]):
             best = (len(found), number)
     return None if best is None else best[1]
+
+
+def _keys(text: str) -> Iterator[tuple[int, KeyPath]]:
+    """Every line that opens a table or sets a key, with the key; an element of a list of tables with its index."""
+    table: KeyPath = ()
+    counts: dict[KeyPath, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        header = re.match(_HEADER, line)
+        key = re.match(_KEY, line)
+        if header is not None:
+            table = _key(header[2])
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, str(counts[table]))
+            yield number, table
+        elif key is not None:
+            yield number, table + _key(key[1])
 
 
 def _key(text: str) -> KeyPath:

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import tomllib
+from typing import Any, assert_never, cast
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jp.config.keys import key_text, parse_key
+from jp.config.layers import Layer, Origin, Resolved, as_data, contributions, resolve
+from jp.config.merge import Change, ListChange, MapChange, Unset, applied, merge, merge_all
+from jp.config.partial import read_partial
+from jp.config.rewrite import rewritten, toml_value
+from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.show import as_toml
+from jp.config.stored import KEPT, conversation_layers, delta, frozen
+
+Raw = dict[str, Any]
+
+WORDS = st.sampled_from(["a", "b", "c"])
+NAMES = st.sampled_from(["x", "y", "value", "strategy", "*", "with.dot"])
+TEXTS = st.text(max_size=4)
+FREE_SCALARS = st.one_of(st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False), WORDS)
+FREE = st.recursive(
+    st.one_of(FREE_SCALARS, st.lists(FREE_SCALARS, max_size=2)),
+    lambda below: st.dictionaries(NAMES, st.one_of(st.none(), below), max_size=3),
+    max_leaves=4,
+)
+
+
+def scalar(annotation: Any) -> st.SearchStrategy[Any]:
+    candidates = [
+        True,
+        False,
+        1,
+        2,
+        0.5,
+        "auto",
+        "off",
+        "high",
+        "short",
+        "full",
+        "ask",
+        "a",
+        "b",
+        "https://a",
+        "https://b",
+    ]
+    return st.sampled_from([value for value in candidates if accepts(annotation, value)])
+
+
+def accepts(annotation: Any, value: object) -> bool:
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def values(node: Node, *, plain: bool = False) -> st.SearchStrategy[Any]:
+    """What a layer may say at `node`; `plain`: without null and long forms, as in the elements of a list."""
+    match node:
+        case Scalar(annotation=annotation):
+            return scalar(annotation)
+        case MergedText():
+            return WORDS if plain else st.one_of(WORDS, long_texts())
+        case Items():
+            return items(node, plain=plain)
+        case Table():
+            return tables(node, plain=plain)
+        case Names(value=below):
+            return names(values(below, plain=plain))
+        case Free():
+            return FREE
+        case _:
+            assert_never(node)
+
+
+def long_texts() -> st.SearchStrategy[Raw]:
+    return st.fixed_dictionaries(
+        {"value": WORDS},
+        optional={
+            "strategy": st.sampled_from(["append", "prepend", "replace"]),
+            "separator": st.sampled_from(["none", "space", "line", "paragraph"]),
+        },
+    )
+
+
+def items(node: Items, *, plain: bool) -> st.SearchStrategy[Any]:
+    lists = st.lists(values(node.element, plain=True), max_size=3)
+    if plain:
+        return lists
+    long = st.fixed_dictionaries(
+        {"value": lists},
+        optional={
+            "strategy": st.sampled_from(["append", "prepend", "replace"]),
+            "dedup": st.sampled_from([True, False, "inherit"]),
+        },
+    )
+    return st.one_of(lists, long)
+
+
+def tables(node: Table, *, plain: bool) -> st.SearchStrategy[Raw]:
+    required = {name: values(field.node, plain=plain) for name, field in node.fields.items() if field.required}
+    optional = {
+        name: values(field.node, plain=plain) if plain else st.one_of(st.none(), values(field.node))
+        for name, field in node.fields.items()
+        if not field.required
+    }
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+def names(below: st.SearchStrategy[Any]) -> st.SearchStrategy[Raw]:
+    entries = st.dictionaries(NAMES, st.one_of(st.none(), below), max_size=3)
+    long = st.fixed_dictionaries({"value": entries, "strategy": st.sampled_from(["merge", "replace"])})
+    return st.one_of(entries, long)
+
+
+RAWS = tables(APP, plain=False)
+CHANGES = RAWS.map(read_partial)
+
+
+def resolved(*raws: Raw) -> Resolved:
+    return resolve([
+        Layer(origin=Origin(kind="cfg", where=str(index)), change=read_partial(raw)) for index, raw in enumerate(raws)
+    ])
+
+
+@given(CHANGES, CHANGES, CHANGES)
+def test_merging_is_associative(first: MapChange, second: MapChange, third: MapChange) -> None:
+    assert merge(merge(first, second), third) == merge(first, merge(second, third))
+
+
+@given(CHANGES)
+def test_merging_with_nothing_changes_nothing(change: MapChange) -> None:
+    assert merge(MapChange(), change) == change == merge(change, MapChange())
+
+
+@given(st.lists(CHANGES, max_size=4), st.integers(0, 4))
+def test_layers_may_be_grouped_in_any_way(changes: list[MapChange], cut: int) -> None:
+    assert merge(merge_all(changes[:cut]), merge_all(changes[cut:])) == merge_all(changes)
+
+
+@given(CHANGES, CHANGES)
+def test_one_change_does_what_two_do(first: MapChange, second: MapChange) -> None:
+    first, second = keeping_duplicates(first), keeping_duplicates(second)
+
+    assert applied(merge(first, second)) == applied(second, applied(first))
+
+
+def keeping_duplicates(change: MapChange) -> MapChange:
+    entries = {name: _keeping(below) for name, below in change.entries.items()}
+    return MapChange(entries, replace=change.replace)
+
+
+def _keeping(change: Change) -> Change:
+    match change:
+        case MapChange():
+            return keeping_duplicates(change)
+        case ListChange(steps=steps):
+            return ListChange(steps=steps)
+        case _:
+            return change
+
+
+@given(RAWS, RAWS)
+def test_a_base_gives_the_same_over_any_other_layers(created_with: Raw, later: Raw) -> None:
+    before = resolved(created_with)
+
+    base = msgspec.json.decode(msgspec.json.encode(frozen(before)))
+    stored = conversation_layers(base)
+    after = resolve([*resolved(later).layers, *stored.layers])
+
+    assert stored.ignored == ()
+    assert kept(after) == kept(before)
+    assert frozen(after) == base
+
+
+@given(RAWS, RAWS, RAWS)
+def test_a_delta_makes_the_new_of_the_old(lower: Raw, old: Raw, new: Raw) -> None:
+    before = resolved(lower, old)
+    after = resolved(lower, old, new)
+
+    difference = msgspec.json.decode(msgspec.json.encode(delta(before, after)))
+    stored = conversation_layers(frozen(before), [("1", difference)])
+
+    assert stored.ignored == ()
+    assert frozen(resolve(stored.layers)) == frozen(after)
+    assert delta(after, after) == {}
+
+
+def kept(of: Resolved) -> Raw:
+    data = as_data(of.config)
+    return {name: data[name] for name in KEPT}
+
+
+@given(RAWS)
+def test_what_is_shown_is_what_holds(raw: Raw) -> None:
+    of = resolved(raw)
+
+    text = as_toml(of, with_origins=True)
+
+    assert without_nothing(tomllib.loads(text)) == without_nothing(as_data(of.config))
+
+
+def without_nothing(value: Any) -> Any:
+    """Without null and empty tables, which TOML has no need to say."""
+    match value:
+        case dict():
+            known = {name: below for name, below in cast("Raw", value).items() if below is not None}
+            entries = {name: without_nothing(below) for name, below in known.items()}
+            return {name: below for name, below in entries.items() if below != {}}
+        case list():
+            return [without_nothing(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda name: not ("'" in name and '"' in name)), min_size=1))
+def test_a_key_reads_back(names_: list[str]) -> None:
+    assert parse_key(key_text(tuple(names_))) == tuple(names_)
+
+
+@given(
+    st.recursive(
+        st.one_of(
+            st.text(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
+        ),
+        lambda below: st.one_of(st.lists(below, max_size=3), st.dictionaries(st.text(), below, max_size=3)),
+    )
+)
+def test_a_value_in_toml_reads_back(value: Any) -> None:
+    assert tomllib.loads(f"a = {toml_value(value)}") == {"a": value}
+
+
+def without_null(value: Any) -> Any:
+    match value:
+        case dict():
+            entries = cast("Raw", value).items()
+            return {name: without_null(below) for name, below in entries if below is not None}
+        case list():
+            return [without_null(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+FILES = tables(APP, plain=False).map(without_null)
+
+
+@given(FILES, FILES)
+def test_a_file_is_rewritten_to_say_exactly_the_new_data(old: Raw, new: Raw) -> None:
+    text = rewritten("", old)
+
+    assert without_nothing(tomllib.loads(text)) == without_nothing(old)
+    assert without_nothing(tomllib.loads(rewritten(text, new))) == without_nothing(new)
+
+
+@given(st.lists(RAWS, max_size=3))
+def test_the_origin_of_a_value_is_the_last_layer_that_gave_it(raws: list[Raw]) -> None:
+    of = resolved(*raws)
+
+    for key, origin in of.origins.items():
+        last, change = contributions(of.layers, parse_key(key))[-1]
+        assert last == origin
+        assert change != Unset()

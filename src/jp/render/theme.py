@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TextIO
 
 import msgspec
@@ -33,6 +33,33 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     def text_width(self) -> int:
         """The width of running text."""
         return min(self.width, self.wrap) if self.wrap else self.width
+
+
+class Preferences(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line and the configuration say about looks: `--color`, `--width`, `style`."""
+
+    color: ColourChoice = "auto"
+    width: int | None = None
+    wrap: int = 0
+    code_theme: str = "ansi"
+
+
+def look_at(
+    stream: TextIO | None,
+    preferences: Preferences,
+    environment: Mapping[str, str],
+    *,
+    siblings: Sequence[TextIO | None] = (),
+) -> Look:
+    """How text is shown on `stream`. Where that has no width of its own, a sibling that is a terminal lends its."""
+    return Look(
+        width=display_width(preferences.width, environment, columns=columns_of(stream, *siblings)),
+        wrap=preferences.wrap,
+        colour=use_colour(preferences.color, environment, is_terminal=is_terminal(stream)),
+        unicode=shows_unicode(stream),
+        code_theme=preferences.code_theme,
+        truecolor=use_truecolor(environment),
+    )
 
 
 def use_colour(choice: ColourChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
@@ -72,6 +99,11 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:
         return False
+
+
+def is_live(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
+    """Whether `stream` is a terminal on which a line can be erased."""
+    return is_terminal(stream) and environment.get("TERM", "dumb") != "dumb"
 
 
 def columns_of(*streams: TextIO | None) -> int | None:

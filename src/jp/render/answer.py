@@ -1,0 +1,128 @@
+"""Renderer of an answer as text: the message goes to stdout through a filter, everything else to stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.render.aside import Aside
+from jp.render.channel import Channel
+
+
+class Filter(Protocol):
+    """Makes what is shown of the text that comes."""
+
+    def feed(self, text: str) -> str:
+        """Add to the text, and take what can be shown."""
+        ...
+
+    def settle(self) -> str:
+        """Take what is held back and need not be, although the text may go on."""
+        ...
+
+    def finish(self) -> str:
+        """Take the rest. What is fed next is another text."""
+        ...
+
+
+class AnswerRenderer:
+    """Shows a turn.
+
+    Messages with reasoning or tools between them are kept apart by a blank line, and the last line gets its line feed
+    if it lacks one; a message that is continued after a cut goes on as if it had not been cut. `new_filter` is called
+    when there is time, or with the first text. Without `is_streaming`, a message is written when it is complete.
+    """
+
+    def __init__(
+        self, out: Channel, aside: Aside, new_filter: Callable[[], Filter], *, is_streaming: bool = True
+    ) -> None:
+        self._out = out
+        self._aside = aside
+        self._new_filter = new_filter
+        self._is_streaming = is_streaming
+        # What keeps the two apart on one terminal is no part of the answer.
+        self._separator = aside.channel if out.shares_sink(aside.channel) else out
+        self._filter: Filter | None = None
+        self._held: list[str] = []
+        self._is_open = False  # a message is under way
+        self._is_new = False  # nothing of it was written yet
+        self._has_answer = False
+
+    def text(self, text: str) -> None:
+        """Show more of the message."""
+        if not self._is_open:
+            self._aside.end_reasoning()
+            self._is_open = self._is_new = True
+        if self._is_streaming:
+            self._write(self._ready_filter().feed(text))
+        else:
+            self._held.append(text)
+
+    def reasoning(self, text: str) -> None:
+        """Show more of the reasoning."""
+        self._end_message()
+        self._aside.reasoning(text)
+
+    def block_end(self) -> None:
+        """What was shown last is complete, or cut."""
+        self._aside.end_reasoning()
+        if self._is_open:
+            self._release()
+            self._write(self._ready_filter().settle())
+
+    def tool_call(self, call: ToolCallRequest) -> None:
+        """Show a call."""
+        self._end_message()
+        self._aside.tool_call(call)
+
+    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+        """Show how a call ended."""
+        self._end_message()
+        self._aside.tool_result(call, response)
+
+    def notice(self, text: str) -> None:
+        """Show a notice, where the message stands now."""
+        self._aside.notice(text)
+
+    def entry(self, entry: AnyEntry) -> None:
+        """Nothing: it was shown as it came."""
+
+    def close(self) -> None:
+        """Write what is held back, and the last line feed."""
+        self._end_message()
+        self._aside.close()
+        if self._has_answer:
+            self._out.end_line()
+
+    async def animate(self) -> None:
+        """Say for how long nothing came, until cancelled; what rendering needs is made ready meanwhile."""
+        await self._aside.animate(self._ready_filter)
+
+    def _ready_filter(self) -> Filter:
+        if self._filter is None:
+            self._filter = self._new_filter()
+        return self._filter
+
+    def _end_message(self) -> None:
+        """Something else comes, so the message does not go on."""
+        self._aside.end_reasoning()
+        if self._is_open:
+            self._release()
+            self._write(self._ready_filter().finish())
+            self._is_open = False
+
+    def _release(self) -> None:
+        held = "".join(self._held)
+        self._held.clear()
+        self._write(self._ready_filter().feed(held) if held else "")
+
+    def _write(self, shown: str) -> None:
+        if not shown:
+            return
+        self._aside.restart()
+        if self._is_new:
+            self._separator.leave_line()
+        self._is_new = False
+        self._has_answer = True
+        self._out.write(shown)

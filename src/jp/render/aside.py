@@ -1,0 +1,140 @@
+"""What is said on stderr while an answer comes: reasoning, tools, notices, and for how long nothing came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from jp.conversation.entries import ToolCallRequest, ToolCallResponse
+from jp.render.cells import truncate
+from jp.render.channel import Channel
+from jp.render.sanitise import Sanitiser, one_line, sanitise
+from jp.render.theme import Look
+from jp.render.tool_call import TurnOf, call_text, result_text
+from jp.render.waiting import INTERVAL, Waiting
+from jp.render.wrap import paint
+from jp.turn.ports import Clock
+
+_WAITING_LABEL = "waiting for the model"
+_DIM, _FAILED = "2", "31"
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a turn is shown besides its answer.
+
+    `is_live` says that stderr is a terminal whose lines can be erased: there tools have one line each, and it is said
+    for how long nothing came.
+    """
+
+    reasoning: bool = True
+    tools: bool = True
+    notices: bool = True
+    is_live: bool = False
+
+
+class Aside:
+    """Writes to `channel`, which is stderr. Nothing here fails because stderr takes no more."""
+
+    def __init__(
+        self, channel: Channel, *, look: Look, shown: Shown, clock: Clock, turn_of: TurnOf | None = None
+    ) -> None:
+        self._channel = channel
+        self._look = look
+        self._shown = shown
+        self._clock = clock
+        self._turn_of = turn_of
+        self._waiting = Waiting(channel, look=look, clock=clock) if shown.is_live else None
+        self._reasoning: Sanitiser | None = None  # there while some is under way
+        self._after_tool = False
+        self.restart(_WAITING_LABEL)
+
+    @property
+    def channel(self) -> Channel:
+        """Where all this is written."""
+        return self._channel
+
+    def restart(self, label: str | None = None) -> None:
+        """Something is about to be written, here or to stdout."""
+        self._after_tool = False
+        if self._waiting is not None:
+            self._waiting.restart(label)
+
+    def reasoning(self, text: str) -> None:
+        """Show more of the reasoning, as it comes."""
+        if not self._shown.reasoning:
+            return
+        if self._reasoning is None:
+            self.restart()
+            self._channel.leave_line()
+            self._reasoning = Sanitiser()
+        self._write(self._reasoning.feed(text), _DIM)
+
+    def end_reasoning(self) -> None:
+        """The reasoning that was shown last is complete."""
+        if self._reasoning is not None:
+            self._write(self._reasoning.finish(), _DIM)
+            self._reasoning = None
+            self._channel.end_line()
+
+    def tool_call(self, call: ToolCallRequest) -> None:
+        """Show that a tool is called."""
+        arrow = "→" if self._look.unicode else "->"
+        self._tool_line(f"{arrow} {call_text(call)}", _DIM)
+        if self._waiting is not None:
+            self._waiting.restart(f"running {one_line(call.name)}")
+
+    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+        """Show how a call ended."""
+        arrow = "←" if self._look.unicode else "<-"
+        text = result_text(call, response, turn_of=self._turn_of)
+        self._tool_line(f"{arrow} {text}", _FAILED if response.is_error else _DIM)
+        if self._waiting is not None:
+            self._waiting.restart(_WAITING_LABEL)
+
+    def notice(self, text: str) -> None:
+        """Show a notice."""
+        self.say(f"note: {sanitise(text).rstrip()}")
+
+    def say(self, line: str) -> None:
+        """Write a line that is fit to be shown, unless notices are not."""
+        if self._shown.notices:
+            self.restart()
+            self._channel.end_line()
+            self._channel.write(f"{line}\n")
+
+    async def animate(self, prepare: Callable[[], object] | None = None) -> None:
+        """Show for how long nothing came, until cancelled; `prepare` is called once when there is time."""
+        await self._clock.sleep(INTERVAL)
+        if prepare is not None:
+            prepare()
+        while self._waiting is not None:
+            self._waiting.tick()
+            await self._clock.sleep(INTERVAL)
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self.end_reasoning()
+        self.restart("")
+
+    def _tool_line(self, text: str, style: str) -> None:
+        if not self._shown.tools:
+            return
+        is_next = self._after_tool
+        self.restart()
+        if is_next:
+            self._channel.end_line()
+        else:
+            self._channel.leave_line()
+        self._after_tool = True
+        self._write(truncate(text, self._look.width) if self._shown.is_live else text, style)
+        self._channel.write("\n")
+
+    def _write(self, text: str, style: str) -> None:
+        if text:
+            self._channel.write(_styled(text, style) if self._look.colour else text)
+
+
+def _styled(text: str, style: str) -> str:
+    """`text` in a style that no line feed is part of."""
+    return "\n".join(paint([(line, style)]) if line else "" for line in text.split("\n"))

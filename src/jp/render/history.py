@@ -1,0 +1,143 @@
+"""Printing a stored conversation: pretty for a person, as text for scripts and diffs, as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import assert_never
+
+from jp.conversation.carriers import CarrierChange, map_carriers
+from jp.conversation.entries import AnyEntry
+from jp.conversation.turns import turns_of
+from jp.render.amounts import count_text
+from jp.render.jsonl import entry_line
+from jp.render.parts import Data, Heading, Message, Note, Output, Part, Reasoning, Request
+from jp.render.sanitise import one_line, sanitise
+from jp.render.theme import Look
+from jp.render.transcript import Extent, transcript
+from jp.render.wrap import paint
+
+_INDENT = "    "
+_BOLD, _DIM, _FAILED = "1", "2", "31"
+_EVERYTHING = Extent()
+
+
+def text_history(entries: Sequence[AnyEntry], *, load: CarrierChange, extent: Extent = _EVERYTHING) -> Iterator[str]:
+    """The conversation as text that depends on nothing but the log, in pieces that end in a line feed.
+
+    A heading begins with `=== `. Requests and messages are as they are stored; what else there is, is indented.
+    """
+    return _spaced(transcript(entries, load=load, extent=extent), _plain)
+
+
+def pretty_history(
+    entries: Sequence[AnyEntry], *, load: CarrierChange, look: Look, extent: Extent = _EVERYTHING
+) -> Iterator[str]:
+    """The conversation for a terminal, in pieces that end in a line feed."""
+    return _spaced(transcript(entries, load=load, extent=extent), _Pretty(look).show)
+
+
+def json_history(
+    entries: Sequence[AnyEntry], *, load: CarrierChange, turns: Container[int] | None = None
+) -> Iterator[str]:
+    """Every entry, or every one of `turns`, as `jp.render.jsonl` writes it, with all its content inline.
+
+    Raises:
+        StorageError: content is missing or damaged.
+    """
+    chosen: Iterable[AnyEntry] = entries
+    if turns is not None:
+        chosen = (entry for turn in turns_of(entries) if turn.number in turns for entry in turn.entries)
+    for entry in chosen:
+        yield entry_line(map_carriers(entry, load))
+
+
+def _spaced(parts: Iterable[Part], show: Callable[[Part], str]) -> Iterator[str]:
+    """The parts as they are shown, with a blank line before a heading, and between what is said and what is done."""
+    before: Part | None = None
+    for part in parts:
+        shown = show(part)
+        if not shown:
+            continue
+        is_close = isinstance(before, Heading) or (_is_aside(part) and _is_aside(before))
+        yield shown if before is None or is_close else f"\n{shown}"
+        before = part
+
+
+def _is_aside(part: Part | None) -> bool:
+    return isinstance(part, (Note, Output))
+
+
+def _heading(heading: Heading) -> str:
+    said = [f"turn {heading.turn}, {heading.role}", one_line(heading.name), one_line(heading.at)]
+    if heading.is_undone:
+        said.append("undone")
+    return ", ".join(text for text in said if text)
+
+
+def _lines(lines: Iterable[str], indent: str = "") -> str:
+    return "".join(f"{indent}{line}\n" if line else "\n" for line in lines)
+
+
+def _split(text: str) -> list[str]:
+    return sanitise(text).strip("\n").split("\n")
+
+
+def _left_out(output: Output) -> list[str]:
+    return [f"({count_text(output.left_out, 'more line')})"] if output.left_out else []
+
+
+def _plain(part: Part) -> str:
+    match part:
+        case Heading():
+            return f"=== {_heading(part)}\n"
+        case Request(text=text) | Message(text=text) | Data(text=text):
+            return _lines(_split(text))
+        case Reasoning(text=text):
+            return _lines(_split(text), _INDENT)
+        case Note(text=text):
+            return _lines([one_line(text)], _INDENT)
+        case Output(lines=lines):
+            return _lines([*map(sanitise, lines), *_left_out(part)], _INDENT * 2)
+        case _:
+            assert_never(part)
+
+
+class _Pretty:
+    """Shows parts in one look."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+
+    def show(self, part: Part) -> str:
+        match part:
+            case Heading():
+                return self._styled(
+                    [f"── {_heading(part)} ──" if self._look.unicode else f"-- {_heading(part)} --"], _BOLD
+                )
+            case Request(text=text):
+                return _lines(_split(text))
+            case Message(text=text) | Data(text=text):
+                return self._markdown(text if isinstance(part, Message) else f"```json\n{text}\n```")
+            case Reasoning(text=text):
+                return self._styled(_split(text), _DIM)
+            case Note(text=text):
+                return self._styled([one_line(text)], _FAILED if part.is_failure else _DIM, _INDENT)
+            case Output(lines=lines):
+                shown = "".join(f"{_INDENT * 2}{self._output_line(line)}\n" for line in lines)
+                return shown + self._styled(_left_out(part), _DIM, _INDENT * 2)
+            case _:
+                assert_never(part)
+
+    def _output_line(self, line: str) -> str:
+        """A line that a tool wrote, in its own colours, which end with it."""
+        shown = sanitise(line, keep_colours=self._look.colour)
+        return f"{shown}\x1b[0m" if "\x1b" in shown else shown
+
+    def _styled(self, lines: Iterable[str], style: str, indent: str = "") -> str:
+        drawn = style if self._look.colour else ""
+        return "".join(f"{indent}{paint([(line, drawn)])}\n" if line else "\n" for line in lines)
+
+    def _markdown(self, text: str) -> str:
+        from jp.render.markdown import render_markdown
+
+        return render_markdown(text, self._look)

@@ -1,0 +1,82 @@
+"""Renderer for scripts: every entry as one line of JSON on stdout, as soon as it is recorded; nothing else.
+
+A line is `{"schema":1, …}` and then the entry's own fields, with content inline (bytes as base64). The JSON Schema that
+a `chat_request` may carry is called `output_schema` here: `schema` is the version of the line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from jp.conversation.codec import encode
+from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.render.aside import Aside
+from jp.render.channel import Channel
+from jp.render.sanitise import sanitise
+
+SCHEMA = 1
+"""The version of a line. Fields are only added within a version."""
+
+_CONTROL = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def entry_line(entry: AnyEntry) -> str:
+    """The line of `entry`, with its line feed; what would steer a terminal is escaped, which says the same in JSON."""
+    encoded = encode(entry).decode().strip()
+    inner = encoded[1:].lstrip()
+    if '"schema"' in encoded or inner == "}":
+        fields: dict[str, Any] = msgspec.json.decode(encoded)
+        if "schema" in fields:
+            fields["output_schema"] = fields.pop("schema")
+        line = msgspec.json.encode({"schema": SCHEMA, **fields}).decode()
+    else:
+        line = f'{{"schema":{SCHEMA},{inner}'
+    return f"{_escape(line)}\n"
+
+
+def _escape(line: str) -> str:
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+
+
+class JsonRenderer:
+    """Writes entries to `out`; notices go to `aside`, as JSON too."""
+
+    def __init__(self, out: Channel, aside: Aside) -> None:
+        self._out = out
+        self._aside = aside
+        out.shares_sink(aside.channel)
+
+    def text(self, text: str) -> None:
+        """Nothing: it comes as an entry."""
+
+    def reasoning(self, text: str) -> None:
+        """Nothing: it comes as an entry."""
+
+    def block_end(self) -> None:
+        """Nothing."""
+
+    def tool_call(self, call: ToolCallRequest) -> None:
+        """Nothing: it came as an entry."""
+
+    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+        """Nothing: it came as an entry."""
+
+    def notice(self, text: str) -> None:
+        """Write a notice to stderr, in the form that commands give theirs."""
+        self._aside.say(_escape(msgspec.json.encode({"schema": SCHEMA, "note": sanitise(text)}).decode()))
+
+    def entry(self, entry: AnyEntry) -> None:
+        """Write an entry."""
+        self._aside.restart()
+        self._out.write_bytes(entry_line(entry).encode())
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._aside.close()
+
+    async def animate(self) -> None:
+        """Say for how long nothing came, until cancelled."""
+        await self._aside.animate()

@@ -1,0 +1,68 @@
+"""The renderer for a format, on the streams that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TextIO, assert_never
+
+import msgspec
+
+from jp.render.answer import AnswerRenderer
+from jp.render.aside import Aside, Shown
+from jp.render.channel import Channel
+from jp.render.jsonl import JsonRenderer
+from jp.render.plain import plain_renderer
+from jp.render.terminal import terminal_renderer
+from jp.render.theme import Preferences, is_live, look_at
+from jp.render.tool_call import TurnOf
+from jp.turn.ports import Clock
+
+Format = Literal["text", "pretty", "json"]
+
+
+class Streams(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a turn is shown. A stream that was closed is None."""
+
+    out: TextIO | None
+    err: TextIO | None
+    environment: Mapping[str, str]
+
+
+class Display(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a turn is shown, and how. `quiet` leaves nothing on stderr."""
+
+    preferences: Preferences = Preferences()
+    reasoning: bool = True
+    tools: bool = True
+    is_streaming: bool = True
+    quiet: bool = False
+
+
+def open_renderer(
+    form: Format, display: Display, streams: Streams, *, clock: Clock, turn_of: TurnOf | None = None
+) -> AnswerRenderer | JsonRenderer:
+    """The renderer for `form`. `turn_of` names the turn of an entry, for tools that bring what was there before."""
+    out = Channel(streams.out, name="stdout")
+    aside = _open_aside(display, streams, clock=clock, turn_of=turn_of)
+    match form:
+        case "json":
+            return JsonRenderer(out, aside)
+        case "text":
+            return plain_renderer(out, aside, is_streaming=display.is_streaming)
+        case "pretty":
+            look = look_at(streams.out, display.preferences, streams.environment, siblings=[streams.err])
+            return terminal_renderer(out, aside, look=look, is_streaming=display.is_streaming)
+        case _:
+            assert_never(form)
+
+
+def _open_aside(display: Display, streams: Streams, *, clock: Clock, turn_of: TurnOf | None) -> Aside:
+    shown = Shown(
+        reasoning=display.reasoning and not display.quiet,
+        tools=display.tools and not display.quiet,
+        notices=not display.quiet,
+        is_live=is_live(streams.err, streams.environment) and not display.quiet,
+    )
+    look = look_at(streams.err, display.preferences, streams.environment, siblings=[streams.out])
+    channel = Channel(streams.err, name="stderr", is_lossy=True)
+    return Aside(channel, look=look, shown=shown, clock=clock, turn_of=turn_of)

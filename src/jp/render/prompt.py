@@ -1,0 +1,115 @@
+"""Questions to the person at the terminal, whatever the standard streams are.
+
+A question goes to the controlling terminal and its answer comes from there, never from stdin. What was typed before the
+question was there is discarded: it answers something else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from jp.render.sanitise import sanitise
+
+TERMINAL = "/dev/tty"
+_LONGEST_ANSWER = 4096
+_ATTEMPTS = 3
+_YES, _NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
+
+
+class _Dialogue:
+    """Whether a question stands on the terminal, which has room for nothing else then."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+
+_dialogue = _Dialogue()
+
+
+def is_asking() -> bool:
+    """Whether a question waits for its answer."""
+    return _dialogue.is_open
+
+
+def ask_yes_no(question: str, *, default: bool) -> bool | None:
+    """Ask, and wait for yes or no; an empty line means `default`. None where there is no terminal to ask at.
+
+    The end of input (Ctrl-D) means no, and so does an answer that is neither, three times. Ctrl-C raises
+    KeyboardInterrupt where nobody else handles the signal.
+    """
+    with _open_terminal() as terminal:
+        if terminal is None:
+            return None
+        choices = "[Y/n]" if default else "[y/N]"
+        for _ in range(_ATTEMPTS):
+            answer = _ask(terminal, f"{question} {choices} ")
+            if answer is None:
+                return False
+            word = answer.strip().lower()
+            if not word:
+                return default
+            if word in _YES | _NO:
+                return word in _YES
+            question = "Please answer yes or no."
+        return False
+
+
+def ask_line(question: str, default: str = "") -> str | None:
+    """Ask, and wait for a line; an empty one means `default`. None where there is no terminal, or the input ends."""
+    with _open_terminal() as terminal:
+        if terminal is None:
+            return None
+        answer = _ask(terminal, f"{question} [{default}] " if default else f"{question} ")
+        return None if answer is None else answer.strip() or default
+
+
+@contextmanager
+def _open_terminal() -> Generator[int | None]:
+    """The controlling terminal; None where there is none, or where asking would stop a job in the background."""
+    try:
+        terminal = os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    _dialogue.is_open = True
+    try:
+        yield terminal if _is_in_foreground(terminal) else None
+    finally:
+        _dialogue.is_open = False
+        os.close(terminal)
+
+
+def _is_in_foreground(terminal: int) -> bool:
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _ask(terminal: int, question: str) -> str | None:
+    """Write `question` and read a line; None where the input ends."""
+    import termios
+
+    termios.tcflush(terminal, termios.TCIFLUSH)
+    _write(terminal, sanitise(question))
+    answer = b""
+    try:
+        while not answer.endswith(b"\n") and len(answer) < _LONGEST_ANSWER:
+            more = os.read(terminal, _LONGEST_ANSWER)
+            if not more:
+                break
+            answer += more
+    except KeyboardInterrupt:
+        _write(terminal, "\n")
+        raise
+    if not answer.endswith(b"\n"):
+        _write(terminal, "\n")
+    return answer.decode("utf-8", "replace") if answer else None
+
+
+def _write(terminal: int, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    while data:
+        data = data[os.write(terminal, data) :]

@@ -1,0 +1,116 @@
+"""A tool's call and its response, each in one line; the text is free of control characters, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.resource import (
+    Block,
+    ResourceBlock,
+    ResourceLink,
+    StoredContent,
+    TextBlock,
+    content_of,
+    size_in_bytes,
+)
+from jp.render.amounts import count_text, duration_text, size_text
+from jp.render.cells import truncate
+from jp.render.sanitise import one_line
+
+_ARGUMENT_WIDTH = 60
+
+TurnOf = Callable[[str], int | None]
+"""The turn in which the entry with this id stands."""
+
+
+def call_text(call: ToolCallRequest) -> str:
+    """The tool and its arguments, long ones shortened: `fs_read(path="src/a.py")`."""
+    return f"{one_line(call.name)}({arguments_text(call.arguments)})"
+
+
+def arguments_text(arguments: JsonObject | str, *, is_whole: bool = False) -> str:
+    """The arguments as `name=value`; long values are shortened unless `is_whole`."""
+    if isinstance(arguments, str):
+        return _shortened(arguments, is_whole=is_whole)
+    return ", ".join(
+        f"{one_line(name)}={_shortened(_json(value), is_whole=is_whole)}" for name, value in arguments.items()
+    )
+
+
+def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: TurnOf | None = None) -> str:
+    """How a call ended: `fs_read: src/a.py, 120 lines, 3.4 KiB, 15 ms`, or `fs_read failed: no such file`."""
+    name = one_line(call.name)
+    if response.is_error:
+        return f"{name} failed: {_first_line(response)}"
+    said = [*_facts(response.facts), *_amount(response.content), *_repetition(response.content, turn_of)]
+    if response.duration_ms is not None:
+        said.append(duration_text(response.duration_ms))
+    return f"{name}: {', '.join(said)}"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _shortened(text: str, *, is_whole: bool) -> str:
+    line = one_line(text)
+    return line if is_whole else truncate(line, _ARGUMENT_WIDTH)
+
+
+def _first_line(response: ToolCallResponse) -> str:
+    if response.facts is not None and response.facts.first_error:
+        return one_line(response.facts.first_error)
+    for block in response.content:
+        text = (block.text or "").strip() if isinstance(block, TextBlock) else ""
+        if text:
+            return one_line(text.splitlines()[0])
+    return "no reason was given"
+
+
+def _facts(facts: Facts | None) -> list[str]:
+    if facts is None:
+        return []
+    said: list[str] = []
+    if facts.path:
+        said.append(one_line(facts.path) + (f" lines {one_line(facts.lines)}" if facts.lines else ""))
+    if facts.exit_code is not None:
+        said.append(f"exit code {facts.exit_code}")
+    if facts.matches is not None:
+        said.append("1 match" if facts.matches == 1 else f"{facts.matches:,} matches")
+    return said
+
+
+def _amount(blocks: tuple[Block, ...]) -> list[str]:
+    """How much came: lines where all is text that is at hand or counted, and the size."""
+    carriers = [block.resource if isinstance(block, ResourceBlock) else block for block in blocks]
+    lines = size = 0
+    is_text = True
+    for carrier in carriers:
+        if isinstance(carrier, ResourceLink):
+            continue
+        size += size_in_bytes(carrier)
+        content = content_of(carrier)
+        text = getattr(content, "text", None)
+        counted = content.lines if isinstance(content, StoredContent) else None
+        if isinstance(text, str):
+            lines += len(text.splitlines())
+        elif counted is not None:
+            lines += counted
+        else:
+            is_text = False
+    if not size:
+        return ["nothing"]
+    return [count_text(lines, "line"), size_text(size)] if is_text else [size_text(size)]
+
+
+def _repetition(blocks: tuple[Block, ...], turn_of: TurnOf | None) -> list[str]:
+    """That what came is what was there before."""
+    earlier = [block.resource.duplicate_of for block in blocks if isinstance(block, ResourceBlock)]
+    if not earlier or not all(earlier):
+        return []
+    turns = {turn_of(entry) for entry in earlier if entry} if turn_of else set[int | None]()
+    turn = turns.pop() if len(turns) == 1 else None
+    return ["unchanged"] if turn is None else [f"unchanged since turn {turn}"]

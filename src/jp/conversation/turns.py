@@ -222,14 +222,3 @@ def cycles_of(turn: Turn) -> list[Cycle]:
 def is_blank(text: str) -> bool:
     """Whether `text` is empty or white space: nothing that a provider accepts as a message."""
     return not text or text.isspace()
-
-
-def is_abandoned(attempts: tuple[Attempt, ...], index: int) -> bool:
-    """Whether an attempt failed, showed no message text, and was followed by another.
-
-    A failed attempt whose text had been shown was continued, not started over: its text counts.
-    """
-    attempt = attempts[index]
-    failed = attempt.end is not None and attempt.end.finish == "error"
-    shown = any(isinstance(answer, ChatResponse) and not is_blank(answer.message or "") for answer in attempt.answers)
-    return failed and not shown and index + 1 < len(attempts)

@@ -4,21 +4,18 @@ import pytest
 
 from jp.conversation.entries import (
     AnyEntry,
-    ChatResponse,
     Compaction,
     ConfigDelta,
-    Finish,
     Header,
     InquiryRequest,
     InquiryResponse,
     Question,
     RequestContext,
     Revert,
-    ToolCallRequest,
     TurnStart,
     Unknown,
 )
-from jp.conversation.turns import Attempt, Cycle, cycles_of, divide, is_abandoned, is_blank, turns_of
+from jp.conversation.turns import Cycle, cycles_of, divide, is_blank, turns_of
 from logs import ask, call, end, log, respond, say, start, think, whole_turn
 
 COMPACTION = Compaction(from_turn=0, to_turn=0)
@@ -115,28 +112,6 @@ def test_a_cycle_is_a_request_its_answers_and_the_responses_to_them() -> None:
 )
 def test_a_turn_is_cut_into_cycles_where_a_new_request_was_sent(expected: str, entries: list[AnyEntry]) -> None:
     assert "; ".join(outline(cycle) for cycle in cycles(*entries)) == expected
-
-
-def attempt(finish: Finish | None, *answers: ChatResponse | ToolCallRequest) -> Attempt:
-    return Attempt(answers=answers, end=None if finish is None else end(finish))
-
-
-@pytest.mark.parametrize(
-    ("attempts", "expected"),
-    [
-        ((attempt("error"), attempt("stop")), True),
-        ((attempt("error", think("x"), call("c"), say(" \n")), attempt("stop")), True),
-        ((attempt("error", say("x")), attempt("stop")), False),
-        ((attempt("error"),), False),
-        ((attempt("stop"), attempt("stop")), False),
-        ((attempt(None), attempt("stop")), False),
-    ],
-    ids=["failed", "nothing shown", "text was shown", "the last one", "whole", "no end"],
-)
-def test_an_attempt_is_abandoned_if_it_failed_unseen_and_another_followed(
-    attempts: tuple[Attempt, ...], *, expected: bool
-) -> None:
-    assert is_abandoned(attempts, 0) is expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", True), (" \n\t", True), ("x ", False)])

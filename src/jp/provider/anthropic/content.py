@@ -89,11 +89,14 @@ def _context(resource: Resource) -> JsonObject:
     return {"title": title, "context": "\n".join(lines)} if lines else {"title": title}
 
 
-def attachment_blocks(resource: Resource) -> list[JsonObject]:
+def attachment_blocks(resource: Resource, *, is_new: bool) -> list[JsonObject]:
     """A resource that the user attached. `formatted` wins over the content.
 
+    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
+    for good, perhaps for another provider: where the API does not take it, a note stands for it.
+
     Raises:
-        ProviderError: the API takes no content of that type, of kind `unsupported`.
+        ProviderError: it is new and the API takes no content of that type, of kind `unsupported`.
     """
     shown = _shown(resource)
     if not shown.strip():
@@ -102,13 +105,19 @@ def attachment_blocks(resource: Resource) -> list[JsonObject]:
         source = {"type": "text", "media_type": "text/plain", "data": shown}
         return [{"type": "document", "source": source, **_context(resource)}]
     block = _binary_block(shown, resource.mime_type)
-    if block is None:
+    if block is None and is_new:
         message = f"{resource.uri!r} is {resource.mime_type or 'binary'!r}, which anthropic does not take"
-        hint = "text, PDF, JPEG, PNG, GIF and WebP can be attached; `jp attachment rm` takes one off"
+        hint = "text, PDF, JPEG, PNG, GIF and WebP can be attached: ask again without it"
         raise ProviderError(message, kind="unsupported", hint=hint)
+    if block is None:
+        return [_note(resource.uri, resource.mime_type, len(shown))]
     if block["type"] == "document":
         return [{**block, **_context(resource)}]
     return [text_block(f"{_title(resource)} ({resource.uri}):"), block]
+
+
+def _note(name: str, mime_type: str | None, size: int) -> JsonObject:
+    return text_block(f"[{name}: {mime_type or 'binary'}, {size} bytes, cannot be shown to this model]")
 
 
 def _media(data: str | bytes, mime_type: str | None, name: str) -> JsonObject:
@@ -117,8 +126,7 @@ def _media(data: str | bytes, mime_type: str | None, name: str) -> JsonObject:
     A tool's output must not make a conversation unsendable.
     """
     block = _binary_block(data, mime_type) if isinstance(data, bytes) and data else None
-    note = f"[{name}: {mime_type or 'binary'}, {len(data)} bytes, cannot be shown to this model]"
-    return block or text_block(note)
+    return block or _note(name, mime_type, len(data))
 
 
 def _delivered(resource: Resource, *, alone: bool) -> list[JsonObject]:

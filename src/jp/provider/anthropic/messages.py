@@ -5,7 +5,7 @@ Everything is decided by what comes before it, so that a longer thread begins wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, assert_never
 
 import msgspec
@@ -95,8 +95,9 @@ class _CallIds:
 
 
 class _Builder:
-    def __init__(self, model: str, results: Iterable[ToolResult]) -> None:
+    def __init__(self, model: str, results: Iterable[ToolResult], newest: tuple[str, int]) -> None:
         self._model = model
+        self._newest = newest
         self._messages: list[Message] = []
         self._last_resource: JsonObject | None = None
         self._ids = _CallIds()
@@ -110,7 +111,7 @@ class _Builder:
             case UserText(text=text):
                 self._say("user", text_block(text) if text.strip() else None)
             case UserResource(resource=resource):
-                for block in attachment_blocks(resource):
+                for block in attachment_blocks(resource, is_new=_request_of(event) == self._newest):
                     self._last_resource = block
                     self._say("user", block)
             case AssistantText(text=text) | AssistantData(text=text):
@@ -185,19 +186,30 @@ class _Builder:
             self._messages.pop()
 
 
+def _request_of(event: UserText | UserResource) -> tuple[str, int]:
+    """Which request of the user an event belongs to."""
+    return event.origin, event.turn
+
+
+def _newest_request(events: Sequence[ViewEvent]) -> tuple[str, int]:
+    """The request that is to be answered. What jp says on the user's behalf is none."""
+    for event in reversed(events):
+        if isinstance(event, UserResource) or (isinstance(event, UserText) and not event.synthetic):
+            return _request_of(event)
+    return "", -1
+
+
 def _ordered(events: Iterable[ViewEvent]) -> list[ViewEvent]:
     """The events with the resources of each request before its text: what is asked comes after what it is about."""
     ordered: list[ViewEvent] = []
     held: list[UserText] = []
-    request = ("", -1)
     for event in events:
         is_request = isinstance(event, (UserText, UserResource))
-        if held and not (is_request and (event.origin, event.turn) == request):
+        if held and not (is_request and _request_of(event) == _request_of(held[0])):
             ordered += held
             held.clear()
         if isinstance(event, UserText):
             held.append(event)
-            request = (event.origin, event.turn)
         else:
             ordered.append(event)
     return ordered + held
@@ -207,9 +219,10 @@ def build_messages(thread: Thread) -> Messages:
     """The messages of `thread`. The roles alternate, the user speaks first, and each call is answered at once.
 
     Raises:
-        ProviderError: an attachment is of a type that the API does not take, of kind `unsupported`.
+        ProviderError: a new attachment is of a type that the API does not take, of kind `unsupported`.
     """
-    builder = _Builder(thread.model, (event for event in thread.events if isinstance(event, ToolResult)))
+    results = (event for event in thread.events if isinstance(event, ToolResult))
+    builder = _Builder(thread.model, results, _newest_request(thread.events))
     for event in _ordered(thread.events):
         builder.add(event)
     return builder.finish()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from jp.conversation.entries import JsonObject
 from jp.conversation.resource import (
     AudioBlock,
     Block,
@@ -17,6 +18,10 @@ from jp.provider.errors import ProviderError
 PNG = b"\x89PNG"
 
 
+def attached(resource: Resource) -> list[JsonObject]:
+    return attachment_blocks(resource, is_new=True)
+
+
 def words(*content: Block, is_error: bool = False) -> list[object]:
     return [block.get("text") for block in result_content(content, is_error=is_error)]
 
@@ -24,7 +29,7 @@ def words(*content: Block, is_error: bool = False) -> list[object]:
 def test_an_attached_text_is_a_document_that_says_where_it_is_from() -> None:
     resource = Resource(uri="file:///w/a.py", name="a.py", description="a script", text="x = 1\n")
 
-    assert attachment_blocks(resource) == [
+    assert attached(resource) == [
         {
             "type": "document",
             "source": {"type": "text", "media_type": "text/plain", "data": "x = 1\n"},
@@ -35,33 +40,33 @@ def test_an_attached_text_is_a_document_that_says_where_it_is_from() -> None:
 
 
 def test_a_document_without_a_name_is_called_by_its_uri() -> None:
-    (block,) = attachment_blocks(Resource(uri="file:///w/a.py", text="x"))
+    (block,) = attached(Resource(uri="file:///w/a.py", text="x"))
 
     assert block["title"] == "file:///w/a.py"
     assert "context" not in block
 
 
 def test_a_title_wins_and_is_bounded() -> None:
-    (block,) = attachment_blocks(Resource(uri="u:1", name="n", title="t" * 600, text="x"))
+    (block,) = attached(Resource(uri="u:1", name="n", title="t" * 600, text="x"))
 
     assert block["title"] == "t" * 500
 
 
 def test_what_is_formatted_stands_for_the_content() -> None:
-    (block,) = attachment_blocks(Resource(uri="u:1", mime_type="application/x-foo", blob=b"\0", formatted="as text"))
+    (block,) = attached(Resource(uri="u:1", mime_type="application/x-foo", blob=b"\0", formatted="as text"))
 
     assert block["source"]["data"] == "as text"
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_text_is_said_to_be_empty(text: str) -> None:
-    assert attachment_blocks(Resource(uri="u:1", name="a", text=text)) == [
+    assert attached(Resource(uri="u:1", name="a", text=text)) == [
         {"type": "text", "text": "a (u:1) is attached and empty."}
     ]
 
 
 def test_a_pdf_is_a_document() -> None:
-    (block,) = attachment_blocks(Resource(uri="u:1", name="a.pdf", mime_type="application/pdf", blob=b"%PDF"))
+    (block,) = attached(Resource(uri="u:1", name="a.pdf", mime_type="application/pdf", blob=b"%PDF"))
 
     assert block["type"] == "document"
     assert block["source"] == {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}
@@ -73,7 +78,7 @@ def test_a_pdf_is_a_document() -> None:
     [("image/png", "image/png"), ("image/jpg", "image/jpeg"), ("IMAGE/GIF; x=1", "image/gif"), ("image/webp",) * 2],
 )
 def test_a_picture_is_preceded_by_its_name(mime_type: str, sent: str) -> None:
-    label, block = attachment_blocks(Resource(uri="u:1", name="a.png", mime_type=mime_type, blob=PNG))
+    label, block = attached(Resource(uri="u:1", name="a.png", mime_type=mime_type, blob=PNG))
 
     assert label == {"type": "text", "text": "a.png (u:1):"}
     assert block == {"type": "image", "source": {"type": "base64", "media_type": sent, "data": "iVBORw=="}}
@@ -82,15 +87,23 @@ def test_a_picture_is_preceded_by_its_name(mime_type: str, sent: str) -> None:
 @pytest.mark.parametrize("mime_type", ["application/zip", "image/bmp", None])
 def test_other_attachments_are_refused_by_name(mime_type: str | None) -> None:
     with pytest.raises(ProviderError, match=r"'file:///a\.bin' is ") as caught:
-        attachment_blocks(Resource(uri="file:///a.bin", mime_type=mime_type, blob=b"\0"))
+        attached(Resource(uri="file:///a.bin", mime_type=mime_type, blob=b"\0"))
 
     assert caught.value.kind == "unsupported"
-    assert "jp attachment rm" in caught.value.hint
+    assert "ask again without it" in caught.value.hint
+
+
+def test_what_was_attached_before_leaves_a_note_where_it_cannot_be_sent() -> None:
+    resource = Resource(uri="file:///a.bin", mime_type="application/zip", blob=b"PK")
+
+    assert attachment_blocks(resource, is_new=False) == [
+        {"type": "text", "text": "[file:///a.bin: application/zip, 2 bytes, cannot be shown to this model]"}
+    ]
 
 
 def test_content_that_was_not_read_is_an_error() -> None:
     with pytest.raises(ProviderError, match="'u:1' has not been read"):
-        attachment_blocks(Resource(uri="u:1", sha256="0" * 64, size=1))
+        attached(Resource(uri="u:1", sha256="0" * 64, size=1))
 
 
 def test_a_text_result_is_a_text_block() -> None:

@@ -20,6 +20,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.anthropic.messages import build_messages, settle_trailing_answer
+from jp.provider.errors import ProviderError
 
 MODEL = "claude-haiku-4-5"
 
@@ -116,6 +117,18 @@ def test_resources_come_before_the_text_of_their_request() -> None:
 
 def test_resources_of_a_later_request_stay_behind_an_earlier_text() -> None:
     assert shape(user("a", 0, "r1"), attached("x", 1, "r2"), user("b", 1, "r2")) == [("user", ["a", "document", "b"])]
+
+
+def test_only_a_new_attachment_that_cannot_be_sent_is_refused() -> None:
+    resource = Resource(uri="u:zip", mime_type="application/zip", blob=b"PK")
+    archive = UserResource(resource=resource, turn=0, origin="r1")
+    note = "[u:zip: application/zip, 2 bytes, cannot be shown to this model]"
+
+    assert shape(archive, user("a", 0, "r1"), user("b", 1, "r2")) == [("user", [note, "a", "b"])]
+    with pytest.raises(ProviderError, match="'u:zip'"):
+        built(archive, user("a", 0, "r1"), said("b"), UserText(text="go on", turn=0, origin="e", synthetic=True))
+    with pytest.raises(ProviderError, match="'u:zip'"):
+        built(archive)
 
 
 def test_the_last_resource_is_known() -> None:

@@ -590,6 +590,11 @@ def test_excluding_a_link_leaves_its_target(root: Path, attach: Attach) -> None:
 
     assert names(attach(".", "!./b")) == ["a"]
     assert names(attach(".", "!./a")) == []
+    assert names(attach("b", "!./b")) == []
+    (root / "d").mkdir()
+    write(root, "d/x")
+    (root / "linked").symlink_to("d")
+    assert names(attach("linked", "!./linked")) == []
 
 
 def test_an_exclude_reaches_through_links_to_directories(root: Path, attach: Attach) -> None:

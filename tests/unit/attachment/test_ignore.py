@@ -156,9 +156,10 @@ def test_nested_files_win_over_those_above(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_its_own_is_walked_though_a_rule_names_it(tmp_path: Path) -> None:
-    write(tmp_path, {".gitignore": "target/\n*.o\nfoo", "target/x": "", "target/x.o": "", "target/foo": ""})
+    files = ["target/x", "target/x.o", "target/foo", "target/sub/y", "target/sub/foo/z"]
+    write(tmp_path, {".gitignore": "target/\n*.o\nfoo"} | dict.fromkeys(files, ""))
 
-    assert kept(tmp_path / "target", tmp_path) == {"target/x"}
+    assert kept(tmp_path / "target", tmp_path) == {"target/x", "target/sub/y"}
 
 
 def test_rules_above_the_base_hold_up_to_the_root(tmp_path: Path) -> None:

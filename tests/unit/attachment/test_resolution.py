@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, Resolution, ResolveContext
@@ -172,6 +173,7 @@ def test_of_several_failures_the_first_in_order_is_told(context: ResolveContext)
             failed.set()
         else:
             await failed.wait()
+            await anyio.lowlevel.checkpoint()
         raise AttachmentError(declaration.written)
 
     with pytest.raises(AttachmentError, match=r"^a:1$"):

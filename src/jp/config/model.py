@@ -68,7 +68,7 @@ class RequestConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     base_backoff_ms: Count = 1000
     """How long jp waits before the first repetition, in milliseconds; each further wait is twice as long."""
     max_backoff_secs: Count = 60
-    """The longest of these waits, in seconds."""
+    """The longest of these waits, in seconds; where the provider asks for more, jp gives up."""
     connect_timeout_secs: Seconds = 20
     """How long a connection may take to come about, in seconds; 0 means forever."""
     stream_idle_timeout_secs: Seconds = 60

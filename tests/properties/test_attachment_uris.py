@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unicodedata import normalize
 
@@ -32,8 +32,10 @@ def workspace(*names: str) -> Generator[ResolveContext]:
         root = Path(os.path.realpath(directory)) / "root"
         (root / "sub").mkdir(parents=True)
         for name in names:
-            assume(name != "sub")
-            (root / name).write_text(os.fsencode(name).hex(), encoding="utf-8")
+            # A file system may refuse a name, or take two for one.
+            with suppress(OSError):
+                (root / name).write_text(os.fsencode(name).hex(), encoding="utf-8")
+        assume({"sub", *names} == {path.name for path in root.iterdir()} and "sub" not in names)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("HOME", str(root))
             yield ResolveContext(root=root, cwd=root)

@@ -84,7 +84,7 @@ def set_value(
     Examples:
         jp config set assistant.model.id=anthropic/claude-sonnet-5-5
         jp config set --in user user.name="Ada"
-        jp config set conversation.tools.fs_read_file:='{"enable":true,"run":"unattended"}'
+        jp config set conversation.tools.fs_read_file:='{"enable":true}'
     """
     from jp.cli.output import print_result
     from jp.cli.places import open_workspace

@@ -16,6 +16,7 @@ from jp.cli.targets import choose
 from jp.config.layers import Layer, Resolved
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
+from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
 
 
 class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation and the configuration that holds in it; `info` is None where there is none."""
+    """A conversation and the configuration that holds in it; `info` is None where there is none.
+
+    `loader` reads content from the blob store.
+    """
 
     workspace: AnyWorkspace
     info: ConversationInfo | None
     entries: Sequence[AnyEntry]
+    loader: Loader
     resolved: Resolved
 
 
@@ -56,14 +61,15 @@ def read_conversation(options: GlobalOptions, target: str, *, optional: bool = F
     session = open_session(workspace)
     sources = read_sources(options, workspace)
     if optional and target == "." and session.active() is None:
-        return ReadConversation(workspace=workspace, info=None, entries=(), resolved=sources.resolve())
+        nothing = InlineLoader()
+        return ReadConversation(workspace=workspace, info=None, entries=(), loader=nothing, resolved=sources.resolve())
     info = choose(target, workspace, session)
     stream = workspace.read(info)
     for text in stream.notices:
         notice(options, text)
     layers = layers_of(workspace, info, stream.entries)
     resolved = sources.resolve(conversation=layers)
-    return ReadConversation(workspace=workspace, info=info, entries=stream.entries, resolved=resolved)
+    return ReadConversation(workspace=workspace, info=info, entries=stream.entries, loader=stream, resolved=resolved)
 
 
 @contextmanager

@@ -28,6 +28,14 @@ class Loader(Protocol):
         ...
 
 
+class InlineLoader:
+    """For a stream whose content is all inline."""
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier as it is."""
+        return carrier
+
+
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a request holds besides the stream. `tools` are sorted by name."""
 

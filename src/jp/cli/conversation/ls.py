@@ -44,8 +44,9 @@ def ls(
 def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: ConversationId | None) -> str:
     from time import time
 
-    from jp.cli.listing import table
+    from jp.cli.looks import width_of_stdout
     from jp.cli.moments import ago
+    from jp.render.listing import text_table
 
     now = time()
     rows = [
@@ -58,7 +59,7 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
         )
         for info in found
     ]
-    return table(options, rows)
+    return text_table(("", "id", "used", "", "title"), rows, width=width_of_stdout(options))
 
 
 def title_of(info: ConversationInfo) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 
 from jp.cli.options import GlobalOptions
@@ -13,22 +11,13 @@ from jp.cli.query.scene import Held
 from jp.compaction.stand_ins import StatusLines
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
-from jp.conversation.resource import Carrier, Resource, size_in_bytes
+from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
 from jp.provider.base import Sections, WireRequest
-from jp.turn.request import Loader, build_thread
-
-C = TypeVar("C", bound=Carrier)
+from jp.turn.request import InlineLoader, Loader, build_thread
 
 _NEXT = "next"
 """The id of an entry that is not written."""
-
-
-class _Nothing:
-    """Loads nothing: what is about to be written has its content inline."""
-
-    def load(self, carrier: C, /) -> C:
-        return carrier
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +34,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 def show_request(options: GlobalOptions, held: Held | None, cast: Cast, request: ChatRequest) -> int:
     """Print the request; nothing is sent or written."""
     entries = () if held is None else held.entries
-    loader: Loader = _Nothing() if held is None else held.loader
+    loader: Loader = InlineLoader() if held is None else held.loader
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), cast.settings, loader=loader, stand_ins=StatusLines())
     wire = cast.provider.render(thread)

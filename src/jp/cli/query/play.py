@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Coroutine
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -11,7 +13,7 @@ from jp.cli.output import log as log_line
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.cast import Cast
-from jp.cli.query.display import open_renderer
+from jp.cli.query.display import open_display
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, Usage
@@ -20,6 +22,8 @@ from jp.turn.clock import SystemClock
 from jp.turn.loop import Turn, TurnOutcome, TurnPorts
 from jp.turn.ports import Recorder
 from jp.turn.settings import limits_of, retry_policy_of
+
+Animation = Callable[[], Coroutine[object, object, None]]
 
 
 class RefusedError(JpError):
@@ -48,20 +52,36 @@ async def play(
     Raises:
         JpError: it did not come to an answer.
     """
+    clock = SystemClock()
+    renderer = open_display(options, arguments.display, config.style, clock=clock, entries=log.entries)
     ports = TurnPorts(
         provider=cast.provider,
         recorder=log,
-        renderer=open_renderer(options, arguments.display, config.style),
+        renderer=renderer,
         tools=cast.tools,
-        clock=SystemClock(),
+        clock=clock,
         stand_ins=StatusLines(),
     )
     limits = limits_of(config)
     if arguments.max_cycles is not None:
         limits = replace(limits, max_cycles=arguments.max_cycles)
-    outcome = await Turn(ports, cast.settings, limits=limits, retry=retry_policy_of(config)).run(request)
+    turn = Turn(ports, cast.settings, limits=limits, retry=retry_policy_of(config))
+    is_watched = options.format == "pretty" or os.isatty(2)
+    outcome = await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
     _show_usage(options, cast, outcome.usage)
     return _exit_code(outcome, options, cycles=limits.max_cycles)
+
+
+async def _watched(turn: Turn, request: ChatRequest, animate: Animation) -> TurnOutcome:
+    """The outcome of a turn that somebody watches: it shows for how long nothing came."""
+    from anyio import create_task_group
+
+    outcomes: list[TurnOutcome] = []
+    async with create_task_group() as tasks:
+        tasks.start_soon(animate)
+        outcomes.append(await turn.run(request))
+        tasks.cancel_scope.cancel()
+    return outcomes[0]
 
 
 def _exit_code(outcome: TurnOutcome, options: GlobalOptions, *, cycles: int) -> int:

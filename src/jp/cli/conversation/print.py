@@ -1,0 +1,111 @@
+"""`jp conversation print`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.cli.targets import TARGET_HELP
+
+if TYPE_CHECKING:
+    from jp.cli.held import ReadConversation
+    from jp.conversation.turns import Turn
+
+_TOOL_LINES = 10
+
+
+def print_stream(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    turn: Annotated[
+        str | None,
+        typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last."),
+    ] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="The last N turns only.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Attached content and tool output whole.")] = False,
+    hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Leave out the model's reasoning.")] = False,
+    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Leave out tool calls and their output.")] = False,
+) -> None:
+    """Print what was said: requests, answers, attachments, tool calls.
+
+    With --format json, every entry as it is stored, one on each line, content inline.
+
+    Examples:
+        jp conversation print
+        jp conversation print last --turn -1
+        jp conversation print --format json | jq -r '.message // empty'
+    """
+    from jp.cli.held import read_conversation
+    from jp.cli.output import write_stdout
+
+    read = read_conversation(options, target)
+    chosen = _chosen(read, turn, last)
+    for piece in _pieces(options, read, chosen, _Parts(full=full, reasoning=not hide_reasoning, tools=not hide_tools)):
+        write_stdout(piece)
+
+
+class _Parts:
+    """What of a conversation is printed."""
+
+    def __init__(self, *, full: bool, reasoning: bool, tools: bool) -> None:
+        self.full = full
+        self.reasoning = reasoning
+        self.tools = tools
+
+
+def _pieces(
+    options: GlobalOptions, read: ReadConversation, chosen: frozenset[int] | None, parts: _Parts
+) -> Iterator[str]:
+    from jp.cli.looks import look_of_stdout
+    from jp.render.history import json_history, pretty_history, text_history
+    from jp.render.transcript import Extent
+
+    if options.format == "json":
+        return json_history(read.entries, load=read.loader.load, turns=chosen)
+    extent = Extent(
+        turns=chosen,
+        reasoning=parts.reasoning,
+        tools=parts.tools,
+        tool_lines=None if parts.full else _TOOL_LINES,
+        attachment_lines=None if parts.full else 0,
+    )
+    if options.format == "text":
+        return text_history(read.entries, load=read.loader.load, extent=extent)
+    look = look_of_stdout(options, read.resolved.config.style)
+    return pretty_history(read.entries, load=read.loader.load, look=look, extent=extent)
+
+
+def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
+    """The numbers of the turns to print, None for all."""
+    from jp.conversation.turns import turns_of
+    from jp.errors import UsageError
+
+    if turn is None and last is None:
+        return None
+    if turn is not None and last is not None:
+        raise UsageError("--turn and --last exclude each other")
+    turns = turns_of(read.entries)
+    if last is not None:
+        return frozenset(found.number for found in turns[-last:])
+    return _range(turn or "", turns)
+
+
+def _range(text: str, turns: Sequence[Turn]) -> frozenset[int]:
+    from jp.errors import UsageError
+
+    first, dots, end = text.partition("..")
+    try:
+        start = int(first) if first else 0
+        stop = (int(end) if end else -1) if dots else start
+    except ValueError:
+        raise UsageError(f"--turn cannot be {text!r}", hint="write N, A..B, A.. or ..B, such as --turn 2..5") from None
+    count = len(turns)
+    start, stop = (number + count if number < 0 else number for number in (start, stop))
+    if not 0 <= start < count or stop < start:
+        numbers = f"they are 0 to {count - 1}" if count else "there are none"
+        raise UsageError(f"--turn {text}: there is no such turn", hint=f"of this conversation's turns {numbers}")
+    return frozenset(range(start, min(stop, count - 1) + 1))

@@ -1,0 +1,35 @@
+"""What the command line and the configuration say of how things look."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from jp.cli.options import GlobalOptions
+from jp.config.model import StyleConfig
+from jp.render.opening import Streams
+from jp.render.theme import Look, Preferences, columns_of, display_width, look_at
+
+
+def standard_streams() -> Streams:
+    """This process's own."""
+    return Streams(out=sys.stdout, err=sys.stderr, environment=os.environ)
+
+
+def preferences(options: GlobalOptions, style: StyleConfig) -> Preferences:
+    """What is wanted of colour, width and code."""
+    return Preferences(
+        color=options.color, width=options.width, wrap=style.markdown.wrap_width, code_theme=style.code.theme
+    )
+
+
+def look_of_stdout(options: GlobalOptions, style: StyleConfig) -> Look:
+    """How text on stdout looks."""
+    return look_at(sys.stdout, preferences(options, style), os.environ, siblings=[sys.stderr])
+
+
+def width_of_stdout(options: GlobalOptions) -> int | None:
+    """The width of a table on stdout, None where nothing is cut: in a pipe or a file."""
+    if options.format == "text":
+        return None
+    return display_width(options.width, os.environ, columns=columns_of(sys.stdout, sys.stderr))

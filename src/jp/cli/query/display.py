@@ -1,0 +1,37 @@
+"""What a turn looks like to whoever called jp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jp.cli.looks import preferences, standard_streams
+from jp.cli.options import GlobalOptions
+from jp.cli.query.arguments import Display
+from jp.config.model import StyleConfig
+from jp.conversation.entries import AnyEntry
+from jp.render.answer import AnswerRenderer
+from jp.render.jsonl import JsonRenderer
+from jp.render.opening import Display as RenderedDisplay
+from jp.render.opening import open_renderer
+from jp.turn.ports import Clock
+
+
+def open_display(
+    options: GlobalOptions, display: Display, style: StyleConfig, *, clock: Clock, entries: Sequence[AnyEntry]
+) -> AnswerRenderer | JsonRenderer:
+    """The renderer of a turn. `entries` is the stream, which grows: it says which turn a copy was delivered at."""
+
+    def turn_of(entry_id: str) -> int | None:
+        from jp.conversation.turns import turns_of
+
+        found = (turn.number for turn in turns_of(entries) if any(entry.id == entry_id for entry in turn.entries))
+        return next(found, None)
+
+    shown = RenderedDisplay(
+        preferences=preferences(options, style),
+        reasoning=display.reasoning and style.reasoning.display == "full",
+        tools=display.tools,
+        is_streaming=display.stream,
+        quiet=options.quiet,
+    )
+    return open_renderer(options.format, shown, standard_streams(), clock=clock, turn_of=turn_of)

@@ -38,7 +38,7 @@ say "This workspace came with a configuration that lets a tool run without askin
 run 'jp workspace trust --yes'
 
 say "A new conversation. What is attached is a snapshot, frozen at this turn:"
-run 'jp query --new --attach src/loans.py "Why does overdue.py crash?"'
+run 'jp query --new --title "Overdue list" --attach src/loans.py "Why does overdue.py crash?"'
 
 say "A follow-up in the same conversation. The model reads another file with a tool:"
 run 'jp query --id . "What else depends on due()?"'

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from running import TIMEOUT_SECS, isolated_environment
+
+EXAMPLE = Path(__file__).parents[2] / "workspace-example"
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """Everything in a directory, but what Python compiled."""
+    found = (path for path in directory.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(directory)): path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo prints, stdout and stderr as they come."""
+    home = tmp_path_factory.mktemp("home")
+    before = files(EXAMPLE)
+
+    done = subprocess.run(
+        ["sh", str(EXAMPLE / "demo.sh")],
+        env=isolated_environment(home, JP_CFG_ASSISTANT_MODEL_ID="script/none"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=TIMEOUT_SECS,
+        check=False,
+    )
+
+    output = done.stdout.decode()
+    assert done.returncode == 0, output
+    assert files(EXAMPLE) == before
+    assert files(home) == {}
+    return output
+
+
+def test_the_demo_asks_reads_and_attaches_again(demo: str) -> None:
+    assert "ValueError: day is out of range for month" in demo
+    assert "adds `LOAN_DAYS` to the **day of the month**" in demo
+    assert "`overdue.py` **sorts** by `loans.due`" in demo
+    assert "The copy that you attached in turn 2 adds a `timedelta`" in demo
+    assert "I am a scenario, not a model" not in demo
+
+
+def test_the_demo_prints_the_conversation(demo: str) -> None:
+    printed = demo.rpartition("$ jp conversation print .")[2]
+
+    assert "Why does overdue.py crash?" in printed
+    assert "Is it mended now?" in printed
+    assert "The copy that you attached in turn 2" in printed

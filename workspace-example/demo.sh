@@ -9,8 +9,8 @@ trap 'rm -rf "$temporary"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-mkdir -p "$temporary/tool-library/.jp"
-cd "$temporary/tool-library"
+mkdir -p "$temporary/repair-shed/.jp"
+cd "$temporary/repair-shed"
 cp -R "$here/README.md" "$here/src" "$here/data" .
 cp -R "$here/.jp/config.toml" "$here/.jp/scenarios" .jp
 
@@ -31,7 +31,7 @@ run() {
 # Nothing is piped into jp here, whatever this script itself reads from.
 exec </dev/null
 
-say "A tool library keeps its loans in a file. The script that lists the overdue ones crashes:"
+say "A repair shed keeps its loans in a file. The script that lists the overdue ones crashes:"
 run 'python src/overdue.py 2026-02-20 2>&1 | tail -n 1'
 
 say "This workspace came with a configuration that lets a tool run without asking. It counts once you trust it:"

@@ -1,4 +1,4 @@
-"""Loans of the tool library: who has what, until when, and what being late costs."""
+"""Loans of the repair shed: who has what, until when, and what being late costs."""
 
 import csv
 from dataclasses import dataclass

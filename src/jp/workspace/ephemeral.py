@@ -68,13 +68,15 @@ class EphemeralWorkspace:
         held = self._held.get(info.id)
         return self._workspace.base_config(info) if held is None else held.base_config
 
-    def create(self, base_config: JsonObject, metadata: Metadata, *, local: bool = False) -> ConversationInfo:
+    def create(
+        self, base_config: JsonObject, metadata: Metadata, *, local: bool = False, topic: str = ""
+    ) -> ConversationInfo:
         """See `Workspace`. Its directory does not exist."""
         stamps = self._workspace.stamps
         conversation_id = first_free_id(stamps, self.ids())
         info = ConversationInfo(
             id=conversation_id,
-            directory=Path(directory_name(conversation_id, metadata.title)),
+            directory=Path(directory_name(conversation_id, metadata.title or topic)),
             local=local,
             metadata=metadata,
             last_activity=stamps.now() / 1000,

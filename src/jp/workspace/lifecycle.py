@@ -46,9 +46,17 @@ def first_free_id(stamps: Stamps, taken: set[ConversationId]) -> ConversationId:
 
 
 def create_conversation(
-    storage: Storage, others: Sequence[Storage], *, base_config: JsonObject, metadata: Metadata, stamps: Stamps
+    storage: Storage,
+    others: Sequence[Storage],
+    *,
+    base_config: JsonObject,
+    metadata: Metadata,
+    stamps: Stamps,
+    topic: str = "",
 ) -> tuple[ConversationId, Path]:
     """A new conversation in `storage` with a log of one header; its id is used in none of `others` either.
+
+    Its directory is named after the title, or the words of `topic` where there is none.
 
     It is written under a hidden name and then renamed, so that there is all of it or nothing.
 
@@ -58,7 +66,7 @@ def create_conversation(
     make_directories(storage.conversations, private=storage.private)
     _sweep(storage, now=stamps.now() / 1000)
     conversation_id, reservation = _reserve(storage, others, stamps)
-    directory = storage.conversations / directory_name(conversation_id, metadata.title)
+    directory = storage.conversations / directory_name(conversation_id, metadata.title or topic)
     try:
         create_file(reservation / METADATA, encode_metadata(metadata))
         config = msgspec.json.format(msgspec.json.encode(base_config), indent=2)

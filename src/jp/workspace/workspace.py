@@ -111,8 +111,10 @@ class Workspace:
         """
         return read_base_config(info.directory)
 
-    def create(self, base_config: JsonObject, metadata: Metadata, *, local: bool = False) -> ConversationInfo:
-        """A new conversation; a `local` one lies in the user's data directory.
+    def create(
+        self, base_config: JsonObject, metadata: Metadata, *, local: bool = False, topic: str = ""
+    ) -> ConversationInfo:
+        """A new conversation; a `local` one lies in the user's data directory. `topic` names it without a title.
 
         Raises:
             StorageError: it could not be written; nothing of it is left.
@@ -123,7 +125,7 @@ class Workspace:
         target, other = (silo, self._shared) if local else (self._shared, silo)
         others = [] if target == other else [other]
         conversation_id, directory = create_conversation(
-            target, others, base_config=base_config, metadata=metadata, stamps=self.stamps
+            target, others, base_config=base_config, metadata=metadata, topic=topic, stamps=self.stamps
         )
         return info_of(conversation_id, directory, local=local and self.root is not None)
 

@@ -64,17 +64,20 @@ async def compose_request(
         AttachmentError: an attachment could not be resolved.
     """
     from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
+    from jp.conversation.reverts import undone
     from jp.conversation.turns import turns_of
     from jp.tool.dedup import mark_resources
 
     plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered_in(entries))
     context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
     resolved = await resolve_all(plan, schemes.registry, context)
+    gone = undone(entries)
+    turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     deduplication = config.deduplication
     marked = mark_resources(
         resolved.resources,
-        entries,
-        turn=len(turns_of(entries)),
+        [entry for turn in turns for entry in turn.entries],
+        turn=len(turns),
         enabled=deduplication.enabled,
         min_bytes=deduplication.min_bytes,
         lookback_turns=deduplication.lookback_turns,

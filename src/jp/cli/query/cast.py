@@ -10,12 +10,14 @@ import msgspec
 
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.scene import Place, is_attended
+from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
+from jp.conversation.entries import ChatRequest, TurnStart
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
 from jp.provider.registry import ModelId, create_provider, parse_model_id
 from jp.tool.runner import ToolRunner
-from jp.turn.request import RequestSettings
+from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
@@ -52,6 +54,17 @@ def assemble(config: AppConfig, place: Place, arguments: QueryArguments, notice:
     return Cast(model=model, provider=provider, tools=tools, settings=settings)
 
 
+def check_rendering(cast: Cast, request: ChatRequest) -> None:
+    """Refuse what the provider cannot be sent before anything is written: a kind of file that it does not take.
+
+    Raises:
+        ProviderError: there is such a thing.
+    """
+    if request.resources:
+        alone = (TurnStart(), request)
+        cast.provider.render(build_thread(alone, cast.settings, loader=InlineLoader(), stand_ins=StatusLines()))
+
+
 def _model(config: AppConfig) -> ModelId:
     text = config.assistant.model.id
     if text is None:
@@ -63,14 +76,14 @@ def _model(config: AppConfig) -> ModelId:
 
 
 def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> ToolRunner:
-    from jp.attachment.location import CanonicalNames
+    from jp.cli.file_names import AttachmentNames
     from jp.tool.builtin import built_in_tools
     from jp.tool.permission import Answers
     from jp.tool.toolbox import build_toolbox
 
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
     return ToolRunner(
-        build_toolbox(built_in_tools(CanonicalNames()), config.conversation.tools),
+        build_toolbox(built_in_tools(AttachmentNames()), config.conversation.tools),
         root=place.root,
         answers=answers,
         approver=_approver(),

@@ -18,6 +18,7 @@ from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, Usage
 from jp.errors import ExitCode, JpError
+from jp.provider.errors import ProviderError
 from jp.turn.clock import SystemClock
 from jp.turn.loop import Turn, TurnOutcome, TurnPorts
 from jp.turn.ports import Recorder
@@ -99,9 +100,17 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, *, cycles: int) -> 
                 hint='go on with `jp query "continue"`',
             )
         case "failed":
-            raise outcome.error or JpError("the turn was stopped")
+            raise _explained(outcome.error)
         case _:
             assert_never(outcome.ending)
+
+
+def _explained(error: ProviderError | None) -> JpError:
+    if error is None:
+        return JpError("the turn was stopped")
+    if error.retry_after and not error.hint:
+        error.hint = f"the provider asks to wait {error.retry_after:,.0f} s: try again then"
+    return error
 
 
 def _cap(outcome: TurnOutcome, cycles: int) -> str:

@@ -8,7 +8,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import check_size, compose_request, open_schemes
-from jp.cli.query.cast import assemble
+from jp.cli.query.cast import assemble, check_rendering
 from jp.cli.query.play import play
 from jp.cli.query.question import read_question
 from jp.cli.query.scene import begin, choose_conversation, find_place, hold, settle
@@ -55,5 +55,6 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
         from jp.cli.query.dry_run import show_request
 
         return show_request(options, held, cast, request)
+    check_rendering(cast, request)
     log = await begin(place, held, settings, arguments, stack)
     return await play(options, arguments, cast, log=log, config=config, request=request)

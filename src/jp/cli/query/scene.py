@@ -145,7 +145,7 @@ async def begin(
 ) -> Log:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
-    From here on it is this terminal's active conversation.
+    From here on it is this terminal's active conversation. The words that were typed name a new one's directory.
 
     Raises:
         StorageError: it could not be written.
@@ -164,7 +164,8 @@ async def _create(place: Place, resolved: Resolved, arguments: QueryArguments, s
     from jp.workspace.metadata import Metadata
 
     local = arguments.local or resolved.config.conversation.start_local
-    info = place.workspace.create(frozen(resolved), Metadata(title=arguments.title), local=local)
+    topic = " ".join(arguments.words)
+    info = place.workspace.create(frozen(resolved), Metadata(title=arguments.title), local=local, topic=topic)
     lock = place.workspace.lock(info)
     await lock.acquire_async(patience=0, waiting=lambda _: None)
     stack.enter_context(lock)

@@ -126,7 +126,7 @@ def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
 
 
 def _show_usage(options: GlobalOptions, cast: Cast, usage: Usage) -> None:
-    """What the turn cost; for people who look, so not where a script only wants the answer."""
+    """What the turn cost, for a person at a terminal; elsewhere only where it was asked to be talkative."""
     from jp.provider.models import cost, find_model
 
     total = usage.input + usage.cache_read + usage.cache_write
@@ -135,4 +135,8 @@ def _show_usage(options: GlobalOptions, cast: Cast, usage: Usage) -> None:
     cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
     money = cost(usage, find_model(cast.model.provider, cast.model.name).details)
     price = "" if money is None else f", ${money:.4f}"
-    log_line(options, f"{total:,} tokens in{cached}, {usage.output:,} out{price}")
+    said = f"{total:,} tokens in{cached}, {usage.output:,} out{price}"
+    if os.isatty(2):
+        notice(options, said)
+    else:
+        log_line(options, said)

@@ -155,3 +155,4 @@ def test_a_conversation_that_is_not_there_is_not_found(workspace: EphemeralWorks
 
 def test_names_are_taken_from_the_title(workspace: EphemeralWorkspace) -> None:
     assert workspace.create({}, Metadata(title="A title")).directory.name.endswith("-a-title")
+    assert workspace.create({}, Metadata(), topic="A topic").directory.name.endswith("-a-topic")

@@ -19,6 +19,7 @@ from jp.workspace.store import read_base_config, read_stream
 from workspaces import START, fixed_stamps
 
 NUMBER = START // 100
+AN_HOUR_AGO = START / 1000 - 3600
 A_DAY_AGO = START / 1000 - 25 * 3600
 
 
@@ -135,7 +136,7 @@ def test_what_killed_processes_left_is_swept_a_day_later(storage: Storage) -> No
     for name in names:
         (storage.conversations / name).mkdir(parents=True)
         (storage.conversations / name / "file").write_text("", encoding="utf-8")
-        moment = START / 1000 if name == ".3.new" else A_DAY_AGO
+        moment = AN_HOUR_AGO if name == ".3.new" else A_DAY_AGO
         os.utime(storage.conversations / name, (moment, moment))
 
     _, directory = create(storage)

@@ -25,6 +25,7 @@ from jp.conversation.entries import (
 from jp.conversation.interruption import INTERRUPTED_CONTENT
 from jp.conversation.resource import Payload, Resource, ResourceBlock
 from jp.errors import StorageError
+from jp.turn.ports import Recorder
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs
 from jp.workspace.log import Log, NowhereSink, open_in_memory, open_log
 from jp.workspace.stamp import Stamps
@@ -89,6 +90,14 @@ def test_an_appended_entry_is_stamped_and_on_disk_at_once(directory: Path) -> No
     assert lines(directory)[2:] == [b""]
     assert log.entries == [HEADER, entry]
     log.close()
+
+
+def test_a_log_is_what_a_turn_records_to(directory: Path) -> None:
+    with opened(directory) as log:
+        recorder: Recorder = log
+        entry = recorder.append(TurnStart())
+
+        assert recorder.entries[-1] == entry
 
 
 def test_ids_grow_even_where_the_clock_stands_still_or_goes_back(directory: Path) -> None:

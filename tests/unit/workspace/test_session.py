@@ -86,6 +86,8 @@ def test_a_removed_conversation_is_no_longer_active_and_nothing_takes_its_place(
 
     assert session(place).active() == C
     assert session(place).previous() == A
+    (file,) = place.directory.iterdir()
+    assert B not in file.read_text(encoding="utf-8")
 
 
 def test_a_removed_previous_one_is_passed_over(place: Place) -> None:
@@ -245,6 +247,19 @@ def test_a_terminal_is_known_by_its_leader_and_wins_over_a_pane(monkeypatch: pyt
     assert key.source == "terminal"
     assert key.value == str(os.getsid(0))
     assert key.file_name == f"terminal-{os.getsid(0)}.json"
+
+
+@pytest.mark.usefixtures("without_terminal")
+def test_a_terminal_counts_even_where_every_stream_is_redirected(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def opened(path: str, flags: int) -> int:
+        return real(os.devnull if path == "/dev/tty" else path, flags)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "getsid", always(2**30))
+
+    assert session_key({}) == SessionKey(source="terminal", value=str(2**30))
 
 
 def test_a_leader_without_a_trace_is_known_by_the_terminals_name(monkeypatch: pytest.MonkeyPatch) -> None:

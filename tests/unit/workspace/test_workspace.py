@@ -114,6 +114,15 @@ def test_a_new_conversation_is_listed_read_and_written(workspace: Workspace) -> 
     assert len(workspace.read(info).entries) == 2
 
 
+def test_without_a_title_the_topic_names_the_directory_and_nothing_else(workspace: Workspace) -> None:
+    info = workspace.create({}, Metadata(), topic="Explain the lexer")
+    titled = workspace.create({}, Metadata(title="A title"), topic="Explain the lexer")
+
+    assert info.directory.name == f"{NUMBER}-explain-the-lexer"
+    assert info.metadata.title is None
+    assert titled.directory.name == f"{NUMBER + 1}-a-title"
+
+
 def test_a_local_conversation_lies_in_the_users_directory_and_has_its_own_blobs(
     tmp_path: Path, workspace: Workspace
 ) -> None:

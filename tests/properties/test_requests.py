@@ -1,0 +1,125 @@
+"""From a log to the bytes of a request: the whole way that a turn goes, over random streams."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import pairwise
+from typing import TypeVar
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import streams
+from anthropic_oracle import assert_accepted
+from jp.compaction.stand_ins import StatusLines
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    Compaction,
+    ConfigDelta,
+    Digests,
+    RequestContext,
+    Revert,
+    TurnStart,
+)
+from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
+from jp.conversation.thread import Parameters
+from jp.provider.anthropic.adapter import AnthropicAdapter
+from jp.turn.digests import digests_of
+from jp.turn.request import RequestSettings, build_thread
+
+C = TypeVar("C", bound=Carrier)
+
+ADAPTER = AnthropicAdapter(())
+TEXTS = {hashlib.sha256(text.encode()).hexdigest(): text for text in streams.VERSIONS}
+OVERLAYS = (Compaction, Revert, ConfigDelta, RequestContext)
+
+
+class Blobs:
+    """Holds the texts that streams name; any other content is some text."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+
+    def load(self, carrier: C, /) -> C:
+        content = content_of(carrier)
+        if not isinstance(content, StoredContent):
+            return carrier
+        self.read.add(content.sha256)
+        if isinstance(carrier, (ImageBlock, AudioBlock)):
+            return replace(carrier, sha256=None, size=None, blob=b"picture")
+        text = TEXTS.get(content.sha256, "some text")
+        return replace(carrier, sha256=None, size=None, chars=None, lines=None, text=text)
+
+
+def settings_with(cache: str) -> RequestSettings:
+    parameters = Parameters(cache="off" if cache == "off" else "short")
+    return RequestSettings(
+        provider="anthropic", model="claude-haiku-4-5", renderer=1, system=("Be brief.",), parameters=parameters
+    )
+
+
+def blocks_of(entries: tuple[AnyEntry, ...], *, continuing: bool, cache: str = "short") -> list[bytes]:
+    thread = build_thread(entries, settings_with(cache), loader=Blobs(), stand_ins=StatusLines(), continuing=continuing)
+    sections = ADAPTER.sections(ADAPTER.render(thread))
+    return [*sections.tools, *sections.system, *(block for message in sections.messages for block in message)]
+
+
+@settings(max_examples=60)
+@given(streams.stories())
+def test_a_request_begins_with_the_one_before_unless_an_overlay_stands_between(story: streams.Story) -> None:
+    for before, after in pairwise(story.requests):
+        if any(isinstance(entry, OVERLAYS) for entry in story.entries[before.position : after.position]):
+            continue
+        earlier = blocks_of(story.entries[: before.position], continuing=before.continuing)
+        later = blocks_of(story.entries[: after.position], continuing=after.continuing)
+        assert later[: len(earlier)] == earlier
+
+
+@settings(max_examples=60)
+@given(streams.stories(), st.sampled_from(["off", "short"]))
+def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cache: str) -> None:
+    for request in story.requests[-1:]:
+        entries = story.entries[: request.position]
+        assert blocks_of(entries, continuing=request.continuing, cache=cache) == blocks_of(
+            entries, continuing=request.continuing
+        )
+
+
+@settings(max_examples=60)
+@given(st.one_of(streams.streams(), streams.damaged_streams()))
+def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_types_for(
+    entries: tuple[AnyEntry, ...],
+) -> None:
+    asked = (*entries, TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
+    thread = build_thread(asked, settings_with("short"), loader=Blobs(), stand_ins=StatusLines())
+
+    assert_accepted(ADAPTER.render(thread).body)
+
+
+@settings(max_examples=60)
+@given(streams.stories())
+def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: streams.Story) -> None:
+    known: tuple[str, ...] = ()
+    for request in story.requests:
+        entries = story.entries[: request.position]
+        thread = build_thread(
+            entries, settings_with("short"), loader=Blobs(), stand_ins=StatusLines(), continuing=request.continuing
+        )
+        sections = ADAPTER.sections(ADAPTER.render(thread))
+        digests: Digests = digests_of(sections, known)
+        whole = known[: digests.kept] + digests.messages
+        assert whole == digests_of(sections, ()).messages
+        known = whole
+
+
+@settings(max_examples=60)
+@given(streams.streams())
+def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[AnyEntry, ...]) -> None:
+    blobs = Blobs()
+
+    thread = build_thread(entries, settings_with("short"), loader=blobs, stand_ins=StatusLines())
+
+    shown = str(ADAPTER.render(thread).body)
+    assert all(TEXTS[sha256] in shown or repr(TEXTS[sha256])[1:-1] in shown for sha256 in blobs.read & TEXTS.keys())

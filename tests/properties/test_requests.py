@@ -33,6 +33,7 @@ C = TypeVar("C", bound=Carrier)
 
 ADAPTER = AnthropicAdapter(())
 TEXTS = {hashlib.sha256(text.encode()).hexdigest(): text for text in streams.VERSIONS}
+NEXT = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
 OVERLAYS = (Compaction, Revert, ConfigDelta, RequestContext)
 
 
@@ -92,8 +93,7 @@ def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cac
 def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_types_for(
     entries: tuple[AnyEntry, ...],
 ) -> None:
-    asked = (*entries, TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
-    thread = build_thread(asked, settings_with("short"), loader=Blobs(), stand_ins=StatusLines())
+    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=Blobs(), stand_ins=StatusLines())
 
     assert_accepted(ADAPTER.render(thread).body)
 
@@ -119,7 +119,7 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
 def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[AnyEntry, ...]) -> None:
     blobs = Blobs()
 
-    thread = build_thread(entries, settings_with("short"), loader=blobs, stand_ins=StatusLines())
+    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=blobs, stand_ins=StatusLines())
 
     shown = str(ADAPTER.render(thread).body)
     assert all(TEXTS[sha256] in shown or repr(TEXTS[sha256])[1:-1] in shown for sha256 in blobs.read & TEXTS.keys())

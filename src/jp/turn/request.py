@@ -11,7 +11,7 @@ from jp.compaction.projection import project
 from jp.compaction.stand_ins import StandIns
 from jp.conversation.carriers import map_view_carriers
 from jp.conversation.entries import AnyEntry, JsonObject, RequestContext
-from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of
+from jp.conversation.resource import Carrier, Payload, Resource, StoredContent, checksum, content_of
 from jp.conversation.thread import Parameters, Thread, ToolDefinition
 
 C = TypeVar("C", bound=Carrier)
@@ -57,8 +57,9 @@ class ContentCache:
         self._read: dict[Carrier, Carrier] = {}
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline."""
-        if not isinstance(content_of(carrier), StoredContent):
+        """The carrier with its content inline; what a model is shown in another form needs none."""
+        is_shown_otherwise = isinstance(carrier, Resource) and carrier.formatted is not None
+        if is_shown_otherwise or not isinstance(content_of(carrier), StoredContent):
             return carrier
         found = self._read.get(carrier)
         if not isinstance(found, type(carrier)):
@@ -123,16 +124,17 @@ def build_thread(
     stand_ins: StandIns,
     continuing: bool = False,
 ) -> Thread:
-    """The request for a stream. Only the content that the view shows is read.
+    """The request for a stream. Only the content that the view shows is read, each once.
 
     `continuing` asks the model to go on with the answer at the end of the stream.
     """
     view = project(entries, stand_ins, continuing=continuing)
+    content = loader if isinstance(loader, ContentCache) else ContentCache(loader)
     return Thread(
         model=settings.model,
         system=settings.system,
         tools=settings.tools,
-        events=tuple(map_view_carriers(event, loader.load) for event in view.events),
+        events=tuple(map_view_carriers(event, content.load) for event in view.events),
         parameters=settings.parameters,
         schema=settings.schema,
         conversation=settings.conversation,

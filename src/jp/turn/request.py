@@ -28,6 +28,12 @@ class Loader(Protocol):
         ...
 
 
+def _is_needed(carrier: Carrier) -> bool:
+    if isinstance(carrier, Resource) and carrier.formatted is not None:
+        return False
+    return isinstance(content_of(carrier), StoredContent)
+
+
 class InlineLoader:
     """For a stream whose content is all inline."""
 
@@ -58,8 +64,7 @@ class ContentCache:
 
     def load(self, carrier: C, /) -> C:
         """The carrier with its content inline; what a model is shown in another form needs none."""
-        is_shown_otherwise = isinstance(carrier, Resource) and carrier.formatted is not None
-        if is_shown_otherwise or not isinstance(content_of(carrier), StoredContent):
+        if not _is_needed(carrier):
             return carrier
         found = self._read.get(carrier)
         if not isinstance(found, type(carrier)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from jp.config.aliases import resolve_alias
 from jp.config.model import AppConfig, RequestConfig
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
@@ -34,17 +35,6 @@ def _quoted(names: tuple[str, ...]) -> str:
     return " or ".join(repr(name) for name in names)
 
 
-def _resolved(text: str, aliases: Mapping[str, str]) -> str:
-    """What `text` stands for after all aliases."""
-    seen = [text]
-    while (found := aliases.get(seen[-1])) is not None:
-        if found in seen:
-            chain = " → ".join(repr(name) for name in [*seen, found])
-            raise ConfigurationError(f"the alias {text!r} leads back to itself: {chain}", hint=_HINT)
-        seen.append(found)
-    return seen[-1]
-
-
 def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
     full = {name: f"{provider}/{name}" for provider in PROVIDERS for name in known_names(provider)}
     near = near_names(text, (*aliases, *full))
@@ -68,7 +58,7 @@ def parse_model_id(text: str, aliases: Mapping[str, str]) -> ModelId:
     Raises:
         ConfigurationError: it names none, or a provider that this version does not know.
     """
-    resolved = _resolved(text, aliases)
+    resolved = resolve_alias(text, aliases)
     provider, slash, name = resolved.partition("/")
     if not slash:
         raise _unknown_alias(resolved, aliases)

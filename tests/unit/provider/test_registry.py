@@ -35,7 +35,7 @@ def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> 
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("a", "the alias 'a' leads back to itself: 'a' → 'b' → 'a'", "provider/name"),
+        ("a", "the alias 'a' leads in a circle: a → b → a", "provider/name"),
         ("lost", "'nowhere' is neither a model nor an alias", "provider/name"),
         ("fasr", "'fasr' is neither a model nor an alias", "did you mean 'fast'?"),
         ("claude-opus-5-5", "'claude-opus-5-5' is neither", "did you mean 'anthropic/claude-opus-5-5'"),

@@ -32,7 +32,7 @@ def init(
 
     Examples:
         jp init
-        jp init --model anthropic/claude-sonnet-5-5 ~/work/api
+        jp init --model anthropic/claude-sonnet-5-5 ~/code/api
         jp init --yes --model script/demo
     """
     from jp.cli.output import print_result

@@ -48,10 +48,13 @@ class _OpenBlock:
 
 
 def _data(text: str, metadata: JsonObject | None) -> ChatResponse | None:
+    """Structured output; what is no JSON, or was cut, is kept as its text."""
+    if not text:
+        return None
     try:
         return ChatResponse(data=msgspec.json.decode(text), metadata=metadata)
     except msgspec.DecodeError:
-        return ChatResponse(message=text, metadata=metadata) if text else None
+        return ChatResponse(data=text, metadata=metadata)
 
 
 def _arguments(text: str) -> JsonObject | str:

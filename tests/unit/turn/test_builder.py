@@ -76,8 +76,8 @@ def test_structured_output_is_decoded() -> None:
     assert built(DataDelta(0, '{"a":'), DataDelta(0, "[1]}"), BlockEnd(0)) == [ChatResponse(data={"a": [1]})]
 
 
-def test_structured_output_that_is_no_json_is_a_message() -> None:
-    assert built(DataDelta(0, "sorry"), BlockEnd(0)) == [ChatResponse(message="sorry")]
+def test_structured_output_that_is_no_json_is_kept_as_text() -> None:
+    assert built(DataDelta(0, "sorry"), BlockEnd(0)) == [ChatResponse(data="sorry")]
     assert built(DataDelta(0, ""), BlockEnd(0)) == []
 
 

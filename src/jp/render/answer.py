@@ -106,7 +106,6 @@ class AnswerRenderer:
 
     def _end_message(self) -> None:
         """Something else comes, so the message does not go on."""
-        self._aside.end_reasoning()
         if self._is_open:
             self._release()
             self._write(self._ready_filter().finish())

@@ -118,6 +118,7 @@ class Aside:
         self.restart("")
 
     def _tool_line(self, text: str, style: str) -> None:
+        self.end_reasoning()
         if not self._shown.tools:
             return
         is_next = self._after_tool

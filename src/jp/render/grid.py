@@ -17,8 +17,8 @@ from jp.render.wrap import Line, Run, Wrapper, line_width, paint
 SAMPLE = 40
 """So many rows are awaited before the first is shown."""
 
-_LONGEST_UNBROKEN = 16
-"""A column is as wide as its longest word up to this: beyond, words are cut."""
+_UNBROKEN = (16, 6)
+"""Words up to this wide are not cut to fit into their column; the second counts where the first takes too much."""
 
 _NARROWEST = 3
 _SEPARATOR_WIDTH = 3
@@ -52,18 +52,23 @@ class Grid:
         if self._is_started:
             return self._row(row)
         self._sample.append(row)
-        return self._start() if len(self._sample) == SAMPLE else []
+        return self._start(is_whole=False) if len(self._sample) == SAMPLE else []
 
     def finish(self) -> list[str]:
         """The lines that were not shown yet."""
-        return [] if self._is_started else self._start()
+        return [] if self._is_started else self._start(is_whole=True)
 
-    def _start(self) -> list[str]:
+    def _start(self, *, is_whole: bool) -> list[str]:
+        """Decide on the widths; while more may come, the last column takes what is left."""
         self._is_started = self._is_first = True
         columns = list(zip(self._head, *self._sample, strict=True))
         natural = [max(map(_natural_width, column)) for column in columns]
-        least = [min(max(*map(_longest_word, column), _NARROWEST), _LONGEST_UNBROKEN) for column in columns]
-        self._widths = fit_columns(natural, least, self._width - _SEPARATOR_WIDTH * (len(columns) - 1))
+        longest = [max(map(_longest_word, column)) for column in columns]
+        available = self._width - _SEPARATOR_WIDTH * (len(columns) - 1)
+        for most in _UNBROKEN:
+            self._widths = self._widths or fit_columns(natural, _bounded(longest, most), available)
+        if self._widths and not is_whole:
+            self._widths[-1] += available - sum(self._widths)
         self._is_ruled = any(width < wanted for width, wanted in zip(self._widths, natural, strict=False))
         lines: list[str] = []
         if self._widths:
@@ -126,6 +131,10 @@ def fit_columns(natural: Sequence[int], least: Sequence[int], available: int) ->
             widths[index] += 1
             spare -= 1
     return widths
+
+
+def _bounded(sizes: Sequence[int], most: int) -> list[int]:
+    return [min(max(size, _NARROWEST), most) for size in sizes]
 
 
 def _capped(natural: Sequence[int], least: Sequence[int], cap: int) -> list[int]:

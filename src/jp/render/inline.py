@@ -66,7 +66,10 @@ class Inline:
         ruler.after("text", "address", _keep_address)
 
     def runs(self, source: str, style: str = "") -> list[Run]:
-        """The runs of `source`, each in `style` and its own; a break that the source asks for is a `HARD_BREAK`."""
+        """The runs of `source`, each in `style` and its own; a break that the source asks for is a `HARD_BREAK`.
+
+        `source` has been sanitised; what its entities stand for is sanitised here.
+        """
         if _MARKUP.search(source) is None:
             return [(source, style if self._colour else "")]
         simple = _simple_runs(source) if self._colour and not style else None
@@ -116,7 +119,6 @@ class Inline:
                 label = sanitise(token.content)
                 return f"[image: {label}] ({sanitise(str(token.attrGet('src') or ''))})", ";".join(styles)
             case _:
-                # Entities are decoded by now, so what they stand for is looked at here.
                 return sanitise(token.content).replace("\n", " "), ";".join(styles)
 
     def _target(self, found: list[Run], address: str, start: int) -> list[Run]:

@@ -6,7 +6,7 @@ from jp.render.cells import cell_width
 from jp.render.theme import Look
 from jp.render.wrap import paint
 
-NARROWEST = 20
+NARROWEST = 12
 """Text is at least this wide, however deep it stands."""
 
 DIM = "2"

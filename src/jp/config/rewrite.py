@@ -83,9 +83,8 @@ def _changes(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any
 
 
 def _additions(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    """The keys of `new` that `old`, in which nothing else differs, lacks."""
     for name, value in new.items():
-        if name in old and not _are_tables(old[name], value):
-            continue
         if isinstance(value, dict) and value:
             yield from _additions(old.get(name, {}), cast("Data", value), (*path, name))
         elif name not in old:

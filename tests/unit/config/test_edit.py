@@ -19,7 +19,7 @@ from jp.errors import ConfigurationError, StorageError
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / ".jp" / "config.toml"
+    return tmp_path / "new" / ".jp" / "config.toml"
 
 
 def outcome(data: dict[str, Any], text: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def test_a_file_is_made_with_its_directory(path: Path) -> None:
 
 
 def test_comments_and_formatting_are_kept(path: Path) -> None:
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_text("# mine\n[user]\nname   = 'a' # me\n", encoding="utf-8")
 
     set_in_file(path, ["user.name=b"])
@@ -89,6 +89,11 @@ def test_comments_and_formatting_are_kept(path: Path) -> None:
             {"assistant": {"instructions": [{"title": "a"}]}},
             "assistant.instructions.0.items+=x",
             {"assistant": {"instructions": [{"title": "a", "items": ["x"]}]}},
+        ),
+        (
+            {"assistant": {"instructions": [{"title": "a"}]}},
+            'assistant.instructions:+={"title": "b"}',
+            {"assistant": {"instructions": [{"title": "a"}, {"title": "b"}]}},
         ),
         ({}, "assistant.system_prompt+=a", {"assistant": {"system_prompt": {"value": "a", "strategy": "append"}}}),
         (
@@ -176,7 +181,7 @@ def test_what_is_no_assignment_leaves_no_file(values: list[str], message: str, p
 
 
 def test_an_invalid_file_is_not_touched(path: Path) -> None:
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_text("[user]\nnmae = 1\n", encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match="line 2: unknown key"):
@@ -198,7 +203,7 @@ def test_permissions_and_links_are_kept(path: Path, tmp_path: Path) -> None:
     real = tmp_path / "real.toml"
     real.write_text("", encoding="utf-8")
     real.chmod(0o640)
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.symlink_to(real)
 
     set_in_file(path, ["user.name=x"])
@@ -219,6 +224,23 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: p
     assert [entry.name for entry in path.parent.iterdir()] == ["config.toml"]
 
 
+def test_a_directory_that_cannot_be_written_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_in_file(path, ["user.name=x"])
+    monkeypatch.setattr(edit.os, "open", only_reading)
+
+    with pytest.raises(StorageError, match="could not be written: Permission denied"):
+        set_in_file(path, ["user.name=y"])
+
+
+_open = os.open
+
+
+def only_reading(path: str | Path, flags: int, mode: int = 0o777) -> int:
+    if flags & os.O_CREAT:
+        raise PermissionError(13, "Permission denied")
+    return _open(path, flags, mode)
+
+
 def full_disk(_: int) -> None:
     raise OSError(28, "No space left on device")
 
@@ -231,7 +253,7 @@ def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
 
 
 def test_two_edits_at_once_both_count(path: Path) -> None:
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     held = os.open(path.parent, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     threads = [

@@ -112,8 +112,18 @@ def test_a_key_without_a_value_is_recognised(places: Places) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "x\n"])
 def test_a_strange_name_is_not_found_either(name: str, places: Places) -> None:
-    with pytest.raises(ConfigurationError, match="no configuration is called"):
+    file(places.cwd.with_name("sub.toml"))
+
+    with pytest.raises(ConfigurationError, match="no configuration is called") as caught:
         found(name, places)
+    assert caught.value.hint.startswith("Searched: ")
+
+
+def test_an_ending_is_not_put_on_twice(places: Places) -> None:
+    file(places.cwd / "dev.toml.toml")
+
+    with pytest.raises(ConfigurationError):
+        found("dev.toml", places)
 
 
 def test_what_lies_in_the_workspace_may_be_a_strangers(places: Places, tmp_path: Path) -> None:
@@ -126,7 +136,7 @@ def test_what_lies_in_the_workspace_may_be_a_strangers(places: Places, tmp_path:
     assert layers("link", places)[0].foreign
     assert not layers("mine", places)[0].foreign
     assert not layers(str(outside), places)[0].foreign
-    assert not layers("mine", Places(cwd=places.cwd, user=places.user))[0].foreign
+    assert not layers(str(outside), Places(cwd=places.cwd))[0].foreign
 
 
 def test_the_users_directory_is_the_users_even_inside_a_workspace(tmp_path: Path) -> None:

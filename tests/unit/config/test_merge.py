@@ -62,6 +62,7 @@ def test_a_table_over_what_is_none_stands_alone(lower: Change) -> None:
     merged = merge(MapChange({"a": MapChange({"gone": Put(1)})}), MapChange({"a": lower}))
 
     assert applied(merge(merged, MapChange({"a": MapChange({"b": Put(2)})}))) == {"a": {"b": 2}}
+    assert applied(merge(lower, MapChange({"b": Put(2)})), {"gone": 1}) == {"b": 2}
     assert applied(MapChange({"b": Put(2)}), 1) == {"b": 2}
 
 

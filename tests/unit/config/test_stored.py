@@ -169,6 +169,7 @@ def test_deltas_hold_in_their_order_and_name_their_entry() -> None:
     assert found.origin(("assistant", "tool_choice")).text == "the conversation's configuration delta e2"
     assert found.origin(("assistant", "model", "id")).text == "the default"
     assert all(layer.foreign for layer in found.layers)
+    assert not any(layer.foreign for layer in conversation_layers(base, deltas).layers)
 
 
 def test_a_log_outlives_the_keys_of_one_version() -> None:

@@ -18,6 +18,7 @@ from jp.config.stored import conversation_layers
 from jp.config.trust import UntrustedError, trust_hash, values_needing_trust
 from jp.conversation.entries import AnyEntry, ConfigDelta
 from jp.conversation.reverts import undone
+from jp.workspace.layout import MARKER, silo_directory
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
@@ -53,7 +54,9 @@ def read_sources(options: GlobalOptions, workspace: AnyWorkspace) -> Sources:
 
 def config_places(workspace: AnyWorkspace) -> Places:
     """Where configuration files lie for a command in `workspace`."""
-    return Places(cwd=current_directory(), user=user_directory(os.environ), root=workspace.root)
+    root = workspace.root
+    private = None if root is None else silo_directory(root / MARKER, workspace.user_data, create=False)
+    return Places(cwd=current_directory(), user=user_directory(os.environ), root=root, user_workspace=private)
 
 
 def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> tuple[Layer, ...]:

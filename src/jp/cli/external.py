@@ -35,10 +35,11 @@ def replace_process(program: str, arguments: Sequence[str]) -> int:
 
     sys.stdout.flush()
     sys.stderr.flush()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what is ignored is inherited
+    ours = signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what is ignored is inherited
     try:
         os.execv(program, [program, *arguments])  # noqa: S606 - the words go to it as they are
     except OSError as error:
+        signal.signal(signal.SIGPIPE, ours)
         raise JpError(f"cannot run {program!r}: {error.strerror}") from error
 
 

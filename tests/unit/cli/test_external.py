@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,8 @@ def test_a_program_that_the_system_cannot_run_is_an_error(tmp_path: Path) -> Non
 
     with pytest.raises(JpError, match=r"cannot run '.*jp-other': Exec format error"):
         replace_process(str(program), [])
+
+    assert signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN
 
 
 CONVERSATION = ROOT.get("c")

@@ -39,7 +39,7 @@ def _run_command(found: Found, command: Command) -> int:
     loaded = LoadedCommand(command, found.path)
     rest = [_as_text(word) for word in found.rest]
     more, arguments = extract(rest, loaded.options(), command=loaded.name)
-    settings = (*found.settings, *more)
+    settings = (*((name, _as_text(value)) for name, value in found.settings), *more)
     if _asks("--version", settings):
         return _print(f"jp {__version__}\n")
     if _asks("--help", settings):

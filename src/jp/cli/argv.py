@@ -218,9 +218,9 @@ class _Reader:
 
 def _checked(option: Option, form: str, value: str | None) -> str | None:
     if option.takes == "flag" and value is not None:
-        raise UsageError(f"{form} takes no value, but got {value!r}")
+        raise UsageError(f"{form} takes no value, but got {value!r}", hint=f"write just {form}")
     if option.takes == "value" and value is None:
-        raise UsageError(f"{form} needs a value")
+        raise UsageError(f"{form} needs a value", hint=f"write {form} VALUE")
     return value
 
 

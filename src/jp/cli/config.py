@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
     from jp.cli.places import AnyWorkspace
@@ -89,10 +89,8 @@ def set_value(
     from jp.cli.output import print_result
     from jp.cli.places import open_workspace
     from jp.config.edit import set_in_file
-    from jp.errors import UsageError
 
-    if not options.persist:
-        raise UsageError("--no-persist leaves nothing for `jp config set` to do")
+    require_persistence(options, "jp config set")
     workspace = open_workspace(options)
     file = _file(workspace, where)
     was_trusted = _is_trusted(options, workspace)

@@ -56,6 +56,16 @@ def read_options(settings: Sequence[tuple[str, str]], *, stdout_is_terminal: boo
     )
 
 
+def require_persistence(options: GlobalOptions, command: str) -> None:
+    """Refuse `--no-persist` for a command that does nothing but write.
+
+    Raises:
+        UsageError: it is given.
+    """
+    if not options.persist:
+        raise UsageError(f"--no-persist leaves nothing for `{command}` to do", hint="leave --no-persist out")
+
+
 def _one_of(name: str, value: str, allowed: tuple[C, ...]) -> C:
     for choice in allowed:
         if choice == value:

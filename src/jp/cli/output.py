@@ -19,16 +19,32 @@ SCHEMA = 1
 def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) -> None:
     """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
 
-    An empty text prints nothing. A text that lacks its last newline gets it.
+    An empty text prints nothing. A text that lacks its last newline gets it. What goes to a terminal cannot steer it.
 
     Raises:
         JpError: stdout takes no more, for another reason than that its reader has left.
     """
     if options.format == "json":
-        encoded = msgspec.json.encode({"schema": SCHEMA, **value}).decode("utf-8")
+        encoded = msgspec.json.encode({"schema": SCHEMA, **value}, enc_hook=_plain).decode("utf-8")
         write_stdout(f"{encoded}\n")
-    elif text:
+        return
+    if options.format == "pretty":
+        from jp.render.sanitise import sanitise
+
+        text = sanitise(text)
+    if text:
         write_stdout(text if text.endswith("\n") else f"{text}\n")
+
+
+def _plain(value: object) -> str:
+    """A text of a type of its own, such as an id, as the text that it is.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return str(value)
 
 
 def notice(options: GlobalOptions, text: str) -> None:

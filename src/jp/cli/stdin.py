@@ -43,7 +43,9 @@ def choose_source(mode: int | None, *, is_terminal: bool, asked: bool, refused: 
         UsageError: both are given.
     """
     if asked and refused:
-        raise UsageError("'-' and --no-stdin exclude each other")
+        raise UsageError(
+            "'-' and --no-stdin exclude each other", hint="'-' reads standard input, --no-stdin leaves it alone"
+        )
     if mode is None or refused:
         return "none"
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):

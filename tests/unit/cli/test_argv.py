@@ -141,10 +141,10 @@ def test_an_option_whose_value_is_optional_never_swallows_a_word(words: list[str
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["--quiet=yes"], "--quiet takes no value, but got 'yes'", ""),
-        (["-n=yes"], "-n takes no value, but got 'yes'", ""),
-        (["-F"], "-F needs a value", ""),
-        (["--model"], "--model needs a value", ""),
+        (["--quiet=yes"], "--quiet takes no value, but got 'yes'", "write just --quiet"),
+        (["-n=yes"], "-n takes no value, but got 'yes'", "write just -n"),
+        (["-F"], "-F needs a value", "write -F VALUE"),
+        (["--model"], "--model needs a value", "write --model VALUE"),
         (
             ["--modle", "x"],
             "jp query has no option '--modle'",

@@ -5,6 +5,7 @@ import pytest
 
 from jp.cli.options import GlobalOptions
 from jp.cli.output import log, notice, print_result
+from jp.conversation.ids import ConversationId
 
 TEXT = GlobalOptions()
 JSON = GlobalOptions(format="json")
@@ -25,6 +26,24 @@ def test_a_result_is_one_json_value_with_its_schema(capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     assert out == '{"schema":1,"names":["\N{SNOWMAN}"]}\n'
     assert err == ""
+
+
+def test_an_id_is_text_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(JSON, text="", value={"id": ConversationId.parse("jp-c17800836875")})
+
+    assert capsys.readouterr().out == '{"schema":1,"id":"jp-c17800836875"}\n'
+
+
+def test_what_json_cannot_hold_is_refused() -> None:
+    with pytest.raises(TypeError):
+        print_result(JSON, text="", value={"id": object()})
+
+
+def test_only_a_terminal_gets_text_without_what_would_steer_it(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(GlobalOptions(format="pretty"), text="a\x1b]0;title\x07b", value={})
+    print_result(TEXT, text="a\x1b[1mb", value={})
+
+    assert capsys.readouterr().out == "ab\na\x1b[1mb\n"
 
 
 def test_notices_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:

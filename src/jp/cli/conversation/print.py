@@ -87,7 +87,7 @@ def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> froze
     if turn is None and last is None:
         return None
     if turn is not None and last is not None:
-        raise UsageError("--turn and --last exclude each other")
+        raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
     turns = turns_of(read.entries)
     if last is not None:
         return frozenset(found.number for found in turns[-last:])

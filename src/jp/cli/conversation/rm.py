@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
@@ -32,6 +32,7 @@ def remove(
     from jp.cli.places import acquire, open_session, open_workspace
     from jp.cli.targets import choose
 
+    require_persistence(options, "jp conversation rm")
     workspace = open_workspace(options)
     session = open_session(workspace)
     chosen = list({info.id: info for info in (choose(target, workspace, session) for target in targets)}.values())
@@ -49,7 +50,9 @@ def remove(
 
 
 def _named(info: ConversationInfo) -> str:
-    return f"{info.id} ({info.metadata.title or 'untitled'})"
+    from jp.render.sanitise import one_line
+
+    return f"{info.id} ({one_line(info.metadata.title or 'untitled')})"
 
 
 def _agrees(chosen: list[ConversationInfo]) -> bool:

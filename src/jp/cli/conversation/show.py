@@ -80,4 +80,6 @@ def _text(value: object) -> str:
         case list():
             return ", ".join(map(str, cast("list[object]", value))) or "-"
         case _:
-            return str(value)
+            from jp.render.sanitise import one_line
+
+            return one_line(str(value))

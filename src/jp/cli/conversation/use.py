@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.targets import TARGET_HELP
 
 
@@ -23,8 +23,10 @@ def use(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TA
     from jp.cli.places import open_session, open_workspace
     from jp.cli.targets import choose
     from jp.errors import UsageError
+    from jp.render.sanitise import one_line
     from jp.workspace.session import session_key
 
+    require_persistence(options, "jp conversation use")
     workspace = open_workspace(options)
     session = open_session(workspace)
     info = choose(target, workspace, session)
@@ -34,5 +36,5 @@ def use(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TA
             hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
         )
     session.activate(info.id)
-    title = info.metadata.title or "untitled"
+    title = one_line(info.metadata.title or "untitled")
     print_result(options, text=f"{info.id}  {title}", value={"id": info.id, "title": info.metadata.title})

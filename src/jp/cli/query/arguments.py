@@ -53,9 +53,9 @@ def check(arguments: QueryArguments) -> None:
         UsageError: they do.
     """
     if arguments.new and arguments.target is not None:
-        raise UsageError("--new and --id exclude each other")
+        raise UsageError("--new and --id exclude each other", hint="--new starts a conversation, --id continues one")
     if arguments.approve_all and arguments.deny_all:
-        raise UsageError("--approve-all and --deny-all exclude each other")
+        raise UsageError("--approve-all and --deny-all exclude each other", hint="leave one of them out")
     if arguments.deadline == 0:
         raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")
 

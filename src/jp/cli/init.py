@@ -61,14 +61,16 @@ def init(
         created = find_workspace(root, explicit=root)
         trust_lower(read_sources(options, created), options, created)
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
-    lines.append(f"model: {model}" if model else _next_step(config))
+    lines += _next_steps(config, model)
     print_result(options, text="\n".join(lines), value={"root": str(root), "model": model, "created": not existed})
 
 
-def _next_step(config: Path) -> str:
+def _next_steps(config: Path, model: str | None) -> list[str]:
+    if model:
+        return [f"model: {model}", 'ask it something: `jp query "hello"`']
     if config.exists():
-        return f"its settings are in {config}"
-    return f"no model is set yet: `jp config set assistant.model.id={_DEFAULT_MODEL}`"
+        return [f"its settings are in {config}"]
+    return [f"no model is set yet: `jp config set assistant.model.id={_DEFAULT_MODEL}`"]
 
 
 def _ask_for_model() -> str | None:
@@ -78,15 +80,20 @@ def _ask_for_model() -> str | None:
     from jp.render.prompt import ask_line
 
     suggested = _DEFAULT_MODEL if os.environ.get("ANTHROPIC_API_KEY") else ""
-    known = " (a key for Anthropic is in your environment)" if suggested else ""
-    question = f"Which model?{known}"
+    known = (
+        "A key for Anthropic is in your environment."
+        if suggested
+        else f"Write provider/name, such as {_DEFAULT_MODEL}."
+    )
+    said = f"Which model is to answer? {known}"
+    question = "Model:" if suggested else "Model (Enter to set one later):"
     while True:
-        answer = ask_line(question, default=suggested)
+        answer = ask_line(f"{said}\n{question}", default=suggested)
         if answer is None or not answer.strip():
             return None
         try:
             parse_model_id(answer.strip(), {})
         except ConfigurationError as error:
-            question = f"{error.message}; {error.hint}. Which model?"
+            said = f"{error.message}\n{error.hint}"
         else:
             return answer.strip()

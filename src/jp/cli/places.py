@@ -58,5 +58,10 @@ def base_directory(workspace: AnyWorkspace) -> Path:
 def acquire(lock: Lock, options: GlobalOptions, *, patience: float | None = UNATTENDED_PATIENCE_SECS) -> None:
     """Wait for another writer, with a notice; see `Lock.acquire`."""
     from jp.cli.output import notice
+    from jp.cli.streams import leave_echo
 
-    lock.acquire(patience=patience, waiting=lambda text: notice(options, text))
+    try:
+        lock.acquire(patience=patience, waiting=lambda text: notice(options, text))
+    except KeyboardInterrupt:
+        leave_echo()
+        raise

@@ -15,6 +15,7 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from jp.cli.streams import leave_echo
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interruption:
     """Whether and why the work inside `interruptions` was stopped. Read it after the block."""
 
-    def __init__(self, scope: CancelScope, request_stop: Callable[[], object], leave: Callable[[int], object]) -> None:
+    def __init__(
+        self, scope: CancelScope, request_stop: Callable[[int], object], leave: Callable[[int], object]
+    ) -> None:
         self._scope = scope
         self._request_stop = request_stop
         self._leave = leave
@@ -50,7 +53,7 @@ class Interruption:
         if self._received is None:
             self._received = number
             self._received_at = now
-            self._request_stop()
+            self._request_stop(number)
         elif number == signal.SIGINT and now - self._received_at > SAME_PRESS_SECS:
             self._leave(ExitCode.INTERRUPTED)
 
@@ -75,7 +78,17 @@ def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruptio
     deadline = math.inf if timeout_secs is None else current_time() + timeout_secs
     scope = CancelScope(deadline=deadline)
     loop = get_running_loop()
-    interruption = Interruption(scope, lambda: loop.call_soon_threadsafe(scope.cancel), os._exit)
+
+    def stop(number: int) -> None:
+        if number == signal.SIGINT:
+            leave_echo()
+        loop.call_soon_threadsafe(scope.cancel)
+
+    def leave(code: int) -> None:
+        leave_echo()
+        os._exit(code)
+
+    interruption = Interruption(scope, stop, leave)
 
     def receive(number: int, frame: FrameType | None) -> None:
         interruption.receive(number, now=monotonic())

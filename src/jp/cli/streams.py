@@ -70,6 +70,17 @@ def write_stderr(text: str) -> None:
         return
 
 
+def leave_echo() -> None:
+    """Begin a new line on the terminal, whose cursor stands behind the `^C` that Ctrl-C left there."""
+    from contextlib import suppress
+
+    for descriptor in (2, 1):
+        if os.isatty(descriptor):
+            with suppress(OSError):
+                os.write(descriptor, b"\n")
+            return
+
+
 def redact(text: str, environment: Mapping[str, str]) -> str:
     """`text` with the values of those variables masked whose names say that they are secret."""
     for name, value in environment.items():

@@ -17,7 +17,7 @@ class Effects:
         self.exits: list[int] = []
         self.interruption = Interruption(anyio.CancelScope(), self._stop, self.exits.append)
 
-    def _stop(self) -> None:
+    def _stop(self, _number: int) -> None:
         self.stops += 1
 
 

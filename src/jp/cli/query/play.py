@@ -53,6 +53,8 @@ async def play(
     Raises:
         JpError: it did not come to an answer.
     """
+    from anyio import get_cancelled_exc_class
+
     clock = SystemClock()
     renderer = open_display(options, arguments.display, config.style, clock=clock, entries=log.entries)
     ports = TurnPorts(
@@ -68,7 +70,11 @@ async def play(
         limits = replace(limits, max_cycles=arguments.max_cycles)
     turn = Turn(ports, cast.settings, limits=limits, retry=retry_policy_of(config))
     is_watched = options.format == "pretty" or os.isatty(2)
-    outcome = await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
+    try:
+        outcome = await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
+    except get_cancelled_exc_class():
+        notice(options, "stopped; what came is kept")
+        raise
     _show_usage(options, cast, outcome.usage)
     return _exit_code(outcome, options, cycles=limits.max_cycles)
 

@@ -29,7 +29,7 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
         async with AsyncExitStack() as stack:
             code = await _query(options, arguments, stack)
     if interruption.exit_code == ExitCode.DEADLINE:
-        notice(options, "the deadline passed; what came is kept")
+        notice(options, "the deadline passed")
     return code if interruption.exit_code is None else interruption.exit_code
 
 

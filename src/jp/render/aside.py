@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.render.cells import truncate
 from jp.render.channel import Channel
-from jp.render.sanitise import Sanitiser, one_line, sanitise
 from jp.render.theme import Look
-from jp.render.tool_call import TurnOf, call_text, result_text
-from jp.render.waiting import INTERVAL, Waiting
 from jp.render.wrap import paint
 from jp.turn.ports import Clock
+
+if TYPE_CHECKING:
+    from jp.render.sanitise import Sanitiser
+    from jp.render.tool_call import TurnOf
+    from jp.render.waiting import Waiting
 
 _WAITING_LABEL = "waiting for the model"
 _DIM, _FAILED = "2", "31"
@@ -34,7 +37,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Aside:
-    """Writes to `channel`, which is stderr. Nothing here fails because stderr takes no more."""
+    """Writes to `channel`, which is stderr. Nothing here fails because stderr takes no more.
+
+    What only some turns show is imported when the first of it is shown: the request goes out before.
+    """
 
     def __init__(
         self, channel: Channel, *, look: Look, shown: Shown, clock: Clock, turn_of: TurnOf | None = None
@@ -44,7 +50,7 @@ class Aside:
         self._shown = shown
         self._clock = clock
         self._turn_of = turn_of
-        self._waiting = Waiting(channel, look=look, clock=clock) if shown.is_live else None
+        self._waiting = self._new_waiting() if shown.is_live else None
         self._reasoning: Sanitiser | None = None  # there while some is under way
         self._after_tool = False
         self.restart(_WAITING_LABEL)
@@ -65,6 +71,8 @@ class Aside:
         if not self._shown.reasoning:
             return
         if self._reasoning is None:
+            from jp.render.sanitise import Sanitiser
+
             self.restart()
             self._channel.leave_line()
             self._reasoning = Sanitiser()
@@ -79,13 +87,19 @@ class Aside:
 
     def tool_call(self, call: ToolCallRequest) -> None:
         """Show that a tool is called."""
+        from jp.render.tool_call import call_text
+
         arrow = "→" if self._look.unicode else "->"
         self._tool_line(f"{arrow} {call_text(call)}", _DIM)
         if self._waiting is not None:
+            from jp.render.sanitise import one_line
+
             self._waiting.restart(f"running {one_line(call.name)}")
 
     def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
         """Show how a call ended."""
+        from jp.render.tool_call import result_text
+
         arrow = "←" if self._look.unicode else "<-"
         text = result_text(call, response, turn_of=self._turn_of)
         self._tool_line(f"{arrow} {text}", _FAILED if response.is_error else _DIM)
@@ -94,6 +108,8 @@ class Aside:
 
     def notice(self, text: str) -> None:
         """Show a notice."""
+        from jp.render.sanitise import sanitise
+
         self.say(f"note: {sanitise(text).rstrip()}")
 
     def say(self, line: str) -> None:
@@ -105,6 +121,8 @@ class Aside:
 
     async def animate(self, prepare: Callable[[], object] | None = None) -> None:
         """Show for how long nothing came, until cancelled; `prepare` is called once when there is time."""
+        from jp.render.waiting import INTERVAL
+
         await self._clock.sleep(INTERVAL)
         if prepare is not None:
             prepare()
@@ -116,6 +134,11 @@ class Aside:
         """Nothing more comes."""
         self.end_reasoning()
         self.restart("")
+
+    def _new_waiting(self) -> Waiting:
+        from jp.render.waiting import Waiting
+
+        return Waiting(self._channel, look=self._look, clock=self._clock)
 
     def _tool_line(self, text: str, style: str) -> None:
         self.end_reasoning()

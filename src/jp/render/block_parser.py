@@ -207,10 +207,9 @@ class BlockParser:
             self._leaf = _Table()
             return True
         level = lines.setext_level(body)
+        if level:
+            self._release(paragraph)
         if not level or paragraph.is_shown:
-            return False
-        self._release(paragraph)
-        if paragraph.is_shown:
             return False
         self._events.append(Heading(level, paragraph.cutter.rest().strip()))
         self._leaf = None

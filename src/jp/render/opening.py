@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TextIO, assert_never
+from typing import TYPE_CHECKING, Literal, TextIO, assert_never
 
 import msgspec
 
-from jp.render.answer import AnswerRenderer
 from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
-from jp.render.jsonl import JsonRenderer
-from jp.render.plain import plain_renderer
-from jp.render.terminal import terminal_renderer
 from jp.render.theme import Preferences, is_live, look_at
-from jp.render.tool_call import TurnOf
 from jp.turn.ports import Clock
+
+if TYPE_CHECKING:
+    from jp.render.answer import AnswerRenderer
+    from jp.render.jsonl import JsonRenderer
+    from jp.render.tool_call import TurnOf
 
 Format = Literal["text", "pretty", "json"]
 
@@ -46,10 +46,16 @@ def open_renderer(
     aside = _open_aside(display, streams, clock=clock, turn_of=turn_of)
     match form:
         case "json":
+            from jp.render.jsonl import JsonRenderer
+
             return JsonRenderer(out, aside)
         case "text":
+            from jp.render.plain import plain_renderer
+
             return plain_renderer(out, aside, is_streaming=display.is_streaming)
         case "pretty":
+            from jp.render.terminal import terminal_renderer
+
             look = look_at(streams.out, display.preferences, streams.environment, siblings=[streams.err])
             return terminal_renderer(out, aside, look=look, is_streaming=display.is_streaming)
         case _:

@@ -1,25 +1,23 @@
-"""Renderer for pipes: stdout is the message as it came, and nothing else.
-
-Control sequences are taken out here too: what a pipe carries is shown somewhere in the end, and `--format json` has the
-text as it came.
-"""
+"""Renderer for pipes: stdout is the message as it came, and nothing else."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from jp.render.answer import AnswerRenderer
 from jp.render.aside import Aside
 from jp.render.channel import Channel
-from jp.render.sanitise import Sanitiser
 
-
-class PlainText(Sanitiser):
-    """The text without control sequences, at once."""
-
-    def settle(self) -> str:
-        """Nothing: only what may be part of a control sequence is held back."""
-        return ""
+if TYPE_CHECKING:
+    from jp.render.plain_text import PlainText
 
 
 def plain_renderer(out: Channel, aside: Aside, *, is_streaming: bool = True) -> AnswerRenderer:
-    """A renderer that writes the message to `out` as it comes."""
-    return AnswerRenderer(out, aside, PlainText, is_streaming=is_streaming)
+    """A renderer that writes the message to `out` as it comes. What that needs is imported with the first text."""
+
+    def new_text() -> PlainText:
+        from jp.render.plain_text import PlainText
+
+        return PlainText()
+
+    return AnswerRenderer(out, aside, new_text, is_streaming=is_streaming)

@@ -31,6 +31,7 @@ JAVASCRIPT = """\
 /* a comment
  * over lines: const x = 1 */ const y = `a ${b} template
 over lines`; // /* no comment
+const t = "/* no comment";
 const s = "/* no comment"; const r = /x*/g; /* one line */ f();
 """
 HTML = """\

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from jp.render.block_parser import BlockParser
 from jp.render.cells import cell_width
 from jp.render.markdown import MarkdownStream, render_markdown
 from jp.render.theme import Look
@@ -31,6 +32,7 @@ def shown(text: str, look: Look = BARE) -> str:
         ("9. a\n10. b\n    - c", ["9. a", "10. b", "    • c"]),
         ("- - a\n  - b", ["• • a", "  • b"]),
         ("-\n- a", ["•", "• a"]),
+        ("a\n- >\n\n  b", ["a", "• b"]),
         ("- [ ] a\n- [x] b", ["• [ ] a", "• [x] b"]),
         ("- a\n\n  b\n\n      c", ["• a", "", "  b", "", "      c"]),
         ("1. a\n   ```\n   b\n\n   c\n   ```\n2. d", ["1. a", "   ```", "   b", "", "   c", "   ```", "2. d"]),
@@ -186,3 +188,17 @@ def test_a_finished_stream_starts_another_text() -> None:
 
     assert stream.finish() == "- a 0;open\n```\n"
     assert stream.feed("- b\n") + stream.finish() == "• b\n"
+
+
+def test_a_line_that_does_not_end_is_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def begin(_parser: BlockParser, text: str, *, is_certain: bool = True) -> None:
+        looks.append(len(text))
+
+    monkeypatch.setattr(BlockParser, "begin", begin)
+    stream = MarkdownStream(BARE)
+    for _ in range(10_000):
+        stream.feed("word ")
+
+    assert sum(looks) < 3 * 50_000

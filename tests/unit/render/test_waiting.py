@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from jp.render import waiting
+from jp.render.channel import Channel
+from jp.render.theme import Look
+from jp.render.waiting import Waiting
+
+
+class SteppedClock:
+    """Time stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def jitter(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def at(clock: SteppedClock, line: Waiting, *moments: float) -> None:
+    for moment in moments:
+        clock.now = moment
+        line.tick()
+
+
+def test_the_line_appears_after_a_while_counts_and_leaves_no_trace() -> None:
+    stream, clock = io.StringIO(), SteppedClock()
+    line = Waiting(Channel(stream, name="stderr"), look=Look(), clock=clock)
+    line.restart("waiting")
+
+    at(clock, line, 0.5, 0.9, 1.0, 1.5, 2.1, 62.0)
+    line.restart()
+    at(clock, line, 62.5)
+
+    assert stream.getvalue() == (
+        "\r\x1b[Kwaiting 1 s" "\r\x1b[Kwaiting 2 s" "\r\x1b[Kwaiting 1 min 2 s" "\r\x1b[K"
+    )  # fmt: skip
+
+
+def test_nothing_appears_in_the_middle_of_a_line_or_without_a_label() -> None:
+    stream, clock = io.StringIO(), SteppedClock()
+    channel = Channel(stream, name="stderr")
+    line = Waiting(channel, look=Look(), clock=clock)
+
+    at(clock, line, 2.0)
+    line.restart("waiting")
+    channel.write("text")
+    at(clock, line, 5.0)
+    line.restart("")
+
+    assert stream.getvalue() == "text"
+
+
+def test_a_question_has_the_terminal_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, clock = io.StringIO(), SteppedClock()
+    line = Waiting(Channel(stream, name="stderr"), look=Look(), clock=clock)
+    line.restart("waiting")
+    asking = True
+    monkeypatch.setattr(waiting, "is_asking", lambda: asking)
+
+    at(clock, line, 5.0)
+    asking = False
+    at(clock, line, 5.9)
+    assert stream.getvalue() == ""
+    at(clock, line, 6.0)
+    assert stream.getvalue() == "\r\x1b[Kwaiting 1 s"
+
+
+def test_a_long_label_is_cut_to_the_width() -> None:
+    stream, clock = io.StringIO(), SteppedClock()
+    line = Waiting(Channel(stream, name="stderr"), look=Look(width=20, colour=True), clock=clock)
+    line.restart("running something long")
+
+    at(clock, line, 1.0)
+
+    assert stream.getvalue() == "\r\x1b[K\x1b[2mrunning… 1 s\x1b[0m"

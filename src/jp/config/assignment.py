@@ -125,7 +125,7 @@ def _below(node: Node, name: str, path: KeyPath, root: Table) -> Node:
             return node
         case Items() | Scalar() | MergedText():
             message = f"unknown key {key_text(path)!r}; {key_text(path[:-1])!r} is {expected(node)}"
-            raise InvalidValueError(message, path)
+            raise InvalidValueError(message, path, hint=f"Set {key_text(path[:-1])!r} itself.")
         case _:
             assert_never(node)
 

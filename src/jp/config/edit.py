@@ -20,6 +20,8 @@ from jp.config.schema import FILE, Free, Items, MergedText, Names, Node, Table
 from jp.config.toml import checked, parse_toml, read_text
 from jp.errors import ConfigurationError, StorageError
 
+_HINT = "Check who may write there, and that the disk has room; the file is as it was."
+
 
 def set_in_file(path: Path, values: Sequence[str]) -> None:
     """Carry out assignments, as `--cfg` takes them, in a file, which is created where it is missing.
@@ -116,7 +118,7 @@ def _set(value: Any, path: KeyPath) -> Any:
         return msgspec.UNSET
     if _has_null(value):
         message = f"{key_text(path)} would hold null, which TOML does not have"
-        raise InvalidValueError(message, path)
+        raise InvalidValueError(message, path, hint="`KEY:=null` takes one key out.")
     return value
 
 
@@ -177,7 +179,7 @@ def _exclusive(directory: Path) -> Generator[None]:
         handle = os.open(directory, os.O_RDONLY)
     except OSError as error:
         msg = f"{str(directory)!r} cannot be used: {error.strerror}"
-        raise StorageError(msg) from None
+        raise StorageError(msg, hint=_HINT) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -202,4 +204,4 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         written.unlink(missing_ok=True)
         msg = f"{str(path)!r} could not be written: {error.strerror}"
-        raise StorageError(msg) from None
+        raise StorageError(msg, hint=_HINT) from None

@@ -35,11 +35,20 @@ def _is_set(name: str, environ: Mapping[str, str]) -> bool:
 
 def _assignment(variable: str, value: str) -> Assignment:
     path = key_of(variable)
+    _check_text(variable, value)
     prefix = next((prefix for prefix in (":+", ":", "+") if value.startswith(prefix)), "")
     try:
         return assign(path, prefix, value.removeprefix(prefix))
     except InvalidValueError as error:
         raise error.within(f"environment variable {variable}") from None
+
+
+def _check_text(variable: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        message = f"environment variable {variable} is not UTF-8: {value.encode(errors='surrogateescape')!r}"
+        raise ConfigurationError(message, hint=f"export {variable}=… again, in UTF-8") from None
 
 
 def key_of(variable: str, root: Table = APP) -> KeyPath:

@@ -69,7 +69,7 @@ class _Reader:
             return []
         if len(self._seen) >= _MOST_FILES:
             msg = f"{chain[0]!r} extends more than {_MOST_FILES} files"
-            raise InvalidFileError(msg)
+            raise InvalidFileError(msg, hint="Narrow the patterns in `extends`.")
         self._seen.add(real)
         change = read_file(path)
         return None if change is None else self._with_extensions(path, change, (*chain, real))
@@ -86,7 +86,7 @@ class _Reader:
                 layers = self.load(target, chain)
                 if layers is None:
                     msg = f"{str(path)!r} extends {pattern!r}, which does not exist"
-                    raise InvalidFileError(msg)
+                    raise InvalidFileError(msg, hint=f"There is no {str(target)!r}: create it, or take it out.")
                 around[strategy] += layers
                 if self._foreign and self._root is not None and not is_inside(target, self._root):
                     reaches.append(os.path.realpath(target))
@@ -101,14 +101,16 @@ class _Reader:
     def _targets(self, pattern: str, path: Path) -> Iterator[Path]:
         if "\0" in pattern:
             msg = f"{str(path)!r} extends {pattern!r}, which is no path"
-            raise InvalidFileError(msg)
+            raise InvalidFileError(msg, hint="Take the NUL character out of it.")
         parts = expanded(pattern).parts
         literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
         base = path.parent.joinpath(*parts[:literal])
         if literal == len(parts):
             if base.suffix != ".toml":
                 msg = f"{str(path)!r} extends {pattern!r}, which is no TOML file"
-                raise InvalidFileError(msg)
+                raise InvalidFileError(
+                    msg, hint="Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
+                )
             yield base
             return
         if self._foreign and self._root is not None and not is_inside(base, self._root):
@@ -121,7 +123,7 @@ class _Reader:
             found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
         except ValueError as error:
             msg = f"{str(path)!r} extends {'/'.join(parts)!r}: {error}"
-            raise InvalidFileError(msg) from None
+            raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.") from None
         return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(path))
 
 

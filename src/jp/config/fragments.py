@@ -45,7 +45,7 @@ def _here(fragment: FragmentName, places: Places) -> Iterator[Path]:
     base = places.cwd / expanded(fragment.name)
     if fragment.forced or base.suffix == _SUFFIX:
         yield base
-    if base.suffix != _SUFFIX and fragment.name:
+    if base.suffix != _SUFFIX and fragment.name and base.name:
         yield base.with_name(base.name + _SUFFIX)
 
 

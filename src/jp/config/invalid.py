@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jp.config.keys import KeyPath, key_text
-from jp.config.schema import APP, FILE, Node, Table, expected, got, nearest_key
+from jp.config.schema import APP, FILE, Node, Table, example, expected, got, nearest_key
 from jp.errors import ConfigurationError
 
 
@@ -22,14 +22,16 @@ class InvalidValueError(ConfigurationError):
 
 
 def unexpected(node: Node, value: Any, path: KeyPath, *, hint: str = "") -> InvalidValueError:
-    """The error of a value that `node` does not accept."""
-    return InvalidValueError(f"{key_text(path)} expects {expected(node)}, got {got(value)}", path, hint=hint)
+    """The error of a value that `node` does not accept. Without a `hint`, an example of one that it does."""
+    message = f"{key_text(path)} expects {expected(node)}, got {got(value)}"
+    return InvalidValueError(message, path, hint=hint or f"Such as `{key_text(path)} = {example(node)}`.")
 
 
 def unknown(path: KeyPath, table: Table, root: Table) -> InvalidValueError:
     """The error of a key that `table`, which stands above its last name, does not have."""
     if root == APP and path[0] in FILE.fields and path[0] not in APP.fields:
-        return InvalidValueError(f"{path[0]!r} has a meaning only in a file", path)
+        message = f"{path[0]!r} has a meaning only in a file"
+        return InvalidValueError(message, path, hint="Write it into one, and give that as `--cfg @FILE`.")
     level = f"in {key_text(path[:-1])!r}" if len(path) > 1 else "at the top"
     return InvalidValueError(
         f"unknown key {key_text(path)!r}; the nearest known key is {nearest_key(path, root, table.fields)!r}",

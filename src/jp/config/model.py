@@ -25,8 +25,22 @@ MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]
 UniqueTexts = Annotated[tuple[str, ...], msgspec.Meta(extra={"dedup": True})]
 """A list in which a repeated element counts once, unless a layer says `dedup = false`."""
 
-Url = Annotated[str, msgspec.Meta(pattern="^https?://[^\\s]+$", description="an address with http:// or https://")]
-VariableName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$", description="a variable's name")]
+_PORT = "(:([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)"
+Url = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=rf"\Ahttps?://([^\s/?#@]*@)?{_HOST}{_PORT}(/[^\s?#]*)?\Z",
+        description="an address with http:// or https://",
+        examples=["https://api.example.com"],
+    ),
+]
+"""Where requests go. Paths are added to it, so it has neither a query nor a fragment."""
+
+VariableName = Annotated[
+    str,
+    msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z", description="a variable's name", examples=["MY_API_KEY"]),
+]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

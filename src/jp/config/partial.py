@@ -29,7 +29,7 @@ from jp.config.merge import (
     Unset,
     applied,
 )
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, got
+from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, example, got
 
 _DEEPEST = 32
 """Nobody nests deeper by hand, and whoever walks a change may do so by recursion."""
@@ -113,7 +113,8 @@ class _Reader:
 
     def _entries(self, node: Node, value: Any, path: KeyPath) -> Mapping[str, Any]:
         if len(path) > _DEEPEST:
-            self._refuse(InvalidValueError(f"{key_text(path[:4])}… is nested too deeply", path))
+            message = f"{key_text(path[:4])}… is nested too deeply"
+            self._refuse(InvalidValueError(message, path, hint=f"At most {_DEEPEST} tables may stand in each other."))
         elif isinstance(value, Mapping):
             return cast("Mapping[str, Any]", value)
         else:
@@ -176,7 +177,8 @@ class _Reader:
         if isinstance(node, Table):
             missing = [name for name, field in node.fields.items() if field.required and name not in plain]
             if missing:
-                self._refuse(InvalidValueError(f"{key_text(path)} lacks {missing[0]!r}", path))
+                hint = f"Add `{missing[0]} = {example(node.fields[missing[0]].node)}` to it."
+                self._refuse(InvalidValueError(f"{key_text(path)} lacks {missing[0]!r}", path, hint=hint))
                 return msgspec.UNSET
         return plain
 
@@ -207,7 +209,8 @@ class _Reader:
             return value
         words = ", ".join(got(choice) for choice in choices)
         place = (*path, name)
-        self._refuse(InvalidValueError(f"{key_text(place)} expects one of {words}, got {got(value)}", place))
+        message = f"{key_text(place)} expects one of {words}, got {got(value)}"
+        self._refuse(InvalidValueError(message, place, hint="Leave it out, or write one of these."))
         return None
 
     def _only(self, form: Mapping[str, Any], names: tuple[str, ...], path: KeyPath) -> None:

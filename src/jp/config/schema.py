@@ -197,6 +197,37 @@ _TYPE_WORDS: Mapping[Any, str] = {
 }
 
 
+def example(node: Node) -> str:
+    """A value that a node accepts, in TOML."""
+    match node:
+        case Scalar(annotation=annotation):
+            return _example_scalar(next(_members(annotation)))
+        case MergedText() | Free():
+            return _TEXT
+        case Items(element=element):
+            return f"[{example(element)}]"
+        case Table():
+            name, field = next(iter(node.fields.items()))
+            return f"{{ {name} = {example(field.node)} }}"
+        case Names(value=below):
+            return f"{{ NAME = {example(below)} }}"
+        case _:
+            assert_never(node)
+
+
+def _example_scalar(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return f'"{get_args(annotation)[0]}"'
+    if get_origin(annotation) is Annotated:
+        bare, meta = get_args(annotation)
+        return f'"{meta.examples[0]}"' if meta.examples else _example_scalar(bare)
+    return _EXAMPLES.get(annotation, _TEXT)
+
+
+_TEXT = '"…"'
+_EXAMPLES: Mapping[Any, str] = {bool: "true", int: "1", float: "1.0"}
+
+
 def got(value: Any) -> str:
     """A value as an error quotes it."""
     words: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,10 @@ _LARGEST = 1024 * 1024
 _LONGEST_QUOTE = 80
 # Compiled where they are used: a file without an error needs none of them.
 _POSITION = r"\s*\(at line (\d+), column (\d+)\)$"
+_REMEDIES: Mapping[type[OSError], str] = {
+    PermissionError: "Check its permissions with `ls -l`.",
+    IsADirectoryError: "A configuration is a file: move the directory away.",
+}
 _END = r"\s*\(at end of document\)$"
 _HEADER = r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?$"
 _KEY = r"""\s*((?:"[^"]*"|'[^']*'|[^"'=#\[\]])+?)\s*="""
@@ -50,16 +54,16 @@ def read_text(path: Path) -> str | None:
         return None
     except OSError as error:
         msg = f"{str(path)!r} cannot be read: {error.strerror}"
-        raise InvalidFileError(msg) from None
+        raise InvalidFileError(msg, hint=_REMEDIES.get(type(error), "")) from None
     if len(data) > _LARGEST:
         msg = f"{str(path)!r} is larger than {_LARGEST} bytes"
-        raise InvalidFileError(msg)
+        raise InvalidFileError(msg, hint="No configuration is that long: is it the right file?")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         msg = f"{str(path)!r}, line {line}: the file is no UTF-8"
-        raise InvalidFileError(msg) from None
+        raise InvalidFileError(msg, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
@@ -76,7 +80,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:
         msg = f"{str(path)!r} is nested too deeply"
-        raise InvalidFileError(msg) from None
+        raise InvalidFileError(msg, hint="Take out what stands in so many brackets.") from None
 
 
 def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:

@@ -88,6 +88,14 @@ def test_a_variable_that_may_mean_two_keys_has_to_be_clearer() -> None:
     assert key_of("JP_CFG_A_B__C", Table(Outer)) == ("a_b", "c")
 
 
+def test_a_value_that_is_not_utf_8_is_an_error_that_shows_its_bytes() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        environment_assignments({"JP_CFG_USER_NAME": "caf\udce9"})
+
+    assert caught.value.message == "environment variable JP_CFG_USER_NAME is not UTF-8: b'caf\\xe9'"
+    assert caught.value.hint
+
+
 def test_variables_are_read_in_the_order_of_their_names_and_empty_ones_not_at_all() -> None:
     environ = {
         "JP_CFG_USER_NAME": "x",

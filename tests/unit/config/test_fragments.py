@@ -110,7 +110,7 @@ def test_a_key_without_a_value_is_recognised(places: Places) -> None:
     assert caught.value.hint == "To set that key, write `assistant.model.id=VALUE`."
 
 
-@pytest.mark.parametrize("name", ["", "a b", "x\n"])
+@pytest.mark.parametrize("name", ["", "a b", "x\n", "/", "//"])
 def test_a_strange_name_is_not_found_either(name: str, places: Places) -> None:
     file(places.cwd.with_name("sub.toml"))
 
@@ -153,3 +153,8 @@ def test_a_fragment_brings_what_it_extends(places: Places, tmp_path: Path) -> No
 
     assert [Path(layer.origin.where).stem for layer in brought] == ["a", "dev"]
     assert all(layer.origin.kind == "cfg" and layer.foreign for layer in brought)
+
+
+def test_a_directory_that_is_named_is_no_fragment(places: Places) -> None:
+    with pytest.raises(ConfigurationError, match="no configuration is called '/'"):
+        found("/", places, forced=True)

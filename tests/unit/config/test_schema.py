@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import tomllib
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from jp.config.assignment import node_at
 from jp.config.keys import parse_key
 from jp.config.model import Section, UniqueTexts
+from jp.config.partial import read_partial
 from jp.config.schema import (
     APP,
     FILE,
@@ -19,6 +21,7 @@ from jp.config.schema import (
     Node,
     Scalar,
     Table,
+    example,
     expected,
     got,
     known_keys,
@@ -147,6 +150,30 @@ def test_an_unknown_key_has_a_nearest_one(key: str, nearest: str) -> None:
 )
 def test_what_a_key_accepts_is_said_in_words(key: str, words: str) -> None:
     assert expected(node_at(parse_key(key), FILE)) == words
+
+
+@pytest.mark.parametrize(
+    ("key", "toml"),
+    [
+        ("conversation.start_local", "true"),
+        ("assistant.request.max_retries", "1"),
+        ("assistant.model.parameters.temperature", "1.0"),
+        ("assistant.model.parameters.reasoning", '"off"'),
+        ("assistant.system_prompt", '"…"'),
+        ("conversation.attachments", '["…"]'),
+        ("conversation.tools", "{ NAME = { enable = true } }"),
+        ("assistant.model.parameters.other.seed", '"…"'),
+        ("providers.llm.anthropic.base_url", '"https://api.example.com"'),
+    ],
+)
+def test_an_example_of_what_a_key_accepts_is_toml(key: str, toml: str) -> None:
+    assert example(node_at(parse_key(key), FILE)) == toml
+
+
+def test_the_example_of_every_key_is_accepted() -> None:
+    for path, field in known_keys(FILE):
+        names = ["NAME" if name == "*" else name for name in path]
+        read_partial(tomllib.loads(f"{'.'.join(names)} = {example(field.node)}"), FILE)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def init(
 
     if not options.persist:
         raise UsageError("--no-persist leaves nothing for `jp init` to do")
-    root = (current_directory() / Path(path).expanduser()).absolute()
+    root = (current_directory() / Path(path).expanduser()).resolve()
     if model is not None:
         parse_model_id(model, {})
     config = root / MARKER / FILE_NAME

@@ -33,6 +33,14 @@ def choose(target: str, workspace: AnyWorkspace, session: Session) -> Conversati
             return _named(target, workspace.conversations())
 
 
+def title_of(info: ConversationInfo) -> str:
+    """What a person calls a conversation: its title, else the words of its directory's name. Fit to be shown."""
+    from jp.render.sanitise import one_line
+
+    words = info.directory.name.partition("-")[2].replace("-", " ")
+    return one_line(info.metadata.title or words or "untitled")
+
+
 def _of_session(target: str, workspace: AnyWorkspace, session: Session) -> ConversationInfo:
     found = session.active() if target == "." else session.previous()
     if found is None:
@@ -56,8 +64,8 @@ def _named(target: str, conversations: Sequence[ConversationInfo]) -> Conversati
     if target.startswith(_PREFIX):
         ConversationId.parse(target)
     wanted = target.casefold()
-    titled = [info for info in conversations if wanted in (info.metadata.title or "").casefold()]
-    exact = [info for info in titled if (info.metadata.title or "").casefold() == wanted]
+    titled = [info for info in conversations if wanted in title_of(info).casefold()]
+    exact = [info for info in titled if title_of(info).casefold() == wanted]
     return _only(target, exact or titled)
 
 
@@ -67,6 +75,6 @@ def _only(target: str, found: Sequence[ConversationInfo]) -> ConversationInfo:
     if not found:
         raise UsageError(f"no conversation matches {target!r}", hint="list them with `jp conversation ls`")
     newest = sorted(found, key=lambda info: info.id.deciseconds, reverse=True)
-    names = ", ".join(f"{info.id} ({info.metadata.title or 'untitled'})" for info in newest[:_LISTED])
+    names = ", ".join(f"{info.id} ({title_of(info)})" for info in newest[:_LISTED])
     more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     raise UsageError(f"{len(found)} conversations match {target!r}: {names}{more}", hint="use one of these ids")

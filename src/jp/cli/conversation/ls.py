@@ -46,6 +46,7 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
 
     from jp.cli.looks import width_of_stdout
     from jp.cli.moments import ago
+    from jp.cli.targets import title_of
     from jp.render.listing import text_table
 
     now = time()
@@ -60,12 +61,6 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
         for info in found
     ]
     return text_table(("", "id", "used", "", "title"), rows, width=width_of_stdout(options))
-
-
-def title_of(info: ConversationInfo) -> str:
-    """What a list calls a conversation: its title, else the words of its directory's name."""
-    words = info.directory.name.partition("-")[2].replace("-", " ")
-    return info.metadata.title or words or "untitled"
 
 
 def _as_value(info: ConversationInfo, active: ConversationId | None) -> dict[str, object]:

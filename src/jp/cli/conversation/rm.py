@@ -50,9 +50,9 @@ def remove(
 
 
 def _named(info: ConversationInfo) -> str:
-    from jp.render.sanitise import one_line
+    from jp.cli.targets import title_of
 
-    return f"{info.id} ({one_line(info.metadata.title or 'untitled')})"
+    return f"{info.id} ({title_of(info)})"
 
 
 def _agrees(chosen: list[ConversationInfo]) -> bool:

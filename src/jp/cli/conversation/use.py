@@ -21,9 +21,8 @@ def use(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TA
     """
     from jp.cli.output import print_result
     from jp.cli.places import open_session, open_workspace
-    from jp.cli.targets import choose
+    from jp.cli.targets import choose, title_of
     from jp.errors import UsageError
-    from jp.render.sanitise import one_line
     from jp.workspace.session import session_key
 
     require_persistence(options, "jp conversation use")
@@ -36,5 +35,4 @@ def use(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TA
             hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
         )
     session.activate(info.id)
-    title = one_line(info.metadata.title or "untitled")
-    print_result(options, text=f"{info.id}  {title}", value={"id": info.id, "title": info.metadata.title})
+    print_result(options, text=f"{info.id}  {title_of(info)}", value={"id": info.id, "title": info.metadata.title})

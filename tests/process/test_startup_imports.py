@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from running import run_jp
+from loopback import Loopback, Reply
+from running import run_jp, start_jp
+from stage import make_workspace
 
 ENTRY = "from jp.__main__ import main; main()"
 TRIAL = "import sys; from jp.cli.app import run; from trial import ROOT; run(sys.argv[1:], ROOT)"
@@ -32,12 +34,63 @@ HEAVY = {
 }
 """What no command may import before it needs it."""
 
+NOT_BEFORE_THE_REQUEST = {
+    "anthropic",
+    "click",
+    "jp.attachment",
+    "jp.cli.help",
+    "jp.cli.query.dry_run",
+    "jp.provider.anthropic.response",
+    "jp.provider.classification",
+    "jp.provider.failures",
+    "jp.provider.reader",
+    "jp.provider.script",
+    "jp.render.jsonl",
+    "jp.render.markdown",
+    "jp.render.sanitise",
+    "jp.render.terminal",
+    "jp.render.tool_call",
+    "jp.render.waiting",
+    "jp.workspace.ephemeral",
+    "markdown_it",
+    "pathspec",
+    "platformdirs",
+    "pydantic",
+    "pydantic_core",
+    "pygments",
+    "rich",
+    "tomlkit",
+    "tomllib",
+    "typer.rich_utils",
+}
+"""What a query that attaches nothing, whose answer goes into a pipe, does without until its request is on its way."""
 
-def imported(code: str, *arguments: str) -> set[str]:
+
+def imported(code: str, *arguments: str, cwd: Path | None = None) -> set[str]:
     """The modules that a run imports, by their full names."""
-    program = (sys.executable, "-X", "importtime", "-c", code)
-    result = run_jp(*arguments, program=program, env={"PYTHONPATH": str(Path(__file__).parents[1])})
-    return {line.rpartition("|")[2].strip() for line in result.stderr.splitlines() if line.startswith("import time:")}
+    result = run_jp(*arguments, program=traced(code), cwd=cwd, env={"PYTHONPATH": str(Path(__file__).parents[1])})
+    return named_in(result.stderr)
+
+
+def traced(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-X", "importtime", "-c", code)
+
+
+def named_in(trace: str) -> set[str]:
+    return {line.rpartition("|")[2].strip() for line in trace.splitlines() if line.startswith("import time:")}
+
+
+def imported_before_the_request(server: Loopback, cwd: Path, *arguments: str) -> set[str]:
+    """The modules that a query has imported when its request has come. It gets no answer."""
+    trace = cwd.parent / "trace"
+    code = f"import os; os.dup2(os.open({str(trace)!r}, os.O_WRONLY | os.O_CREAT), 2); {ENTRY}"
+    key = {"ANTHROPIC_API_KEY": "k"}
+    with start_jp("query", *arguments, cwd=cwd, env=key, program=traced(code)) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        server.wait_for_requests(1)
+        process.kill()
+    return named_in(trace.read_text(encoding="utf-8"))
 
 
 def heavy(modules: set[str]) -> set[str]:
@@ -86,3 +139,25 @@ def test_an_unknown_command_imports_no_command() -> None:
 
     assert "typer" not in modules
     assert heavy(modules) == set()
+
+
+def test_a_query_imports_nothing_before_its_request_that_can_wait(tmp_path: Path) -> None:
+    cwd = tmp_path / "work"
+    cwd.mkdir()
+
+    with Loopback(Reply(headless=True, ends="hang")) as server:
+        to_server = ("--cfg", f"providers.llm.anthropic.base_url={server.url}", "--model", "anthropic/claude-haiku-4-5")
+        modules = imported_before_the_request(server, cwd, "--new", *to_server, "hello")
+
+    assert {"httpx2", "jp.provider.anthropic.request", "jp.turn.loop"} <= modules
+    packages = {name.partition(".")[0] for name in modules}
+    assert (modules | packages) & NOT_BEFORE_THE_REQUEST == set()
+
+
+def test_a_query_without_a_network_imports_no_http_client(tmp_path: Path) -> None:
+    modules = imported(ENTRY, "query", "--new", "hello", cwd=make_workspace(tmp_path / "work"))
+
+    assert "jp.provider.script.provider" in modules
+    assert {
+        name for name in modules if name.partition(".")[0] in {"email", "h11", "http", "httpcore2", "httpx2"}
+    } == set()

@@ -1,4 +1,4 @@
-"""How much a turn's resources weigh, before anybody pays for them. Pure."""
+"""How much a turn's resources weigh in tokens, before anybody pays for them. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import assert_never
 
-import msgspec
-
 from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
-from jp.conversation.resource import BinaryContent, Resource, StoredContent, TextContent, content_of, size_in_bytes
+from jp.conversation.resource import BinaryContent, Resource, StoredContent, TextContent, content_of
 
 # Providers scale a picture down until it costs about this much, and read a page of a PDF as text and as a picture.
 _TOKENS_PER_IMAGE = 1_600
@@ -18,17 +16,9 @@ _BYTES_PER_PAGE = 50_000
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
-class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """`size` in bytes of raw content, and an estimate of what it is in tokens."""
-
-    size: int
-    tokens: int
-
-
-def weigh(resources: Iterable[Resource]) -> Weight:
-    """What `resources` weigh together, as they would be sent."""
-    listed = list(resources)
-    return Weight(size=sum(map(size_in_bytes, listed)), tokens=sum(map(_tokens, listed)))
+def tokens_of(resources: Iterable[Resource]) -> int:
+    """About how many tokens `resources` have together, as they would be sent."""
+    return sum(map(_tokens, resources))
 
 
 def _tokens(resource: Resource) -> int:

@@ -99,10 +99,10 @@ def print_content(
 
     from jp.cli.held import read_conversation
     from jp.cli.output import notice, print_result
-    from jp.cli.query.attachments import open_schemes, resolve_now
+    from jp.cli.query.attachments import Schemes, resolve_now
 
     read = read_conversation(options, target, optional=True)
-    schemes = open_schemes(read.workspace)
+    schemes = Schemes(read.workspace)
     config = read.resolved.config.conversation
     declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
     resolved = anyio.run(resolve_now, schemes, declared, config.max_attachment_bytes)
@@ -121,13 +121,13 @@ def _change(
 ) -> None:
     from jp.cli.held import hold_conversation
     from jp.cli.output import print_result
-    from jp.cli.query.attachments import open_schemes
+    from jp.cli.query.attachments import Schemes
     from jp.config.sources import flag_layer
     from jp.config.stored import delta
     from jp.conversation.entries import ConfigDelta
 
     with hold_conversation(options, target) as held:
-        given = open_schemes(held.workspace).typed(uris)
+        given = Schemes(held.workspace).typed(uris)
         attachments = change(held.resolved.config.conversation.attachments, given)
         whole = {"conversation": {"attachments": {"value": list(attachments), "strategy": "replace"}}}
         after = held.with_layers([flag_layer("jp attachment", whole)])

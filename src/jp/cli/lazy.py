@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
@@ -13,11 +13,13 @@ from typer.main import get_command
 
 from jp.cli.argv import Option
 from jp.cli.coercion import make_plain
-from jp.cli.help import Page
 from jp.cli.options import GlobalOptions
 from jp.cli.parameters import BoundValue, OptionalValue
 from jp.cli.tree import Command
 from jp.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from jp.cli.help import Page
 
 
 class LoadedCommand:
@@ -45,6 +47,8 @@ class LoadedCommand:
 
     def page(self) -> Page:
         """The command's help."""
+        from jp.cli.help import Page
+
         arguments = [p for p in self.parameters if isinstance(p, TyperArgument)]
         options = [p for p in self.parameters if isinstance(p, TyperOption)]
         usage = " ".join([self.name, "[OPTIONS]", *map(_usage_of, arguments)])

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from jp.cli.options import GlobalOptions
 from jp.errors import UsageError
-from jp.workspace.ephemeral import EphemeralWorkspace
 from jp.workspace.session import Session, session_key
 from jp.workspace.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
+    from jp.workspace.ephemeral import EphemeralWorkspace
     from jp.workspace.lock import Lock
 
-AnyWorkspace = Workspace | EphemeralWorkspace
+AnyWorkspace: TypeAlias = "Workspace | EphemeralWorkspace"
 
 UNATTENDED_PATIENCE_SECS = 30.0
 """How long a command waits for another writer where nobody sits at a terminal to stop it."""
@@ -42,7 +42,12 @@ def open_workspace(options: GlobalOptions) -> AnyWorkspace:
     """
     explicit = None if options.workspace is None else Path(options.workspace)
     found = find_workspace(current_directory(), explicit=explicit)
-    return found if options.persist else EphemeralWorkspace(found)
+    if options.persist:
+        return found
+
+    from jp.workspace.ephemeral import EphemeralWorkspace
+
+    return EphemeralWorkspace(found)
 
 
 def open_session(workspace: AnyWorkspace) -> Session:

@@ -133,8 +133,6 @@ async def post(request: HttpRequest, limits: Limits) -> AsyncGenerator[HttpRespo
     """
     import httpx2
 
-    from jp.provider.failures import failure
-
     begun = False
     host = request.url
     headers = [*request.headers, ("content-length", str(len(request.body)))]
@@ -147,4 +145,6 @@ async def post(request: HttpRequest, limits: Limits) -> AsyncGenerator[HttpRespo
             begun = True
             yield HttpResponse(response, limits)
     except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
+        from jp.provider.failures import failure
+
         raise failure(error, host=host, begun=begun) from error

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from jp.cli.places import AnyWorkspace, base_directory, current_directory
 from jp.config.model import ConversationConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
+from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,11 +20,28 @@ if TYPE_CHECKING:
     from jp.attachment.resolution import ResolvedAttachments
 
 
-class Schemes(msgspec.Struct, frozen=True, kw_only=True):
-    """The handlers, and the directories and bounds that they work in."""
+class Schemes:
+    """The attachment handlers for a command in a workspace, and the directories that they work in.
 
-    registry: AttachmentRegistry
-    context: ResolveContext
+    Neither is loaded before something is attached.
+    """
+
+    def __init__(self, workspace: AnyWorkspace) -> None:
+        self._workspace = workspace
+
+    @cached_property
+    def registry(self) -> AttachmentRegistry:
+        """Who reads what."""
+        from jp.attachment.registry import AttachmentRegistry
+
+        return AttachmentRegistry(cache_directory=self._workspace.user_data / "cache")
+
+    @cached_property
+    def context(self) -> ResolveContext:
+        """Where they read, within the usual bounds."""
+        from jp.attachment.base import ResolveContext
+
+        return ResolveContext(root=base_directory(self._workspace), cwd=current_directory())
 
     def typed(self, texts: Sequence[str]) -> list[Declaration]:
         """What a user typed: relative to the current directory, and free to lie anywhere.
@@ -42,15 +60,6 @@ class Schemes(msgspec.Struct, frozen=True, kw_only=True):
         return [self.registry.declare(text, self.context, confined=True) for text in texts]
 
 
-def open_schemes(workspace: AnyWorkspace) -> Schemes:
-    """The attachment handlers for a command in `workspace`."""
-    from jp.attachment.base import ResolveContext
-    from jp.attachment.registry import AttachmentRegistry
-
-    context = ResolveContext(root=base_directory(workspace), cwd=current_directory())
-    return Schemes(registry=AttachmentRegistry(cache_directory=workspace.user_data / "cache"), context=context)
-
-
 async def compose_request(
     question: ChatRequest,
     typed: Sequence[Declaration],
@@ -63,6 +72,9 @@ async def compose_request(
     Raises:
         AttachmentError: an attachment could not be resolved.
     """
+    if not (typed or config.attachments):
+        return question, ()
+
     from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
     from jp.conversation.reverts import undone
     from jp.conversation.turns import turns_of
@@ -103,14 +115,15 @@ def check_size(request: ChatRequest, *, limit: int) -> None:
     Raises:
         UsageError: it has more than `limit` bytes.
     """
-    from jp.attachment.weight import weigh
+    size = len(request.content.encode()) + sum(map(size_in_bytes, request.resources))
+    if size <= limit:
+        return
+
+    from jp.attachment.weight import tokens_of
     from jp.context.estimate import estimate_tokens
 
-    resources = weigh(request.resources)
-    size = len(request.content.encode()) + resources.size
-    tokens = estimate_tokens(request.content) + resources.tokens
-    if size > limit:
-        raise UsageError(
-            f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
-            hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
-        )
+    tokens = estimate_tokens(request.content) + tokens_of(request.resources)
+    raise UsageError(
+        f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
+        hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
+    )

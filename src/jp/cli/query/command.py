@@ -78,7 +78,6 @@ def query(
     """
     import anyio
 
-    from jp.cli.duration import parse_duration
     from jp.cli.query.arguments import Display, QueryArguments
     from jp.cli.query.run import run_query
 
@@ -98,10 +97,19 @@ def query(
         deny_all=deny_all,
         dry_run=dry_run,
         max_cycles=max_cycles,
-        deadline=None if deadline is None else parse_duration(deadline, option="--deadline"),
-        patience=None if wait is None else parse_duration(wait, option="--wait"),
+        deadline=_seconds(deadline, "--deadline"),
+        patience=_seconds(wait, "--wait"),
         yes=yes,
         no_stdin=no_stdin,
         display=Display(reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream),
     )
     return anyio.run(run_query, options, arguments)
+
+
+def _seconds(duration: str | None, option: str) -> float | None:
+    if duration is None:
+        return None
+
+    from jp.cli.duration import parse_duration
+
+    return parse_duration(duration, option=option)

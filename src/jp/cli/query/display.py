@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jp.cli.looks import preferences, standard_streams
 from jp.cli.options import GlobalOptions
 from jp.cli.query.arguments import Display
 from jp.config.model import StyleConfig
 from jp.conversation.entries import AnyEntry
-from jp.render.answer import AnswerRenderer
-from jp.render.jsonl import JsonRenderer
 from jp.render.opening import Display as RenderedDisplay
 from jp.render.opening import open_renderer
 from jp.turn.ports import Clock
+
+if TYPE_CHECKING:
+    from jp.render.answer import AnswerRenderer
+    from jp.render.jsonl import JsonRenderer
 
 
 def open_display(

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
-from jp.cli.query.attachments import check_size, compose_request, open_schemes
+from jp.cli.query.attachments import Schemes, check_size, compose_request
 from jp.cli.query.cast import assemble, check_rendering
 from jp.cli.query.play import play
 from jp.cli.query.question import read_question
@@ -38,11 +38,11 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     place = find_place(options)
     chosen = choose_conversation(arguments, place)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = open_schemes(place.workspace)
+    schemes = Schemes(place.workspace)
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
-    config = settings.after.config
+    config = settings.resolved.config
     cast = assemble(config, place, arguments, lambda sentence: notice(options, sentence))
     entries = () if held is None else held.entries
     question = ChatRequest(content=text, author=config.user.name)

@@ -17,7 +17,7 @@ from jp.cli.query.arguments import QueryArguments
 from jp.cli.settings import Sources, layers_of, read_sources, require_trust
 from jp.config.layers import Layer, Resolved
 from jp.config.stored import delta, frozen
-from jp.conversation.entries import AnyEntry, ConfigDelta
+from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
 from jp.errors import UsageError
 from jp.turn.request import Loader
 
@@ -47,10 +47,10 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration `before` the command line spoke, and `after`."""
+    """The configuration of a turn, and what the command line changes about that of an existing conversation."""
 
-    before: Resolved
-    after: Resolved
+    resolved: Resolved
+    change: JsonObject
 
 
 def is_attended() -> bool:
@@ -132,12 +132,10 @@ def settle(place: Place, held: Held | None, flags: Sequence[Layer], options: Glo
         ConfigurationError: a value is not accepted, or not trusted.
     """
     layers = () if held is None else held.layers
-    settings = Settings(
-        before=place.sources.resolve(conversation=layers, cfg=False),
-        after=place.sources.resolve(conversation=layers, flags=flags),
-    )
-    require_trust(settings.after.layers, options, place.workspace)
-    return settings
+    resolved = place.sources.resolve(conversation=layers, flags=flags)
+    require_trust(resolved.layers, options, place.workspace)
+    change = {} if held is None else delta(place.sources.resolve(conversation=layers, cfg=False), resolved)
+    return Settings(resolved=resolved, change=change)
 
 
 async def begin(
@@ -151,11 +149,11 @@ async def begin(
         StorageError: it could not be written.
     """
     if held is None:
-        log = await _create(place, settings.after, arguments, stack)
+        log = await _create(place, settings.resolved, arguments, stack)
     else:
         log = _log_of(held)
-        if change := delta(settings.before, settings.after):
-            log.append(ConfigDelta(delta=change))
+        if settings.change:
+            log.append(ConfigDelta(delta=settings.change))
         place.session.activate(held.info.id)
     return log
 

@@ -78,7 +78,7 @@ class DiskBlobs:
         """See `BlobStore`."""
         sha256 = hashlib.sha256(data).hexdigest()
         path = self.path(sha256)
-        if not self._touch(path, size=len(data)):
+        if not self._touch(path, data):
             make_directories(path.parent, private=self._private)
             replace_file(path, data)
             self._unsynced.append(path)
@@ -106,11 +106,11 @@ class DiskBlobs:
             sync_file(self._unsynced[-1])
             self._unsynced.pop()
 
-    def _touch(self, path: Path, *, size: int) -> bool:
-        # A size that differs is what a power failure leaves; a blob that cannot be touched could be collected as
-        # unused before the entry that names it is written. Both are written anew.
+    def _touch(self, path: Path, data: bytes) -> bool:
+        # What a power failure or a failing disk has damaged is mended by who has the content at hand; a blob that
+        # cannot be touched could be collected as unused before the entry that names it is written.
         with contextlib.suppress(OSError):
-            if path.stat(follow_symlinks=False).st_size == size:
+            if path.stat(follow_symlinks=False).st_size == len(data) and read_file(path) == data:
                 os.utime(path)
                 return True
         return False

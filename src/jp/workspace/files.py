@@ -11,24 +11,34 @@ from jp.errors import StorageError
 
 _SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_READING = frozenset({"read", "list"})
+_REMEDIES = {
+    errno.EISDIR: "A directory lies where a file has to be: move it away.",
+    errno.EEXIST: "A file lies where a directory has to be: move it away.",
+    errno.ENOTDIR: "A file lies where a directory has to be: move it away, or let JP_USER_DATA_DIR name another place.",
+    errno.ELOOP: "It is a link, and jp follows none here: put the file itself in its place.",
+    errno.ESPIPE: "It is a pipe: put a file in its place.",
+}
 _UNSYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
 def failure(action: str, path: Path, error: OSError) -> StorageError:
     """The error for a call that failed; `action` such as `write`."""
-    return StorageError(f"cannot {action} {str(path)!r}: {error.strerror or error}", hint=_hint(error.errno))
+    return StorageError(f"cannot {action} {str(path)!r}: {error.strerror or error}", hint=_hint(action, error.errno))
 
 
-def _hint(number: int | None) -> str:
+def _hint(action: str, number: int | None) -> str:
     if number in _SPACE:
         return "Free some space on the disk and run the command again."
     if number == errno.EFBIG:
         return "Raise this process's limit on the size of files (`ulimit -f`)."
+    if number in _DENIED and action in _READING:
+        return "Check who may read it: `ls -ld` shows that of a path."
     if number in _DENIED:
         return "Check who may write there, or keep nothing of this run with `--no-persist`."
     if number == errno.EIO:
         return "The disk reports an error of its own: look at the system's log, and back up what is there."
-    return ""
+    return "" if number is None else _REMEDIES.get(number, "")
 
 
 def make_directories(path: Path, *, private: bool = False) -> None:

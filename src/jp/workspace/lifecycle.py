@@ -13,8 +13,17 @@ import msgspec
 from jp.conversation.codec import encode
 from jp.conversation.entries import FORMAT, Header, JsonObject
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
+from jp.errors import StorageError
 from jp.workspace.files import create_file, failure, make_directories
-from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA, Storage, conversation_id_of, directory_name
+from jp.workspace.layout import (
+    BASE_CONFIG,
+    EVENTS,
+    METADATA,
+    ORIGINAL_EVENTS,
+    Storage,
+    conversation_id_of,
+    directory_name,
+)
 from jp.workspace.metadata import Metadata, encode_metadata
 from jp.workspace.stamp import Stamps, timestamp
 
@@ -22,6 +31,7 @@ _RESERVATION = re.compile(r"\.([0-9]{1,18})\.new")
 _LEFTOVER = re.compile(r"\.[0-9]+\.new|\.removed-.*", re.DOTALL)
 _LEFTOVER_AGE_SECONDS = 24 * 60 * 60
 _NONCE_BYTES = 8
+_FILES = (EVENTS, ORIGINAL_EVENTS, METADATA, BASE_CONFIG)
 
 
 def new_header(stamps: Stamps) -> Header:
@@ -85,8 +95,11 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
     """Remove a conversation; its lock must be held. Blobs stay: others may share them.
 
     Raises:
-        StorageError: it could not be removed; it is there as before.
+        StorageError: it is no conversation, or could not be removed; it is there as before.
     """
+    if not any((directory / name).exists() for name in _FILES):
+        msg = f"{str(directory)!r} holds nothing of a conversation"
+        raise StorageError(msg, hint="Look at it, and delete it by hand if it is not needed.")
     hidden = storage.conversations / f".removed-{directory.name}-{os.urandom(4).hex()}"
     try:
         directory.rename(hidden)

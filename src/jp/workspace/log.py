@@ -194,7 +194,7 @@ def _mended(file: LogFile) -> tuple[list[AnyEntry], tuple[str, ...]]:
         notice = f"the last line of {str(file.path)!r} was not whole: it was cut off and is kept in {kept.name!r}"
         return parsed.entries, (notice,)
     if not parsed.terminated:
-        file.append(b"\n")
+        file.append(b"")
     return parsed.entries, ()
 
 

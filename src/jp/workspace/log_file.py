@@ -20,6 +20,7 @@ class LogFile:
         self._descriptor: int | None = descriptor
         self._unsynced: tuple[Path, ...] = ()
         self._torn_from: int | None = None
+        self._end = 0
         self.path = path
 
     @classmethod
@@ -54,18 +55,20 @@ class LogFile:
             StorageError: it cannot be read.
         """
         try:
-            return read_all(self._open_descriptor())
+            data = read_all(self._open_descriptor())
         except OSError as error:
             raise failure("read", self.path, error) from error
+        self._end = len(data)
+        return data
 
     def append(self, line: bytes) -> None:
-        """Add a line whole, or nothing of it.
+        """Add a line whole, or nothing of it; before it a newline, where the last line lacks one.
 
         Raises:
             StorageError: it could not be written, or the file is no longer the one that was opened.
         """
         descriptor = self._open_descriptor()
-        self._check_identity(descriptor)
+        self._check_untouched(descriptor)
         try:
             self._cut_torn(descriptor)
             self._write(descriptor, line)
@@ -81,6 +84,7 @@ class LogFile:
         try:
             kept = self._keep(torn)
             os.ftruncate(self._open_descriptor(), end)
+            self._end = end
         except OSError as error:
             raise failure("mend", self.path, error) from error
         return kept
@@ -111,18 +115,27 @@ class LogFile:
             raise StorageError(f"{str(self.path)!r} is closed")
         return self._descriptor
 
-    def _check_identity(self, descriptor: int) -> None:
-        """A checkout or an editor may put another file in place: what is written to the old one would be lost."""
+    def _check_untouched(self, descriptor: int) -> None:
+        """A checkout or an editor may put another file in place, or write over it: what jp adds would be lost."""
+        change = ""
         try:
-            same = os.path.samestat(os.fstat(descriptor), self.path.stat(follow_symlinks=False))
+            opened = os.fstat(descriptor)
+            if not os.path.samestat(opened, self.path.stat(follow_symlinks=False)):
+                change = "removed or replaced"
+            elif self._torn_from is None and opened.st_size < self._end:
+                change = "shortened"
         except OSError:
-            same = False
-        if not same:
-            msg = f"{str(self.path)!r} was removed or replaced by another program while jp was writing it"
+            change = "removed or replaced"
+        if change:
+            msg = f"{str(self.path)!r} was {change} by another program while jp was writing it"
             raise StorageError(msg, hint="Look at it with `jp conversation print`, then run the command again.")
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        self._torn_from = os.fstat(descriptor).st_size
+        size = os.fstat(descriptor).st_size
+        # Somebody who edits the log by hand may have left the last line open.
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        self._torn_from = size
         try:
             # One call, except where the disk takes only a part: then the next one says why.
             write_all(descriptor, line)
@@ -132,6 +145,7 @@ class LogFile:
                 self._cut_torn(descriptor)
             raise
         self._torn_from = None
+        self._end = size + len(line)
 
     def _cut_torn(self, descriptor: int) -> None:
         if self._torn_from is not None:

@@ -150,13 +150,15 @@ def missing_log(directory: Path) -> StorageError:
             msg, hint="It may have been removed just now; list what is there with `jp conversation ls`."
         )
     if not directory.is_dir():
-        return LogMissingError(f"{str(directory)!r} is not a directory, so no conversation")
+        msg = f"{str(directory)!r} is not a directory, so no conversation"
+        return LogMissingError(msg, hint="List what is there with `jp conversation ls`.")
     if (directory / ORIGINAL_EVENTS).exists():
         msg = (
             f"{str(directory)!r} holds a conversation of the original JP ({ORIGINAL_EVENTS}), which is not readable yet"
         )
         return LogFormatError(msg, hint="It is left as it is; start a new conversation with `jp query --new`.")
-    return LogMissingError(f"{str(directory)!r} is not a conversation: it has no {EVENTS!r}")
+    msg = f"{str(directory)!r} is not a conversation: it has no {EVENTS!r}"
+    return LogMissingError(msg, hint="Restore that file from a copy; `jp conversation rm` takes away what is left.")
 
 
 def read_stream(directory: Path, blobs: BlobStore) -> Stream:

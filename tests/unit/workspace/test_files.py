@@ -98,6 +98,24 @@ def test_replacing_that_fails_leaves_the_file_as_it_was(tmp_path: Path, at: int,
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("action", "number", "mends"),
+    [
+        ("read", errno.EACCES, "ls -ld"),
+        ("list", errno.EACCES, "ls -ld"),
+        ("write", errno.EACCES, "--no-persist"),
+        ("write", errno.ENOSPC, "space"),
+        ("read", errno.EISDIR, "move it away"),
+        ("create", errno.EEXIST, "move it away"),
+        ("list", errno.ENOTDIR, "JP_USER_DATA_DIR"),
+        ("read", errno.ELOOP, "link"),
+        ("read", errno.ESPIPE, "pipe"),
+    ],
+)
+def test_an_error_says_what_mends_it(action: str, number: int, mends: str) -> None:
+    assert mends in failure(action, Path("x"), OSError(number, os.strerror(number))).hint
+
+
 def test_reading_gives_the_whole_file(tmp_path: Path) -> None:
     data = os.urandom(300_000)
     (tmp_path / "a").write_bytes(data)

@@ -154,6 +154,18 @@ def test_removing_takes_the_directory_away(storage: Storage) -> None:
     assert names_in(storage) == {other.name}
 
 
+def test_what_is_no_conversation_is_not_removed(storage: Storage) -> None:
+    photos = storage.conversations / "2019-holiday"
+    photos.mkdir(parents=True)
+    (photos / "beach.png").touch()
+
+    with pytest.raises(StorageError, match="nothing of a conversation") as caught:
+        remove_conversation(storage, photos, stamps=fixed_stamps())
+
+    assert caught.value.hint
+    assert (photos / "beach.png").exists()
+
+
 def test_a_removal_that_fails_leaves_everything(storage: Storage) -> None:
     _, directory = create(storage)
 

@@ -183,6 +183,53 @@ def test_a_log_that_is_not_the_one_that_was_opened_is_not_written_to_in_vain(pat
     assert not path.exists() or path.read_bytes() == b"another\n"
 
 
+def test_a_line_that_somebody_left_open_is_ended_first(path: Path) -> None:
+    file = LogFile.open(path)
+    file.append(b"one\n")
+    with path.open("ab") as other:
+        other.write(b"by hand")
+
+    file.append(b"two\n")
+    file.append(b"three\n")
+    file.close()
+
+    assert path.read_bytes().endswith(b"one\nby hand\ntwo\nthree\n")
+
+
+def test_an_empty_line_only_ends_the_one_before(path: Path) -> None:
+    file = LogFile.open(path)
+    file.append(b"one")
+    file.append(b"")
+    file.append(b"")
+    file.close()
+
+    assert path.read_bytes().endswith(b"one\n")
+
+
+def test_a_log_that_was_shortened_is_not_written_to(path: Path) -> None:
+    file = LogFile.open(path)
+    file.append(b"one\n")
+    os.truncate(path, 2)
+
+    with pytest.raises(StorageError, match="was shortened by another program") as caught:
+        file.append(b"two\n")
+    file.close()
+
+    assert caught.value.hint
+    assert path.stat().st_size == 2
+
+
+def test_a_log_that_was_shortened_since_it_was_read_is_not_written_to(path: Path) -> None:
+    path.write_bytes(b"one\ntwo\n")
+    file = LogFile.open(path)
+    file.read()
+    os.truncate(path, 4)
+
+    with pytest.raises(StorageError, match="shortened"):
+        file.append(b"three\n")
+    file.close()
+
+
 def test_a_closed_log_takes_nothing(path: Path) -> None:
     file = LogFile.open(path)
     file.close()

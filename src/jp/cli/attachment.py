@@ -22,7 +22,7 @@ Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET
 def add(
     options: GlobalOptions,
     *,
-    uris: Annotated[list[str], typer.Argument(help="Files, directories, globs, or !URI to exclude.", metavar="URI...")],
+    uris: Annotated[list[str], typer.Argument(help="Files, directories, globs, or !URI to exclude.", metavar="URI")],
     target: Target = ".",
 ) -> None:
     """Attach sources to a conversation. They are read when the next query of it is asked.
@@ -41,7 +41,7 @@ def add(
 def remove(
     options: GlobalOptions,
     *,
-    uris: Annotated[list[str], typer.Argument(help="Sources as `jp attachment ls` shows them.", metavar="URI...")],
+    uris: Annotated[list[str], typer.Argument(help="Sources as `jp attachment ls` shows them.", metavar="URI")],
     target: Target = ".",
 ) -> None:
     """Stop attaching sources. What was attached to earlier turns stays there.

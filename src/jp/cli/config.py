@@ -70,7 +70,7 @@ def set_value(
     *,
     values: Annotated[
         list[str],
-        typer.Argument(help="key=value, key:=json, key+=value, key:+=json; key:=null removes.", metavar="KEY=VALUE..."),
+        typer.Argument(help="key=value, key:=json, key+=value, key:+=json; key:=null removes.", metavar="KEY=VALUE"),
     ],
     where: Annotated[
         Which, typer.Option("--in", metavar="FILE", help="workspace, user, or cwd (.jp.toml here).")

@@ -49,15 +49,16 @@ def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageErro
     if any(character.isspace() for character in word):
         return UsageError(f"{name} has no command {word!r}", hint="to ask something: jp query QUESTION")
     nearest = _nearest(word, path, group)
-    suggestion = f"did you mean '{nearest}'? " if nearest else ""
+    suggestion = f"did you mean {nearest}? " if nearest else ""
     return UsageError(f"{name} has no command {word!r}", hint=f"{suggestion}{name} --help lists the commands")
 
 
-def _nearest(word: str, path: tuple[str, ...], group: Group) -> str | None:
-    """A command of the group with a similar name, else one below it that has exactly this name."""
+def _nearest(word: str, path: tuple[str, ...], group: Group) -> str:
+    """The commands below the group that have exactly this name, else one of the group with a similar name."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word, [name for node in group.commands for name in (node.name, *node.aliases)], n=1)
-    if close:
-        return " ".join((*path, close[0]))
-    return next((" ".join((*path, *below)) for below, _ in walk(group) if below[-1] == word), None)
+    found = [" ".join((*path, *below)) for below, _ in walk(group) if below[-1] == word]
+    if not found:
+        names = [name for node in group.commands for name in (node.name, *node.aliases)]
+        found = [" ".join((*path, name)) for name in get_close_matches(word, names, n=1)]
+    return " or ".join(f"'{command}'" for command in found)

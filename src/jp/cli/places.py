@@ -64,9 +64,13 @@ def acquire(lock: Lock, options: GlobalOptions, *, patience: float | None = UNAT
     """Wait for another writer, with a notice; see `Lock.acquire`."""
     from jp.cli.output import notice
     from jp.cli.streams import leave_echo
+    from jp.workspace.lock import LockedError
 
     try:
         lock.acquire(patience=patience, waiting=lambda text: notice(options, text))
     except KeyboardInterrupt:
         leave_echo()
+        raise
+    except LockedError as error:
+        error.hint = "try again when that is done"
         raise

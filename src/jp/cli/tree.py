@@ -148,7 +148,7 @@ ROOT = Group(
             "The directory tree that conversations belong to",
             (
                 Command("trust", "jp.cli.workspace:trust", "Let this workspace's files run commands and reach out"),
-                Command("show", "jp.cli.workspace:show", "Show which workspace is used, and from where"),
+                Command("show", "jp.cli.workspace:show", "Show which workspace is used, and whether it is trusted"),
             ),
         ),
     ),

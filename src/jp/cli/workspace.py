@@ -53,9 +53,10 @@ def trust(
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> ExitCode | None:
-    """Accept what the files of this workspace declare: tools that run unasked, servers, whose keys are used.
+    """Accept what the files of this workspace declare: tools that run unasked, servers to speak to, keys to use.
 
-    It shows exactly these values and asks. What changes later has to be accepted again.
+    A repository that you cloned may bring such files along, so they count only once you have read and accepted them.
+    This shows exactly these values and asks. What changes later has to be accepted again.
 
     Examples:
         jp workspace trust

@@ -62,7 +62,12 @@ CONVERSATION = ROOT.get("c")
     ("word", "path", "message", "hint"),
     [
         ("qurey", ("jp",), "jp has no command 'qurey'", "did you mean 'jp query'? jp --help lists the commands"),
-        ("ls", ("jp",), "jp has no command 'ls'", "did you mean 'jp attachment ls'? jp --help lists the commands"),
+        (
+            "print",
+            ("jp",),
+            "jp has no command 'print'",
+            "did you mean 'jp attachment print' or 'jp conversation print'? jp --help lists the commands",
+        ),
         ("xyzzy", ("jp",), "jp has no command 'xyzzy'", "jp --help lists the commands"),
         ("why is it?", ("jp",), "jp has no command 'why is it?'", "to ask something: jp query QUESTION"),
         ("\x1b", ("jp",), "jp has no command '\\x1b'", "jp --help lists the commands"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def remove(
     options: GlobalOptions,
     *,
-    targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET...")],
+    targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> ExitCode | None:
     """Delete conversations for good. This is the only command that takes anything out of a log.

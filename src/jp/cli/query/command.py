@@ -27,15 +27,20 @@ def query(
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="ID", help="provider/name or an alias; sticks.")
+        str | None, typer.Option("-m", "--model", metavar="ID", help="The model, as provider/name or an alias; sticks.")
     ] = None,
     params: Annotated[
         list[str] | None,
-        typer.Option("-p", "--param", metavar="K=V", help="A parameter such as temperature=0; sticks."),
+        typer.Option("-p", "--param", metavar="K=V", help="A parameter, such as temperature=0; sticks."),
     ] = None,
     reasoning: Annotated[
         str | None,
-        typer.Option("-r", "--reasoning", metavar="LEVEL", help="off, auto, low, medium, high, …, or tokens; sticks."),
+        typer.Option(
+            "-r",
+            "--reasoning",
+            metavar="LEVEL",
+            help="How much it reasons: off, low, medium, high, … or a number of tokens; sticks.",
+        ),
     ] = None,
     system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks.")] = None,
     approve: Annotated[
@@ -47,16 +52,23 @@ def query(
         bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
     ] = False,
     max_cycles: Annotated[
-        int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Requests at most.")
+        int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Stop after N requests to the model.")
     ] = None,
     deadline: Annotated[
-        str | None, typer.Option("--deadline", metavar="DURATION", help="Stop after this long and keep what came.")
+        str | None,
+        typer.Option(
+            "--deadline", metavar="DURATION", help="Stop after this long, such as 90s or 5m, and keep what came."
+        ),
     ] = None,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="DURATION", help="How long to wait for another writer; 0: not at all."),
+        typer.Option(
+            "--wait",
+            metavar="DURATION",
+            help="How long to wait while another process writes the conversation; 0: not at all.",
+        ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Send large input without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send the input, however large it is.")] = False,
     no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Leave standard input alone.")] = False,
     hide_reasoning: Annotated[
         bool, typer.Option("--hide-reasoning", help="Do not show the model's reasoning.")
@@ -68,12 +80,12 @@ def query(
 
     It continues this terminal's active conversation, or starts one where there is none. Where neither stdin nor
     stderr is a terminal (a script, a hook), it starts a new one unless --id says otherwise. What is piped in follows
-    the typed words.
+    the typed words. An option that sticks holds for the later turns of the conversation, too.
 
     Examples:
         jp query --attach src/main.py "why does this fail?"
         git diff --cached | jp query "write a commit message"
-        jp query --new --model anthropic/claude-sonnet-5 "hello"
+        jp query --new --model anthropic/claude-sonnet-5-5 "hello"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
     """
     import anyio

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jp.conversation.entries import ChatRequest, TurnStart
@@ -17,9 +18,6 @@ DRIVER = Path(__file__).parent / "store_driver.py"
 
 
 def driven(scenario: str, directory: Path) -> Any:
-    # Who has dropped its privileges still has to reach the directory.
-    for above in (directory, directory.parent, directory.parent.parent):
-        above.chmod(above.stat().st_mode | 0o111)
     done = subprocess.run(
         [sys.executable, str(DRIVER), scenario, str(directory)],
         check=False,
@@ -42,8 +40,11 @@ def test_a_limit_on_the_size_of_files_is_named_and_costs_nothing_that_was_there(
     assert told["conversations"] == 1
 
 
-def test_a_read_only_workspace_is_read_and_refuses_to_be_written_in_words(tmp_path: Path) -> None:
-    told = driven("read-only", tmp_path)
+def test_a_read_only_workspace_is_read_and_refuses_to_be_written_in_words() -> None:
+    # Who has dropped its privileges has to reach the directory: pytest's own are closed to others.
+    with TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
+        told = driven("read-only", Path(scratch))
 
     assert told["listed"] == ["A title"]
     assert told["entries"] == 1

@@ -113,8 +113,10 @@ class BlockParser:
         """
         if self._leaf is not None and not isinstance(self._leaf, _Paragraph):
             return None
-        _, rest = self._match(lines.measure(text))
-        while rest.indent < CODE_INDENT:
+        depth, rest = self._match(lines.measure(text))
+        for _ in range(depth, _DEEPEST + 1):
+            if rest.indent >= CODE_INDENT:
+                return None
             found = None if lines.is_rule(rest.body) else lines.marker(rest.body)
             size = found.size if found else int(rest.body.startswith(">"))
             if not size:

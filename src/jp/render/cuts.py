@@ -41,48 +41,59 @@ class Cutter:
 
     def __init__(self) -> None:
         self._text = ""
-        self._restart()
+        self._restart(0)
 
     def feed(self, text: str) -> list[str]:
         """Add to the paragraph, and take what can be taken."""
         self._text += text
         segments: list[str] = []
         while True:
-            special = self._pattern.search(self._text, self._position)
-            end = len(self._text) if special is None else special.start()
+            # Nothing beyond this bound is looked at before there was a cut.
+            bound = min(len(self._text), self._start + _LAST_CUT + 2 * _LONGEST_RUN)
+            special = self._pattern.search(self._text, self._position, bound)
+            end = bound if special is None else special.start()
             cut = self._cut_before(end)
             if cut:
-                segments.append(self._text[:cut])
-                self._text = self._text[cut:]
-                self._restart()
+                segments.append(self._text[self._start : cut])
+                self._restart(cut)
             elif special is None or not self._read(special):
-                self._position = end
+                self._forget(end)
                 return segments
 
     def rest(self) -> str:
         """What was not given out."""
         rest, self._text = self._text, ""
-        self._restart()
+        self._restart(0)
         return rest
 
-    def _restart(self) -> None:
-        self._position = 0  # what lies before was read
-        self._plain_from = 0  # from here up to the position nothing opens or closes, and no place to cut was found
+    def _restart(self, start: int) -> None:
+        """Begin a segment at `start`."""
+        self._start = start
+        self._position = start  # what lies before was read
+        self._plain_from = start  # from here up to the position nothing opens or closes, and there is no place to cut
         self._pattern = _SPECIAL
         self._ticks = ""
         self._parentheses = 0
         self._brackets: list[int] = []  # how many delimiters were open where each began
         self._delimiters: list[tuple[str, int]] = []
 
+    def _forget(self, position: int) -> None:
+        """Drop what was given out; reading goes on at `position`."""
+        self._text = self._text[self._start :]
+        self._position = position - self._start
+        self._plain_from -= self._start
+        self._start = 0
+
     def _cut_before(self, end: int) -> int:
         """Where to cut between what was read and `end`; 0 for nowhere."""
         is_neutral = self._pattern is _SPECIAL and not self._brackets and not self._delimiters
-        start = max(self._plain_from, SEGMENT if is_neutral else BOUND)
-        found = _CUT.search(self._text, start, min(end + 1, _LAST_CUT)) if start < end else None
+        first, last = self._start + (SEGMENT if is_neutral else BOUND), self._start + _LAST_CUT
+        first = max(self._plain_from, first)
+        found = _CUT.search(self._text, first, min(end + 1, last)) if first < end else None
         if found is not None:
             return found.end()
-        if end > _LAST_CUT:
-            return max(self._plain_from, _LAST_CUT)
+        if end > last:
+            return max(self._plain_from, last)
         self._plain_from = max(self._plain_from, end - 1)
         return 0
 
@@ -178,7 +189,7 @@ class Cutter:
 
     def _read_delimiters(self, run: re.Match[str]) -> None:
         character, count = run[0][0], len(run[0])
-        before = self._text[run.start() - 1] if run.start() else " "
+        before = self._text[run.start() - 1] if run.start() > self._start else " "
         opens, closes = _flanks(character, before, self._text[run.end()])
         if character == "~" and count == 1:
             return

@@ -64,16 +64,20 @@ _MATH_STARTS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """What is left of a line: `indent` columns of white space from `column` on, then `body`."""
+    """What is left of a line: `indent` columns of white space from `column` on, then `body`.
+
+    `lead` is that white space as it was written, empty where a part of it was taken.
+    """
 
     indent: int
     body: str
     column: int = 0
+    lead: str = ""
 
     @property
     def text(self) -> str:
-        """The line, its leading tabs as spaces."""
-        return " " * self.indent + self.body
+        """The line; tabs that a part was taken of are spaces."""
+        return (self.lead or " " * self.indent) + self.body
 
     def after(self, size: int) -> Rest:
         """What follows `size` characters of the body."""
@@ -82,7 +86,7 @@ class Rest(msgspec.Struct, frozen=True):
     def dedent(self, columns: int) -> Rest:
         """The same with `columns` of its white space taken off, or all of it."""
         taken = min(columns, self.indent)
-        return Rest(self.indent - taken, self.body, self.column + taken)
+        return Rest(self.indent - taken, self.body, self.column + taken) if taken else self
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -96,13 +100,13 @@ class Marker(msgspec.Struct, frozen=True):
 def measure(text: str, column: int = 0) -> Rest:
     """`text`, which begins at `column`, with its leading white space in columns; tabs reach to multiples of 4."""
     body = text.lstrip(" \t")
-    indent = len(text) - len(body)
-    if "\t" in text[:indent]:
-        end = column
-        for character in text[:indent]:
-            end += 4 - end % 4 if character == "\t" else 1
-        indent = end - column
-    return Rest(indent, body, column)
+    lead = text[: len(text) - len(body)]
+    if "\t" not in lead:
+        return Rest(len(lead), body, column)
+    end = column
+    for character in lead:
+        end += 4 - end % 4 if character == "\t" else 1
+    return Rest(end - column, body, column, lead)
 
 
 def is_rule(body: str) -> bool:
@@ -202,7 +206,7 @@ def alignments(body: str) -> list[Alignment | None] | None:
             return None
         left, right = cell.startswith(":"), cell.endswith(":")
         columns.append("center" if left and right else "left" if left else "right" if right else None)
-    return columns
+    return columns or None
 
 
 def cells(body: str) -> list[str]:

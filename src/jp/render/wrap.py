@@ -16,6 +16,8 @@ _BLANKS = re.compile(r"[ \t\n]+")
 _CLOSING = frozenset({"Pe", "Pf", "Po"})
 _OPENING = frozenset({"Ps", "Pi"})
 _WIDE = 2
+_LONGEST_WORD = 4096
+"""A word beyond this is cut: nobody copies it, and to look for its end again and again would take too long."""
 
 
 def paint(line: Line) -> str:
@@ -75,8 +77,12 @@ class Wrapper:
     def _break(self) -> tuple[int, int] | None:
         """Where the line ends and the next one begins; None where all fits, or more has to come to decide it."""
         if not self._text.isascii():
-            return self._wide_break()
-        return self._narrow_break() if len(self._text) > self._width else None
+            found = self._wide_break()
+        else:
+            found = self._narrow_break() if len(self._text) > self._width else None
+        if found is None and len(self._text) > _LONGEST_WORD:
+            return _LONGEST_WORD, _LONGEST_WORD
+        return found
 
     def _narrow_break(self) -> tuple[int, int] | None:
         """The same where all characters are one cell wide and there are too many."""

@@ -11,8 +11,8 @@ from jp.render.lines import Marker, Rest
     [
         ("a", Rest(0, "a")),
         ("  a ", Rest(2, "a ")),
-        ("\ta", Rest(4, "a")),
-        ("  \ta", Rest(4, "a")),
+        ("\ta", Rest(4, "a", lead="\t")),
+        ("  \ta", Rest(4, "a", lead="  \t")),
         ("   ", Rest(3, "")),
     ],
 )
@@ -21,7 +21,15 @@ def test_leading_white_space_is_counted_in_columns(text: str, rest: Rest) -> Non
 
 
 def test_a_tab_after_a_marker_reaches_to_the_next_multiple_of_four() -> None:
-    assert lines.measure("-\ta").after(1) == Rest(3, "a", 1)
+    assert lines.measure("-\ta").after(1) == Rest(3, "a", 1, "\t")
+
+
+def test_tabs_stay_where_nothing_is_taken_of_them() -> None:
+    rest = lines.measure("\t\ta")
+
+    assert rest.text == "\t\ta"
+    assert rest.dedent(0).text == "\t\ta"
+    assert rest.dedent(3).text == "     a"
 
 
 @pytest.mark.parametrize("body", ["---", "* * *", "___", "- - -  ", "*" * 200])
@@ -155,6 +163,7 @@ def test_definitions(body: str, *, is_one: bool) -> None:
         ("- --|", None),
         ("| a |", None),
         ("|--||--|", None),
+        ("| ", None),
         ("", None),
     ],
 )

@@ -79,3 +79,11 @@ def test_a_line_may_be_ended_anywhere() -> None:
     wrapper.add(" b")
 
     assert [paint(line) for line in wrapper.finish()] == ["a", "", "b"]
+
+
+@pytest.mark.parametrize("character", ["x", "e\u0301"])
+def test_a_word_without_end_is_cut_at_last(character: str) -> None:
+    lines = wrapped(20, *[character * 1000] * 5)
+
+    assert len(lines) > 1
+    assert "".join(lines) == character * 5000

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 SIZES = (2_000, 5_000, 10_000, 20_000)
 CHARACTERS_PER_TOKEN = 4
-REPEATS = 5
+REPEATS = 7
 WIDTH = 100
 
 _WORDS = re.findall(
@@ -108,15 +108,15 @@ _BLOCKS: tuple[Callable[[random.Random], str], ...] = (
 
 
 def rows(sizes: tuple[int, ...] = SIZES) -> list[Row]:
-    """Measure all sizes, the least of several runs each."""
+    """Measure all sizes: the least of several runs each, taken in turns so that both see the same machine."""
     found: list[Row] = []
     master, terminal = os.openpty()
     with subprocess.Popen(["/bin/cat"], stdin=master, stdout=subprocess.DEVNULL) as reader:
         _render(_pieces(answer(sizes[0])), terminal)  # the imports, which a process pays once
         for size in sizes:
             pieces = _pieces(answer(size))
-            raw = _least(_write_raw, pieces, terminal)
-            ours = _least(_render, pieces, terminal)
+            runs = [(_timed(_write_raw, pieces, terminal), _timed(_render, pieces, terminal)) for _ in range(REPEATS)]
+            raw, ours = (min(times) for times in zip(*runs, strict=True))
             cost = ours / size
             first = found[0].ours / found[0].tokens if found else cost
             found.append(Row(size, raw, ours, ours / raw, cost / first))
@@ -130,14 +130,10 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + CHARACTERS_PER_TOKEN] for start in range(0, len(text), CHARACTERS_PER_TOKEN)]
 
 
-def _least(run: Callable[[list[str], int], None], pieces: list[str], terminal: int) -> float:
-    """The least CPU time of several runs."""
-    times: list[float] = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        run(pieces, terminal)
-        times.append(time.process_time() - start)
-    return min(times)
+def _timed(run: Callable[[list[str], int], None], pieces: list[str], terminal: int) -> float:
+    start = time.process_time()
+    run(pieces, terminal)
+    return time.process_time() - start
 
 
 def _write_raw(pieces: list[str], terminal: int) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
@@ -100,10 +100,13 @@ def print_content(
     from jp.cli.held import read_conversation
     from jp.cli.output import notice, print_result
     from jp.cli.query.attachments import Schemes, resolve_now
+    from jp.cli.trust import require_trust
 
     read = read_conversation(options, target, optional=True)
-    schemes = Schemes(read.workspace)
+    schemes = Schemes(read.workspace, options, read.info)
     config = read.resolved.config.conversation
+    if not uris:
+        require_trust(read.resolved.layers, options, read.workspace, read.info)
     declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
     resolved = anyio.run(resolve_now, schemes, declared, config.max_attachment_bytes)
     for sentence in resolved.notices:
@@ -122,16 +125,22 @@ def _change(
     from jp.cli.held import hold_conversation
     from jp.cli.output import print_result
     from jp.cli.query.attachments import Schemes
+    from jp.cli.trust import accept_own
     from jp.config.sources import flag_layer
     from jp.config.stored import delta
     from jp.conversation.entries import ConfigDelta
 
+    require_persistence(options, "jp attachment")
     with hold_conversation(options, target) as held:
-        given = Schemes(held.workspace).typed(uris)
-        attachments = change(held.resolved.config.conversation.attachments, given)
+        given = Schemes(held.workspace, options).typed(uris)
+        before = held.resolved.config.conversation.attachments
+        attachments = change(before, given)
         whole = {"conversation": {"attachments": {"value": list(attachments), "strategy": "replace"}}}
         after = held.with_layers([flag_layer("jp attachment", whole)])
         if difference := delta(held.resolved, after):
+            added = [text for text in attachments if text not in before]
+            layers = held.resolved.layers
+            accept_own(difference, options, held.workspace, held.info, over=layers, attachments=added)
             held.log.append(ConfigDelta(delta=difference))
     text = "\n".join(attachments) or "nothing is attached"
     print_result(options, text=text, value={"id": held.info.id, "attachments": list(attachments)})

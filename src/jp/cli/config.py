@@ -147,18 +147,20 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
 
 
 def _is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
-    from jp.cli.settings import read_sources, require_trust
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import sensitive_values, unaccepted
     from jp.errors import ConfigurationError
 
     try:
-        require_trust(read_sources(options, workspace).lower, options, workspace)
+        sources = read_sources(options, workspace)
     except ConfigurationError:
         return False
-    return True
+    return not unaccepted(sensitive_values(sources.lower, workspace), options, workspace)
 
 
 def _trust(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Who may say `jp workspace trust` has just typed these values: they need no second consent."""
-    from jp.cli.settings import read_sources, trust_lower
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import accept, sensitive_values
 
-    trust_lower(read_sources(options, workspace), options, workspace)
+    accept(sensitive_values(read_sources(options, workspace).lower, workspace), options, workspace)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 
 _DEFAULT_MODEL = "anthropic/claude-sonnet-5-5"
 
@@ -37,16 +37,13 @@ def init(
     """
     from jp.cli.output import print_result
     from jp.cli.places import current_directory
-    from jp.cli.settings import read_sources, trust_lower
     from jp.config.edit import set_in_file
     from jp.config.places import FILE_NAME
-    from jp.errors import UsageError
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
-    from jp.workspace.workspace import create_workspace, find_workspace
+    from jp.workspace.workspace import create_workspace
 
-    if not options.persist:
-        raise UsageError("--no-persist leaves nothing for `jp init` to do")
+    require_persistence(options, "jp init")
     root = (current_directory() / Path(path).expanduser()).resolve()
     if model is not None:
         parse_model_id(model, {})
@@ -57,9 +54,6 @@ def init(
     create_workspace(root, commit_conversations=commit_conversations)
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
-    if not existed:
-        created = find_workspace(root, explicit=root)
-        trust_lower(read_sources(options, created), options, created)
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
     lines += _next_steps(config, model)
     print_result(options, text="\n".join(lines), value={"root": str(root), "model": model, "created": not existed})

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jp.cli.places import AnyWorkspace
+    from jp.config.layers import Layer
     from jp.config.trust import Sensitive
+    from jp.workspace.listing import ConversationInfo
 
 
 def show(options: GlobalOptions) -> None:
@@ -22,15 +25,13 @@ def show(options: GlobalOptions) -> None:
         jp workspace show
     """
     from jp.cli.output import print_result
-    from jp.cli.places import base_directory, open_workspace
-    from jp.cli.settings import read_sources, trust_store
-    from jp.config.trust import trust_hash, values_needing_trust
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import sensitive_values, unaccepted
 
     workspace = open_workspace(options)
-    sources = read_sources(options, workspace)
-    root = base_directory(workspace)
-    values = () if workspace.root is None else values_needing_trust(sources.lower, str(workspace.root))
-    trusted = not values or trust_store(options, workspace, root).is_trusted(trust_hash(values))
+    values = sensitive_values(read_sources(options, workspace).lower, workspace)
+    trusted = not unaccepted(values, options, workspace)
     count = len(workspace.conversations())
     lines = [
         f"root           {workspace.root or 'none: this is your own workspace'}",
@@ -52,34 +53,56 @@ def trust(
     options: GlobalOptions,
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    target: Annotated[
+        str | None, typer.Option("-i", "--id", metavar="TARGET", help="Also what this conversation declares.")
+    ] = None,
 ) -> ExitCode | None:
     """Accept what the files of this workspace declare: tools that run unasked, servers to speak to, keys to use.
 
     A repository that you cloned may bring such files along, so they count only once you have read and accepted them.
-    This shows exactly these values and asks. What changes later has to be accepted again.
+    This shows exactly these values and asks. What changes later has to be accepted again. A conversation that came
+    with the repository may declare some, too: --id accepts them for that conversation alone.
 
     Examples:
         jp workspace trust
         jp workspace trust --yes
+        jp workspace trust --id jp-c17800836875
     """
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources, trust_store
-    from jp.config.trust import trust_hash, values_needing_trust
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import accept, sensitive_values
     from jp.errors import UsageError
 
+    require_persistence(options, "jp workspace trust")
     workspace = open_workspace(options)
     if workspace.root is None:
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
-    values = values_needing_trust(read_sources(options, workspace).lower, str(workspace.root))
+    lower = read_sources(options, workspace).lower
+    info, layers = _conversation(target, workspace)
+    values = sensitive_values([*lower, *layers], workspace)
     shown = "\n".join(_line(item) for item in values)
     if values and not yes and not _agrees(shown):
         notice(options, "nothing was trusted")
         return ExitCode.FAILURE
-    trust_store(options, workspace, workspace.root).trust(trust_hash(values))
+    accept(sensitive_values(lower, workspace), options, workspace)
+    if info is not None:
+        accept(values, options, workspace, info)
     text = f"trusted:\n{shown}" if values else "this workspace declares nothing that needs trust"
     print_result(options, text=text, value={"trusted": [_as_value(item) for item in values]})
     return None
+
+
+def _conversation(target: str | None, workspace: AnyWorkspace) -> tuple[ConversationInfo | None, Sequence[Layer]]:
+    """The conversation that is meant, if any, and its layers."""
+    from jp.cli.places import open_session
+    from jp.cli.settings import layers_of
+    from jp.cli.targets import choose
+
+    if target is None:
+        return None, ()
+    info = choose(target, workspace, open_session(workspace))
+    return info, layers_of(workspace, info, workspace.read(info).entries)
 
 
 def _agrees(shown: str) -> bool:

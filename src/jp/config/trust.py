@@ -36,13 +36,13 @@ class Sensitive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UntrustedError(ConfigurationError):
-    """The workspace declares values that nobody has accepted. `values` are these."""
+    """The workspace declares values that nobody has accepted. `values` are these, `command` is what accepts them."""
 
-    def __init__(self, values: Sequence[Sensitive]) -> None:
+    def __init__(self, values: Sequence[Sensitive], *, command: str = "") -> None:
         listed = "; ".join(f"{value.key} = {value.value!r} ({value.origin})" for value in values)
         super().__init__(
             f"this workspace declares what needs your trust: {listed}",
-            hint="Look at it and accept it with `jp workspace trust`.",
+            hint=f"Look at it and accept it with `{command or 'jp workspace trust'}`.",
         )
         self.values = tuple(values)
 

@@ -102,11 +102,12 @@ class EphemeralWorkspace:
         held.info = replace(held.info, metadata=change(held.info.metadata))
         return held.info
 
-    def remove(self, info: ConversationInfo, lock: Lock) -> None:
+    def remove(self, info: ConversationInfo, lock: Lock | None) -> None:
         """See `Workspace`. What is on disk stays there."""
         self._held.pop(info.id, None)
         self._removed.add(info.id)
-        lock.release()
+        if lock is not None:
+            lock.release()
 
     def session(self, key: SessionKey | None) -> Session:
         """See `Workspace`. What is activated is forgotten with the process."""

@@ -1,7 +1,9 @@
-"""Which of a workspace's declared values the user has trusted, kept where no repository can write."""
+"""Which of a workspace's declared values the user has accepted, kept where no repository can write."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -13,7 +15,7 @@ from jp.workspace.stamp import SYSTEM, Stamps, timestamp
 
 class _Trust(msgspec.Struct, frozen=True, kw_only=True):
     root: str
-    hash: str
+    accepted: tuple[str, ...]
     trusted_at: str
 
 
@@ -21,37 +23,57 @@ _decoder = msgspec.json.Decoder(_Trust)
 
 
 class TrustStore:
-    """The newest trust decision of the workspace at `root`.
+    """The hashes of what the user has accepted for the workspace at `root`, or for one `conversation` of it.
 
     A workspace is known by its path here, not by `.jp/.id`: a stranger's repository can bring any id along, and the
     same values run other files elsewhere. A store that is not `persistent` remembers in memory only.
     """
 
-    def __init__(self, root: Path, *, user_data: Path, persistent: bool = True, stamps: Stamps = SYSTEM) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        user_data: Path,
+        conversation: str = "",
+        persistent: bool = True,
+        stamps: Stamps = SYSTEM,
+    ) -> None:
         self._root = root
-        self._path = user_data / "trust" / f"{path_digest(root)}.json"
+        name = f"{path_digest(root)}-{conversation}" if conversation else path_digest(root)
+        self._path = user_data / "trust" / f"{name}.json"
         self._persistent = persistent
         self._stamps = stamps
-        self._trusted: str | None = None
+        self._remembered: frozenset[str] = frozenset()
 
-    def is_trusted(self, values_hash: str) -> bool:
-        """Whether exactly the values with this hash were trusted last. What cannot be read was not."""
-        if self._trusted is not None:
-            return self._trusted == values_hash
+    def accepted(self) -> frozenset[str]:
+        """What was accepted so far. What cannot be read was not."""
         try:
-            decision = _decoder.decode(read_file(self._path))
+            return self._remembered | frozenset(_decoder.decode(read_file(self._path)).accepted)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        return decision.hash == values_hash
+            return self._remembered
 
-    def trust(self, values_hash: str) -> None:
-        """Trust the values with this hash, and no longer those before.
+    def accept(self, hashes: Collection[str]) -> None:
+        """Accept these, too.
 
         Raises:
             StorageError: it could not be written.
         """
+        before = self.accepted()
+        if before.issuperset(hashes):
+            return
         if self._persistent:
-            decision = _Trust(root=str(self._root), hash=values_hash, trusted_at=timestamp(self._stamps.now()))
+            decision = _Trust(
+                root=str(self._root),
+                accepted=tuple(sorted(before.union(hashes))),
+                trusted_at=timestamp(self._stamps.now()),
+            )
             make_directories(self._path.parent, private=True)
             replace_file(self._path, msgspec.json.format(msgspec.json.encode(decision), indent=2) + b"\n")
-        self._trusted = values_hash
+        self._remembered = self._remembered.union(hashes)
+
+    def forget(self) -> None:
+        """Accept nothing any more; what cannot be deleted stays."""
+        self._remembered = frozenset()
+        if self._persistent:
+            with contextlib.suppress(OSError):
+                self._path.unlink()

@@ -156,18 +156,20 @@ class Workspace:
         update_metadata(info.directory, change)
         return info_of(info.id, info.directory, local=info.local)
 
-    def remove(self, info: ConversationInfo, lock: Lock) -> None:
-        """Remove a conversation for good. The lock is released.
+    def remove(self, info: ConversationInfo, lock: Lock | None) -> None:
+        """Remove a conversation for good. The lock is released; None for one that only its creator knows.
 
         Raises:
             StorageError: it could not be removed.
         """
         from jp.workspace.lifecycle import remove_conversation
 
-        _check_held(lock)
+        if lock is not None:
+            _check_held(lock)
         remove_conversation(self._storage_of(info), info.directory, stamps=self.stamps)
-        lock.remove_file()
-        lock.release()
+        if lock is not None:
+            lock.remove_file()
+            lock.release()
 
     def session(
         self,

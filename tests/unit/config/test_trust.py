@@ -165,4 +165,5 @@ def test_the_error_names_the_values_and_the_way_out() -> None:
     assert error.exit_code == ExitCode.CONFIGURATION
     assert "conversation.attachments = 'cmd:ls' (the workspace's file /w/a.toml)" in error.message
     assert "`jp workspace trust`" in error.hint
+    assert "`jp workspace trust --id x`" in UntrustedError((), command="jp workspace trust --id x").hint
     assert error.values == (value,)

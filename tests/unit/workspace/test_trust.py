@@ -10,67 +10,94 @@ from jp.errors import StorageError
 from jp.workspace.trust import TrustStore
 
 
-def store(root: Path, *, persistent: bool = True) -> TrustStore:
-    return TrustStore(root, user_data=root.parent / "user", persistent=persistent)
+def store(root: Path, conversation: str = "", *, persistent: bool = True) -> TrustStore:
+    return TrustStore(root, user_data=root.parent / "user", conversation=conversation, persistent=persistent)
 
 
-def test_nothing_is_trusted_at_first(tmp_path: Path) -> None:
-    assert not store(tmp_path / "work").is_trusted("abc")
+def test_nothing_is_accepted_at_first(tmp_path: Path) -> None:
+    assert store(tmp_path / "work").accepted() == frozenset()
 
 
-def test_exactly_what_was_trusted_last_is_trusted(tmp_path: Path) -> None:
-    store(tmp_path / "work").trust("abc")
-    assert store(tmp_path / "work").is_trusted("abc")
-    assert not store(tmp_path / "work").is_trusted("abd")
+def test_what_was_accepted_stays_when_more_is(tmp_path: Path) -> None:
+    first = store(tmp_path / "work")
+    first.accept({"abc"})
 
-    changed = store(tmp_path / "work")
-    changed.trust("abd")
+    second = store(tmp_path / "work")
+    second.accept({"abd"})
 
-    assert changed.is_trusted("abd")
-    assert not changed.is_trusted("abc")
-    assert not store(tmp_path / "work").is_trusted("abc")
+    assert first.accepted() == second.accepted() == store(tmp_path / "work").accepted() == {"abc", "abd"}
+
+
+def test_what_is_accepted_already_is_not_written_again(tmp_path: Path) -> None:
+    store(tmp_path / "work").accept({"abc", "abd"})
+
+    with failing_disk(tmp_path, at=1, fault=error(errno.ENOSPC)) as disk:
+        store(tmp_path / "work").accept({"abd"})
+
+    assert disk.calls == []
+
+
+def test_a_conversation_is_accepted_apart_from_its_workspace(tmp_path: Path) -> None:
+    store(tmp_path / "work", "17800836875").accept({"abc"})
+
+    assert store(tmp_path / "work", "17800836875").accepted() == {"abc"}
+    assert store(tmp_path / "work").accepted() == frozenset()
+    assert store(tmp_path / "work", "17800836876").accepted() == frozenset()
+
+
+def test_what_is_forgotten_is_accepted_no_more(tmp_path: Path) -> None:
+    decision = store(tmp_path / "work", "17800836875")
+    decision.accept({"abc"})
+
+    decision.forget()
+    decision.forget()
+
+    assert decision.accepted() == frozenset()
+    assert store(tmp_path / "work", "17800836875").accepted() == frozenset()
 
 
 def test_another_directory_is_not_trusted_whatever_its_id(tmp_path: Path) -> None:
     for name in ("work", "copy"):
         (tmp_path / name / ".jp").mkdir(parents=True)
         (tmp_path / name / ".jp/.id").write_text("x\nsameid\n", encoding="utf-8")
-    store(tmp_path / "work").trust("abc")
+    store(tmp_path / "work").accept({"abc"})
 
-    assert not store(tmp_path / "copy").is_trusted("abc")
+    assert store(tmp_path / "copy").accepted() == frozenset()
 
 
 def test_the_decision_lies_in_the_users_directory_alone(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
 
-    store(tmp_path / "work").trust("abc")
+    store(tmp_path / "work").accept({"abc"})
 
     assert list((tmp_path / "work").iterdir()) == []
     (decision,) = (tmp_path / "user/trust").iterdir()
     assert str(tmp_path / "work") in decision.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"hash":"abc"}', b"\xff"], ids=repr)
+@pytest.mark.parametrize("content", [b"", b"{", b'{"accepted":["abc"]}', b"\xff"], ids=repr)
 def test_a_decision_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> None:
-    store(tmp_path / "work").trust("abc")
+    store(tmp_path / "work").accept({"abc"})
     (decision,) = (tmp_path / "user/trust").iterdir()
     decision.write_bytes(content)
 
-    assert not store(tmp_path / "work").is_trusted("abc")
+    assert store(tmp_path / "work").accepted() == frozenset()
 
 
 def test_without_persistence_a_decision_lasts_as_long_as_the_process(tmp_path: Path) -> None:
     trust = store(tmp_path / "work", persistent=False)
-    trust.trust("abc")
+    trust.accept({"abc"})
 
-    assert trust.is_trusted("abc")
-    assert not store(tmp_path / "work").is_trusted("abc")
+    assert trust.accepted() == {"abc"}
+    assert store(tmp_path / "work").accepted() == frozenset()
     assert not (tmp_path / "user").exists()
+    trust.forget()
+    assert trust.accepted() == frozenset()
 
 
 def test_a_decision_that_cannot_be_written_is_none(tmp_path: Path) -> None:
     trust = store(tmp_path / "work")
     with failing_disk(tmp_path, at=1, fault=error(errno.ENOSPC)), pytest.raises(StorageError):
-        trust.trust("abc")
+        trust.accept({"abc"})
 
-    assert not trust.is_trusted("abc")
+    assert trust.accepted() == frozenset()

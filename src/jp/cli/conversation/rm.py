@@ -31,6 +31,7 @@ def remove(
     from jp.cli.output import notice, print_result
     from jp.cli.places import acquire, open_session, open_workspace
     from jp.cli.targets import choose
+    from jp.cli.trust import trust_store
 
     require_persistence(options, "jp conversation rm")
     workspace = open_workspace(options)
@@ -44,6 +45,7 @@ def remove(
         acquire(lock, options)
         with lock:
             workspace.remove(info, lock)
+        trust_store(options, workspace, info).forget()
     lines = [f"deleted {_named(info)}" for info in chosen]
     print_result(options, text="\n".join(lines), value={"deleted": [info.id for info in chosen]})
     return None

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace, base_directory, current_directory
+from jp.cli.trust import is_accepted_attachment, trust_store
 from jp.config.model import ConversationConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import size_in_bytes
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from jp.attachment.base import Declaration, ResolveContext
     from jp.attachment.registry import AttachmentRegistry
     from jp.attachment.resolution import ResolvedAttachments
+    from jp.workspace.listing import ConversationInfo
 
 
 class Schemes:
@@ -26,8 +29,12 @@ class Schemes:
     Neither is loaded before something is attached.
     """
 
-    def __init__(self, workspace: AnyWorkspace) -> None:
+    def __init__(
+        self, workspace: AnyWorkspace, options: GlobalOptions, conversation: ConversationInfo | None = None
+    ) -> None:
         self._workspace = workspace
+        self._options = options
+        self._conversation = conversation
 
     @cached_property
     def registry(self) -> AttachmentRegistry:
@@ -54,10 +61,26 @@ class Schemes:
     def configured(self, texts: Sequence[str]) -> list[Declaration]:
         """What a configuration declares: relative to the root, and confined to it.
 
+        What the user has typed for this conversation is not: only its own file could have held it back.
+
         Raises:
             AttachmentError: one of them is malformed.
         """
-        return [self.registry.declare(text, self.context, confined=True) for text in texts]
+        return [
+            self.registry.declare(text, self.context, confined=not is_accepted_attachment(text, self._accepted))
+            for text in texts
+        ]
+
+    @cached_property
+    def _accepted(self) -> frozenset[str]:
+        if self._conversation is None:
+            return frozenset()
+        return trust_store(self._options, self._workspace, self._conversation).accepted()
+
+
+def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
+    """Those of the canonical declarations that do not begin at the workspace's root."""
+    return tuple(item.text for item in typed if not item.exclude and item.uri.startswith(("file:/", "file:~")))
 
 
 async def compose_request(

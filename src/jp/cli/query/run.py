@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
-from jp.cli.query.attachments import Schemes, check_size, compose_request
+from jp.cli.query.attachments import Schemes, check_size, compose_request, outside_of_root
 from jp.cli.query.cast import assemble, check_rendering
 from jp.cli.query.play import play
 from jp.cli.query.question import read_question
-from jp.cli.query.scene import begin, choose_conversation, find_place, hold, settle
+from jp.cli.query.scene import Asked, begin, choose_conversation, find_place, hold, settle
 from jp.cli.signals import interruptions
 from jp.conversation.entries import ChatRequest
 from jp.errors import ExitCode
@@ -38,7 +38,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     place = find_place(options)
     chosen = choose_conversation(arguments, place)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = Schemes(place.workspace)
+    schemes = Schemes(place.workspace, options, chosen)
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
@@ -56,5 +56,6 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
 
         return show_request(options, held, cast, request)
     check_rendering(cast, request)
-    log = await begin(place, held, settings, arguments, stack)
+    asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed))
+    log = await begin(place, held, settings, asked, stack)
     return await play(options, arguments, cast, log=log, config=config, request=request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,12 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import UNATTENDED_PATIENCE_SECS, AnyWorkspace, base_directory, open_session, open_workspace
 from jp.cli.query.arguments import QueryArguments
-from jp.cli.settings import Sources, layers_of, read_sources, require_trust
+from jp.cli.settings import Sources, layers_of, read_sources
+from jp.cli.trust import accept_own, require_trust, trust_store
 from jp.config.layers import Layer, Resolved
 from jp.config.stored import delta, frozen
-from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
-from jp.errors import UsageError
+from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
+from jp.errors import StorageError, UsageError
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
@@ -44,6 +45,14 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     loader: Loader
     layers: tuple[Layer, ...]
     log: Log | None = None
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line asks. `outside` are typed attachments that do not lie in the workspace."""
+
+    options: GlobalOptions
+    arguments: QueryArguments
+    outside: tuple[str, ...] = ()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,43 +142,55 @@ def settle(place: Place, held: Held | None, flags: Sequence[Layer], options: Glo
     """
     layers = () if held is None else held.layers
     resolved = place.sources.resolve(conversation=layers, flags=flags)
-    require_trust(resolved.layers, options, place.workspace)
+    require_trust(resolved.layers, options, place.workspace, None if held is None else held.info)
     change = {} if held is None else delta(place.sources.resolve(conversation=layers, cfg=False), resolved)
     return Settings(resolved=resolved, change=change)
 
 
-async def begin(
-    place: Place, held: Held | None, settings: Settings, arguments: QueryArguments, stack: AsyncExitStack
-) -> Log:
+async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Log:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
-    From here on it is this terminal's active conversation. The words that were typed name a new one's directory.
+    From here on it is this terminal's active conversation. The words that were typed name a new one's directory. One
+    that fails before its first request is in the log is taken away again.
 
     Raises:
         StorageError: it could not be written.
     """
     if held is None:
-        log = await _create(place, settings.resolved, arguments, stack)
+        log = await _create(place, settings.resolved, asked, stack)
     else:
         log = _log_of(held)
         if settings.change:
+            accept_own(settings.change, asked.options, place.workspace, held.info, attachments=asked.outside)
             log.append(ConfigDelta(delta=settings.change))
         place.session.activate(held.info.id)
     return log
 
 
-async def _create(place: Place, resolved: Resolved, arguments: QueryArguments, stack: AsyncExitStack) -> Log:
+async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncExitStack) -> Log:
     from jp.workspace.metadata import Metadata
 
+    arguments, workspace = asked.arguments, place.workspace
     local = arguments.local or resolved.config.conversation.start_local
     topic = " ".join(arguments.words)
-    info = place.workspace.create(frozen(resolved), Metadata(title=arguments.title), local=local, topic=topic)
-    lock = place.workspace.lock(info)
+    base = frozen(resolved)
+    info = workspace.create(base, Metadata(title=arguments.title), local=local, topic=topic)
+    lock = workspace.lock(info)
+    logs: list[Log] = []
+
+    def take_back() -> None:
+        if not any(isinstance(entry, ChatRequest) for log in logs for entry in log.entries):
+            with suppress(StorageError):
+                workspace.remove(info, lock if lock.held else None)
+            trust_store(asked.options, workspace, info).forget()
+
+    stack.callback(lock.release)
+    stack.callback(take_back)
     await lock.acquire_async(patience=0, waiting=lambda _: None)
-    stack.enter_context(lock)
-    log = stack.enter_context(place.workspace.open(info, lock))
+    accept_own(base, asked.options, workspace, info, attachments=asked.outside)
+    logs.append(stack.enter_context(workspace.open(info, lock)))
     place.session.activate(info.id)
-    return log
+    return logs[0]
 
 
 def _log_of(held: Held) -> Log:

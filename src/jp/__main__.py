@@ -31,11 +31,26 @@ def main() -> None:
 def _answer(words: list[str]) -> int:
     if words in (["--version"], ["-V"]) and _print_version():
         return 0
+    if sys.getfilesystemencoding() != "utf-8":
+        _become_utf_8()
     from jp.cli.app import run
     from jp.cli.exit import end_on_signals
 
     end_on_signals()
     return run(words)
+
+
+def _become_utf_8() -> None:
+    """Start anew with UTF-8 for the names of files, where the locale has another encoding: jp stores names as UTF-8.
+
+    Where that is not possible nothing happens.
+    """
+    if sys.flags.utf8_mode or not sys.executable:
+        return
+    try:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - it is this program
+    except OSError:
+        return
 
 
 def _print_version() -> bool:

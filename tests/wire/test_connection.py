@@ -18,6 +18,7 @@ from jp.errors import AuthenticationError, ConfigurationError
 from jp.provider.errors import ProviderError
 from jp.provider.parts import Finished, KeepAlive, Part, TextDelta
 from jp.provider.registry import ModelId, create_provider
+from jp.provider.transport import HttpRequest, Limits, post
 from loopback import PATIENCE, Loopback, Received, Reply, sse
 from provider_at import KEY, Ending, provider_at, receive
 
@@ -208,8 +209,12 @@ def test_a_proxy_that_cannot_be_used_is_an_error_without_its_password(
 
 
 def test_an_address_that_is_none_is_an_error() -> None:
+    async def send() -> None:
+        async with post(HttpRequest(url="http://[::", headers=(), body=b""), Limits()):
+            pass
+
     with pytest.raises(ConfigurationError, match="malformed"):
-        asked("http://[::")
+        anyio.run(send)
 
 
 def test_the_connection_ends_with_the_answer() -> None:

@@ -23,8 +23,25 @@ def preferences(options: GlobalOptions, style: StyleConfig) -> Preferences:
     )
 
 
+def check_theme(options: GlobalOptions, style: StyleConfig) -> None:
+    """Refuse a theme for code that does not exist, where code is going to be coloured.
+
+    Raises:
+        ConfigurationError: it does not exist.
+    """
+    if options.format == "pretty":
+        from jp.render.code_theme import check_code_theme
+
+        check_code_theme(style.code.theme)
+
+
 def look_of_stdout(options: GlobalOptions, style: StyleConfig) -> Look:
-    """How text on stdout looks."""
+    """How text on stdout looks.
+
+    Raises:
+        ConfigurationError: the theme for code does not exist.
+    """
+    check_theme(options, style)
     return look_at(sys.stdout, preferences(options, style), os.environ, siblings=[sys.stderr])
 
 

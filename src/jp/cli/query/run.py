@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+from jp.cli.looks import check_theme
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
@@ -56,6 +57,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
 
         return show_request(options, held, cast, request)
     check_rendering(cast, request)
+    check_theme(options, config.style)
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed))
     log = await begin(place, held, settings, asked, stack)
     return await play(options, arguments, cast, log=log, config=config, request=request)

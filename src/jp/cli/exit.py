@@ -10,6 +10,7 @@ from jp.cli.streams import stdout_failed, write_stderr
 from jp.errors import ExitCode, JpError
 
 _DETAILS = 2
+_LONGEST, _TAIL = 4000, 1000
 
 
 class Terminated(SystemExit):
@@ -37,14 +38,15 @@ def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
 
 
 def report(error: JpError, *, as_json: bool) -> None:
-    """Say on stderr what failed and what mends it: two lines, or one JSON object."""
+    """Say on stderr what failed and what mends it: two lines, or one JSON object. What is very long is cut."""
+    message, hint = _shortened(error.message), _shortened(error.hint)
     if as_json:
-        from msgspec.json import encode
+        from jp.cli.output import SCHEMA, json_text
 
-        write_stderr(encode({"schema": 1, "error": _as_value(error)}).decode("utf-8") + "\n")
+        value = {"kind": _kind(error), "message": message, "hint": hint, "exit_code": int(error.exit_code)}
+        write_stderr(json_text({"schema": SCHEMA, "error": value}) + "\n")
     else:
-        hint = f"hint: {error.hint}\n" if error.hint else ""
-        write_stderr(f"error: {error.message}\n{hint}")
+        write_stderr(f"error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
 
 
 def flush_stdout(code: int, *, as_json: bool) -> int:
@@ -111,14 +113,14 @@ def _reader_has_left() -> bool:
     return any(events & (POLLERR | POLLHUP) for _, events in poller.poll(0))
 
 
-def _as_value(error: JpError) -> dict[str, str | int]:
+def _kind(error: JpError) -> str:
     kind = getattr(error, "kind", None)
-    return {
-        "kind": kind if isinstance(kind, str) else error.exit_code.name.lower(),
-        "message": error.message,
-        "hint": error.hint,
-        "exit_code": int(error.exit_code),
-    }
+    return kind if isinstance(kind, str) else error.exit_code.name.lower()
+
+
+def _shortened(text: str) -> str:
+    """`text` without its middle where a whole file might have got into it."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _TAIL]} … {text[-_TAIL:]}"
 
 
 def _write_traceback(error: BaseException) -> None:

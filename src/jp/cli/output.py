@@ -5,7 +5,7 @@ Nothing here decides on colour or width: that is `jp.render.theme`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -25,8 +25,7 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) ->
         JpError: stdout takes no more, for another reason than that its reader has left.
     """
     if options.format == "json":
-        encoded = msgspec.json.encode({"schema": SCHEMA, **value}, enc_hook=_plain).decode("utf-8")
-        write_stdout(f"{encoded}\n")
+        write_stdout(f"{json_text({'schema': SCHEMA, **value})}\n")
         return
     if options.format == "pretty":
         from jp.render.sanitise import sanitise
@@ -34,6 +33,26 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) ->
         text = sanitise(text)
     if text:
         write_stdout(text if text.endswith("\n") else f"{text}\n")
+
+
+def json_text(value: object) -> str:
+    """`value` as JSON. What of a file's name is not UTF-8 is replaced: JSON has no way to say it."""
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain).decode("utf-8")
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_readable(msgspec.to_builtins(value, enc_hook=_plain))).decode("utf-8")
+
+
+def _readable(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        case dict():
+            return {_readable(name): _readable(below) for name, below in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_readable(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def _plain(value: object) -> str:
@@ -64,6 +83,6 @@ def log(options: GlobalOptions, text: str, *, level: int = 1) -> None:
 
 def _to_stderr(options: GlobalOptions, kind: str, text: str) -> None:
     if options.format == "json":
-        write_stderr(msgspec.json.encode({"schema": SCHEMA, kind: text}).decode("utf-8") + "\n")
+        write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
     else:
         write_stderr(f"{kind}: {text}\n")

@@ -40,6 +40,8 @@ def open_workspace(options: GlobalOptions) -> AnyWorkspace:
     Raises:
         JpError: the one that was named is none.
     """
+    if options.workspace == "":
+        raise UsageError("--workspace is empty", hint="leave it out to use the workspace around the current directory")
     explicit = None if options.workspace is None else Path(options.workspace)
     found = find_workspace(current_directory(), explicit=explicit)
     if options.persist:

@@ -112,7 +112,7 @@ def _agrees(shown: str) -> bool:
     answer = ask_yes_no(f"This workspace declares:\n{shown}\nTrust it?", default=False)
     if answer is None:
         raise ConfigurationError(
-            f"trust needs a person, and nobody can be asked here; the workspace declares:\n{shown}",
+            f"trust needs a person, and nobody can be asked here; it declares {'; '.join(shown.splitlines())}",
             hint="add --yes once you have read it",
         )
     return answer

@@ -25,6 +25,9 @@ def _root(error: BaseException) -> BaseException:
         error = cause
 
 
+_REACH = "check the network, and the address: `jp config show --origins` says where its `base_url` comes from"
+
+
 def _without_connection(host: str, error: Exception) -> ProviderError:
     root = _root(error)
     if isinstance(root, ssl.SSLCertVerificationError):
@@ -32,11 +35,13 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
         hint = "behind a proxy that inspects TLS, set SSL_CERT_FILE to its certificate authority"
         return ProviderError(message, kind="other", hint=hint)
     if isinstance(root, ssl.SSLError):
-        return ProviderError(f"{host!r} does not speak TLS as expected: {root.strerror or root}", kind="other")
+        hint = "if it speaks plain HTTP, give its address as http://"
+        message = f"{host!r} does not speak TLS as expected: {root.strerror or root}"
+        return ProviderError(message, kind="other", hint=hint)
     if isinstance(root, socket.gaierror):
-        return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect")
+        return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect", hint=_REACH)
     reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)
-    return ProviderError(f"no connection to {host!r}: {reason}", kind="connect")
+    return ProviderError(f"no connection to {host!r}: {reason}", kind="connect", hint=_REACH)
 
 
 def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
@@ -55,11 +60,13 @@ def failure(error: Exception, *, host: str, begun: bool) -> JpError:
         case httpx2.ConnectError():
             return _without_connection(host, error)
         case httpx2.ProxyError():
-            return ProviderError(f"the proxy on the way to {host!r} refused: {error}", kind="connect")
+            hint = "check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY"
+            return ProviderError(f"the proxy on the way to {host!r} refused: {error}", kind="connect", hint=hint)
         case httpx2.DecodingError():
             return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL() | httpx2.LocalProtocolError():
-            return ConfigurationError("the base URL or a header of the provider is malformed")
+            message = f"no request can be sent to {host!r}: {error or type(error).__name__}"
+            return ConfigurationError(message, hint=_REACH)
         case _:
             reason = str(_root(error)) or type(error).__name__
             return ProviderError(f"the connection to {host!r} broke off: {reason}", kind="cut" if begun else "connect")

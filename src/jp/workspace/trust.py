@@ -63,7 +63,7 @@ class TrustStore:
             return
         if self._persistent:
             decision = _Trust(
-                root=str(self._root),
+                root=str(self._root).encode(errors="backslashreplace").decode(),
                 accepted=tuple(sorted(before.union(hashes))),
                 trusted_at=timestamp(self._stamps.now()),
             )

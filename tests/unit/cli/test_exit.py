@@ -135,3 +135,20 @@ def test_a_connection_that_breaks_elsewhere_is_not_taken_for_the_end_of_a_pipe(
 ) -> None:
     assert guard(raising(BrokenPipeError(32, "Broken pipe")), as_json=False, verbosity=0) == 1
     assert capsys.readouterr().err.startswith("error: Broken pipe\n")
+
+
+def test_an_error_that_quotes_something_huge_is_cut_in_its_middle(capsys: pytest.CaptureFixture[str]) -> None:
+    error = UsageError(f"no {'x' * 100_000!r} here")
+    for as_json in (False, True):
+        guard(raising(error), as_json=as_json, verbosity=0)
+
+        said = capsys.readouterr().err
+        assert len(said) < 4200
+        assert "no 'xxx" in said
+        assert "xxx' here" in said
+
+
+def test_the_name_of_a_file_that_is_not_utf_8_breaks_no_json(capsys: pytest.CaptureFixture[str]) -> None:
+    guard(raising(UsageError("x", hint="jp init caf\udce9")), as_json=True, verbosity=0)
+
+    assert msgspec.json.decode(capsys.readouterr().err)["error"]["hint"] == "jp init caf\N{REPLACEMENT CHARACTER}"

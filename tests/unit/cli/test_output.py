@@ -34,6 +34,13 @@ def test_an_id_is_text_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == '{"schema":1,"id":"jp-c17800836875"}\n'
 
 
+def test_names_that_are_not_utf_8_are_printed_as_far_as_json_can(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(JSON, text="", value={"caf\udce9": ["caf\udce9", 1, ConversationId.parse("jp-c1")]})
+
+    named = "caf\N{REPLACEMENT CHARACTER}"
+    assert msgspec.json.decode(capsys.readouterr().out) == {"schema": 1, named: [named, 1, "jp-c1"]}
+
+
 def test_what_json_cannot_hold_is_refused() -> None:
     with pytest.raises(TypeError):
         print_result(JSON, text="", value={"id": object()})

@@ -13,7 +13,7 @@ from jp.cli.query.scene import Place, is_attended
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, TurnStart
-from jp.errors import ConfigurationError
+from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider
 from jp.provider.registry import ModelId, create_provider, parse_model_id
 from jp.tool.runner import ToolRunner
@@ -81,9 +81,13 @@ def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: C
     from jp.tool.permission import Answers
     from jp.tool.toolbox import build_toolbox
 
+    known = built_in_tools(AttachmentNames())
+    names = [tool.definition.name for tool in known]
+    for name in sorted(arguments.approve.difference(names)):
+        raise UsageError(f"--approve names an unknown tool {name!r}", hint=f"the tools are: {', '.join(names)}")
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
     return ToolRunner(
-        build_toolbox(built_in_tools(AttachmentNames()), config.conversation.tools),
+        build_toolbox(known, config.conversation.tools),
         root=place.root,
         answers=answers,
         approver=_approver(),

@@ -137,7 +137,7 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     try:
         scenario = msgspec.convert(tomllib.loads(text), Scenario)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"scenario {source!r} is not TOML: {error}") from None
+        raise ConfigurationError(f"scenario {source!r} is not TOML: {error}", hint=_SHAPE) from None
     except msgspec.ValidationError as error:
         raise _explained(str(error), source) from None
     if not scenario.reply:
@@ -145,26 +145,31 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     for index, reply in enumerate(scenario.reply):
         problem = _problem(reply)
         if problem:
-            raise ConfigurationError(f"scenario {source!r}: reply[{index}]: {problem}")
+            raise ConfigurationError(f"scenario {source!r}: reply[{index}]: {problem}", hint=_FORMAT)
     return scenario
+
+
+_PLACE = "`script/NAME` plays `.jp/scenarios/NAME.toml`, or set `providers.llm.script.scenario`."
+_FORMAT = "Replies count from 0; docs/script-provider.md says what they may hold."
+_SHAPE = 'A scenario is a list of `[[reply]]` tables, such as `text = "Hello"`.'
 
 
 def _read(path: Path) -> str:
     if path.exists() and not path.is_file():
-        raise ConfigurationError(f"scenario {str(path)!r} is not a file")
+        raise ConfigurationError(f"scenario {str(path)!r} is not a file", hint=_PLACE)
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise ConfigurationError(f"scenario {str(path)!r} is larger than {MAX_BYTES:,} bytes")
+            raise ConfigurationError(f"scenario {str(path)!r} is larger than {MAX_BYTES:,} bytes", hint=_PLACE)
         return data.decode()
     except FileNotFoundError:
-        hint = "`script/NAME` plays `.jp/scenarios/NAME.toml`, or set `providers.llm.script.scenario`."
-        raise ConfigurationError(f"there is no scenario {str(path)!r}", hint=hint) from None
+        raise ConfigurationError(f"there is no scenario {str(path)!r}", hint=_PLACE) from None
     except OSError as error:
-        raise ConfigurationError(f"cannot read scenario {str(path)!r}: {error.strerror}") from None
+        raise ConfigurationError(f"cannot read scenario {str(path)!r}: {error.strerror}", hint=_PLACE) from None
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"scenario {str(path)!r} is not UTF-8: byte {error.start:,} does not fit") from None
+        message = f"scenario {str(path)!r} is not UTF-8: byte {error.start:,} does not fit"
+        raise ConfigurationError(message, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
 def _problem(reply: Reply) -> str:
@@ -202,7 +207,7 @@ def _explained(message: str, source: str) -> ConfigurationError:
     bad = _BAD_CHOICE.fullmatch(what)
     if bad is not None:
         return ConfigurationError(f"{where}{bad['value']!r} is no {last}", hint=_nearest(bad["value"], _CHOICES[last]))
-    return ConfigurationError(where + what[:1].lower() + what[1:].replace("`", ""))
+    return ConfigurationError(where + what[:1].lower() + what[1:].replace("`", ""), hint=_FORMAT)
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:

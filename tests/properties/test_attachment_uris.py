@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 import anyio
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError, ResolveContext
@@ -69,7 +69,6 @@ def spellings(name: str, context: ResolveContext) -> list[str]:
 
 
 @given(NAMES)
-@settings(deadline=None, max_examples=60)
 def test_every_spelling_of_a_file_has_one_canonical_form(name: str) -> None:
     with workspace(name) as context:
         assert len({canonical(text, context) for text in spellings(name, context)}) == 1
@@ -79,7 +78,6 @@ PATHS = st.text(st.characters(codec="utf-8"), max_size=8) | st.lists(NAMES | st.
 
 
 @given(text=PATHS, is_uri=st.booleans())
-@settings(deadline=None, max_examples=150)
 def test_what_is_canonical_stays_as_it_is(*, text: str, is_uri: bool) -> None:
     with workspace() as context:
         try:
@@ -92,7 +90,6 @@ def test_what_is_canonical_stays_as_it_is(*, text: str, is_uri: bool) -> None:
 
 
 @given(st.lists(NAMES, min_size=2, max_size=5, unique=True))
-@settings(deadline=None, max_examples=60)
 def test_distinct_files_never_agree(names: list[str]) -> None:
     with workspace(*names) as context:
         declared = {canonical(f"./{name}", context) for name in names}
@@ -103,7 +100,6 @@ def test_distinct_files_never_agree(names: list[str]) -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5, unique=True))
-@settings(deadline=None, max_examples=60)
 def test_every_file_is_opened_under_its_own_name(names: list[str]) -> None:
     with workspace(*names) as context:
         for name in names:
@@ -115,7 +111,6 @@ def test_every_file_is_opened_under_its_own_name(names: list[str]) -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5, unique=True))
-@settings(deadline=None, max_examples=40)
 def test_a_directory_and_its_files_have_the_same_identities(names: list[str]) -> None:
     visible = [name for name in names if not name.startswith(".")]
     assume(visible)
@@ -127,7 +122,6 @@ def test_a_directory_and_its_files_have_the_same_identities(names: list[str]) ->
 
 
 @given(TEXT_NAMES.filter(lambda name: name not in {".", ".."}))
-@settings(deadline=None, max_examples=60)
 def test_a_lone_file_is_found_by_both_unicode_forms(name: str) -> None:
     with workspace(name) as context:
         forms = {normalize(form, name) for form in ("NFC", "NFD")}

@@ -3,14 +3,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import streams
 from jp.conversation.codec import MalformedEntryError, decode, encode
 from jp.conversation.entries import AnyEntry, ChatRequest, Unknown
 
-examples = settings(max_examples=60)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -19,7 +18,6 @@ json_values = st.recursive(
 
 
 @given(streams.damaged_streams())
-@examples
 def test_what_is_written_is_read_back_as_one_line_each(entries: tuple[AnyEntry, ...]) -> None:
     for entry in entries:
         line = encode(entry)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import decode
 from msgspec.structs import replace
@@ -39,7 +39,6 @@ from jp.conversation.thread import (
 )
 from jp.conversation.turns import divide
 
-examples = settings(max_examples=60)
 STAND_INS = StatusLines()
 REFERENCE = re.compile(r"The content of (\S+) is identical to (.+) \(checksum: sha256:(\w+)\)\.")
 NOTE = re.compile(r"\[superseded\] (\S+) \(checksum: sha256:\w+\): the newer copy is (.+)\.")
@@ -75,7 +74,6 @@ def is_full(item: str | Resource, uri: str) -> bool:
 
 
 @given(streams.stories())
-@examples
 def test_a_request_is_a_prefix_of_the_next_one_unless_an_overlay_stands_between(story: streams.Story) -> None:
     ends = [*story.requests, streams.Request(len(story.entries), continuing=False)]
 
@@ -89,7 +87,6 @@ def test_a_request_is_a_prefix_of_the_next_one_unless_an_overlay_stands_between(
 
 
 @given(st.one_of(streams.streams(), streams.damaged_streams()))
-@examples
 def test_every_call_is_answered_once_right_after_the_answers_of_its_cycle(entries: tuple[AnyEntry, ...]) -> None:
     waiting: list[ToolCall] = []
 
@@ -108,7 +105,6 @@ def test_every_call_is_answered_once_right_after_the_answers_of_its_cycle(entrie
 
 
 @given(st.one_of(streams.streams(), streams.damaged_streams()))
-@examples
 def test_a_reference_has_its_target_earlier_in_the_same_view_in_full(entries: tuple[AnyEntry, ...]) -> None:
     items = shown(view(entries))
 
@@ -125,7 +121,6 @@ def test_a_reference_has_its_target_earlier_in_the_same_view_in_full(entries: tu
 
 
 @given(streams.streams())
-@examples
 def test_a_superseded_snapshot_names_a_newer_copy_that_can_be_read(entries: tuple[AnyEntry, ...]) -> None:
     items = shown(view(entries))
 
@@ -141,7 +136,6 @@ def test_a_superseded_snapshot_names_a_newer_copy_that_can_be_read(entries: tupl
 
 
 @given(st.one_of(streams.streams(), streams.damaged_streams()))
-@examples
 def test_a_projection_is_a_function_of_the_log_that_leaves_it_alone(entries: tuple[AnyEntry, ...]) -> None:
     before = [encode(entry) for entry in entries]
 
@@ -152,7 +146,6 @@ def test_a_projection_is_a_function_of_the_log_that_leaves_it_alone(entries: tup
 
 
 @given(st.one_of(streams.streams(), streams.damaged_streams()))
-@examples
 def test_a_view_begins_with_the_user_and_has_no_blank_text(entries: tuple[AnyEntry, ...]) -> None:
     events = view(entries).events
 
@@ -165,7 +158,6 @@ def test_a_view_begins_with_the_user_and_has_no_blank_text(entries: tuple[AnyEnt
 
 
 @given(st.one_of(streams.streams(), streams.damaged_streams()))
-@examples
 def test_origins_name_each_turn_that_was_not_reverted_once_and_in_order(entries: tuple[AnyEntry, ...]) -> None:
     gone = undone(entries)
     standing = {turn.number for turn in divide(entries).turns if turn.id not in gone}
@@ -180,7 +172,6 @@ def test_origins_name_each_turn_that_was_not_reverted_once_and_in_order(entries:
 
 
 @given(streams.streams(), streams.streams())
-@examples
 def test_a_reverted_compaction_does_not_exist_and_a_reverted_revert_restores_it(
     entries: tuple[AnyEntry, ...], others: tuple[AnyEntry, ...]
 ) -> None:
@@ -231,7 +222,6 @@ def as_entry(event: ViewEvent) -> AnyEntry:
 
 # A diff against a copy that is only referred to would lose its base: words have no identity.
 @given(streams.streams(diffs=False))
-@examples
 def test_projecting_what_was_projected_changes_nothing(entries: tuple[AnyEntry, ...]) -> None:
     once = view(entries)
 

@@ -6,7 +6,7 @@ import hashlib
 from itertools import pairwise
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -67,7 +67,6 @@ def blocks_of(entries: tuple[AnyEntry, ...], *, continuing: bool, cache: str = "
     return [*sections.tools, *sections.system, *(block for message in sections.messages for block in message)]
 
 
-@settings(max_examples=60)
 @given(streams.stories())
 def test_a_request_begins_with_the_one_before_unless_an_overlay_stands_between(story: streams.Story) -> None:
     for before, after in pairwise(story.requests):
@@ -78,7 +77,6 @@ def test_a_request_begins_with_the_one_before_unless_an_overlay_stands_between(s
         assert later[: len(earlier)] == earlier
 
 
-@settings(max_examples=60)
 @given(streams.stories(), st.sampled_from(["off", "short"]))
 def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cache: str) -> None:
     for request in story.requests[-1:]:
@@ -88,7 +86,6 @@ def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cac
         )
 
 
-@settings(max_examples=60)
 @given(st.one_of(streams.streams(), streams.damaged_streams()))
 def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_types_for(
     entries: tuple[AnyEntry, ...],
@@ -98,7 +95,6 @@ def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_type
     assert_accepted(ADAPTER.render(thread).body)
 
 
-@settings(max_examples=60)
 @given(streams.stories())
 def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: streams.Story) -> None:
     known: tuple[str, ...] = ()
@@ -114,7 +110,6 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
         known = whole
 
 
-@settings(max_examples=60)
 @given(streams.streams())
 def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[AnyEntry, ...]) -> None:
     blobs = Blobs()

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.conversation.carriers import map_carriers
@@ -94,7 +94,6 @@ def new_place() -> Generator[Place]:
         yield Place(Path(directory))
 
 
-@settings(deadline=None)
 @given(st.one_of(streams(), damaged_streams()))
 def test_what_is_recorded_is_what_is_read(entries: tuple[AnyEntry, ...]) -> None:
     with new_place() as place:
@@ -106,7 +105,6 @@ def test_what_is_recorded_is_what_is_read(entries: tuple[AnyEntry, ...]) -> None
         assert place.entries() == kept
 
 
-@settings(deadline=None)
 @given(st.one_of(streams(), damaged_streams()))
 def test_opening_only_ever_adds_and_adds_once(entries: tuple[AnyEntry, ...]) -> None:
     with new_place() as place:
@@ -125,7 +123,6 @@ def test_opening_only_ever_adds_and_adds_once(entries: tuple[AnyEntry, ...]) -> 
         assert all(isinstance(entry, ToolCallResponse) and entry.request in calls for entry in added)
 
 
-@settings(deadline=None)
 @given(st.lists(contents, max_size=4))
 def test_content_comes_back_as_it_came_wherever_it_lay(entries: list[AnyEntry]) -> None:
     with new_place() as place:
@@ -137,7 +134,6 @@ def test_content_comes_back_as_it_came_wherever_it_lay(entries: list[AnyEntry]) 
         assert [type(entry) for entry in recorded] == [type(entry) for entry in entries]
 
 
-@settings(deadline=None)
 @given(streams(), st.text(st.characters(codec="utf-8")))
 def test_a_log_that_is_torn_anywhere_in_its_last_line_loses_that_line_only(
     entries: tuple[AnyEntry, ...], text: str
@@ -161,7 +157,6 @@ def test_a_log_that_is_torn_anywhere_in_its_last_line_loses_that_line_only(
             assert torn.terminated
 
 
-@settings(deadline=None)
 @given(st.lists(contents, min_size=1, max_size=3), st.data())
 def test_whatever_tail_is_cut_off_the_log_goes_on(entries: list[AnyEntry], data: st.DataObject) -> None:
     with new_place() as place:
@@ -186,7 +181,6 @@ def test_whatever_tail_is_cut_off_the_log_goes_on(entries: list[AnyEntry], data:
         assert isinstance(place.entries()[-1], TurnStart)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.binary(max_size=10))
 def test_ids_are_unique_and_sorted_whatever_the_clock_does(steps: list[int], noise: bytes) -> None:
     moments = iter(steps)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import chain, pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import streams
@@ -17,7 +17,6 @@ from jp.conversation.entries import (
 )
 from jp.conversation.turns import Cycle, Turn, cycles_of, divide, turns_of
 
-examples = settings(max_examples=40)
 logs = st.one_of(streams.streams(), streams.damaged_streams())
 
 CYCLE_ENTRIES = (ChatRequest, ChatResponse, ToolCallRequest, CycleEnd, ToolCallResponse)
@@ -32,7 +31,6 @@ def entries_of(cycle: Cycle) -> list[AnyEntry]:
 
 
 @given(logs)
-@examples
 def test_every_event_belongs_to_one_turn_in_order(entries: tuple[AnyEntry, ...]) -> None:
     turns = turns_of(entries)
 
@@ -42,7 +40,6 @@ def test_every_event_belongs_to_one_turn_in_order(entries: tuple[AnyEntry, ...])
 
 
 @given(logs, st.data())
-@examples
 def test_turns_keep_their_numbers_while_a_log_grows(entries: tuple[AnyEntry, ...], data: st.DataObject) -> None:
     shorter = turns_of(entries[: data.draw(st.integers(0, len(entries)))])
     longer = turns_of(entries)
@@ -53,7 +50,6 @@ def test_turns_keep_their_numbers_while_a_log_grows(entries: tuple[AnyEntry, ...
 
 
 @given(logs)
-@examples
 def test_every_entry_of_a_turn_belongs_to_one_cycle_in_order(entries: tuple[AnyEntry, ...]) -> None:
     for turn in turns_of(entries):
         cycles = cycles_of(turn)
@@ -65,7 +61,6 @@ def test_every_entry_of_a_turn_belongs_to_one_cycle_in_order(entries: tuple[AnyE
 
 
 @given(logs, st.data())
-@examples
 def test_cycles_stay_where_they_are_while_a_turn_grows(entries: tuple[AnyEntry, ...], data: st.DataObject) -> None:
     for turn in turns_of(entries):
         count = data.draw(st.integers(0, len(turn.entries)))
@@ -78,7 +73,6 @@ def test_cycles_stay_where_they_are_while_a_turn_grows(entries: tuple[AnyEntry, 
 
 
 @given(logs)
-@examples
 def test_a_compaction_stands_after_the_turns_and_events_before_it(entries: tuple[AnyEntry, ...]) -> None:
     positions = [position for position, entry in enumerate(entries) if isinstance(entry, Compaction)]
 

@@ -115,7 +115,7 @@ def _below(node: Node, name: str, path: KeyPath, root: Table) -> Node:
         case Table():
             field: Field | None = node.fields.get(name)
             if field is None:
-                raise unknown(path, node, root)
+                raise unknown(path, node, root).explained()
             return field.node
         case Names(value=below):
             return below

@@ -44,7 +44,7 @@ Refuse = Callable[[InvalidValueError], None]
 
 def raising(error: InvalidValueError) -> NoReturn:
     """Refuse at the first error."""
-    raise error
+    raise error.explained()
 
 
 def read_partial(raw: Mapping[str, Any], root: Table = APP, *, refuse: Refuse = raising) -> MapChange:

@@ -72,9 +72,10 @@ def shown(path: Path, context: ResolveContext) -> str:
 def unreadable(declaration: Declaration, error: OSError) -> AttachmentError:
     """The operating system refused."""
     reason = error.strerror or str(error)
-    return AttachmentError(f"cannot read {declaration.written!r}: {reason}", hint=_REMEDIES.get(type(error), ""))
+    return AttachmentError(f"cannot read {declaration.written!r}: {reason}", hint=_REMEDIES.get(type(error), _LOOK))
 
 
+_LOOK = "Look at it with `ls -l`."
 _REMEDIES: dict[type[OSError], str] = {PermissionError: "Check its permissions with `ls -l`."}
 
 

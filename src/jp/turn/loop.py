@@ -19,6 +19,7 @@ from jp.conversation.entries import (
     add_usage,
 )
 from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.thread import Thread
 from jp.provider.base import Provider
 from jp.provider.errors import ProviderError
 from jp.turn.attempt import Attempt, AttemptResult
@@ -81,7 +82,12 @@ class Turn:
         """Record `request`, then ask and run tools until the turn is over.
 
         Where this is cancelled, everything that came is in the log, and every call has a response.
+
+        Raises:
+            StorageError: content that the request shows cannot be read, and nothing was written; or an entry could
+                not be.
         """
+        self._thread()  # content that cannot be read is found, and kept, before anything is written
         self._record(TurnStart())
         self._record(request)
         try:
@@ -117,14 +123,7 @@ class Turn:
         self._enter_context(tools_ran=state.cycle > 0 and not continuing)
         if not continuing:
             self._message = ""
-        thread = build_thread(
-            ports.recorder.entries,
-            self._settings,
-            loader=self._cache,
-            stand_ins=ports.stand_ins,
-            continuing=continuing,
-        )
-        request = ports.provider.render(thread)
+        request = ports.provider.render(self._thread(continuing=continuing))
         digests = digests_of(ports.provider.sections(request), self._messages)
         self._messages = self._messages[: digests.kept] + digests.messages
         attempt = Attempt(
@@ -139,6 +138,16 @@ class Turn:
         for name in result.dropped_calls:
             ports.renderer.notice(f"a call of {name!r} was cut off and did not run")
         return result
+
+    def _thread(self, *, continuing: bool = False) -> Thread:
+        ports = self._ports
+        return build_thread(
+            ports.recorder.entries,
+            self._settings,
+            loader=self._cache,
+            stand_ins=ports.stand_ins,
+            continuing=continuing,
+        )
 
     def _enter_context(self, *, tools_ran: bool) -> None:
         """Record what the next request holds besides the stream, where that changed.

@@ -7,10 +7,23 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step, answer, call, kinds, messages
+from doubles import (
+    C,
+    EchoTools,
+    FakeClock,
+    MemoryRecorder,
+    Screen,
+    ScriptedProvider,
+    Step,
+    answer,
+    call,
+    kinds,
+    messages,
+)
 from jp.compaction.stand_ins import StatusLines
-from jp.conversation.entries import ChatRequest, CycleEnd, RequestContext, ToolCallResponse, Usage
+from jp.conversation.entries import ChatRequest, CycleEnd, RequestContext, ToolCallResponse, TurnStart, Usage
 from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.resource import Resource
 from jp.conversation.thread import Parameters, ToolResult, UserText
 from jp.errors import StorageError
 from jp.provider.errors import ProviderError
@@ -306,3 +319,22 @@ def test_a_reader_that_goes_away_costs_no_text() -> None:
         stage.play()
 
     assert messages(stage.recorder.entries) == ["Hello"]
+
+
+class LostContent(MemoryRecorder):
+    """A log whose blobs are gone."""
+
+    def load(self, carrier: C, /) -> C:
+        raise StorageError(f"blob {carrier.sha256!r} is missing")
+
+
+def test_where_earlier_content_is_lost_nothing_is_written() -> None:
+    attached = Resource(uri="file:///a.txt", sha256="0" * 64, size=5000, chars=5000, lines=1)
+    entries = [TurnStart(id="t"), ChatRequest(id="r", content="What is this?", resources=(attached,))]
+    stage = Stage(answer("Hello"), recorder=LostContent(entries))
+
+    with pytest.raises(StorageError, match="is missing"):
+        stage.play()
+
+    assert stage.recorder.entries == entries
+    assert stage.provider.threads == []

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import jp
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "jp"
-MODULES = sorted(SOURCE.rglob("*.py"))
 LIMIT = 400
 
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "core", "misc", "base_classes"}
@@ -21,52 +22,48 @@ BANNED_WORDS = {
 }
 
 
-def relative(path: Path) -> str:
-    return str(path.relative_to(SOURCE))
+TEXTS = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+"""The modules."""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_a_module_fits_its_budget(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
+def test_a_module_fits_its_budget() -> None:
+    lengths = {name: len(text.splitlines()) for name, text in TEXTS.items()}
 
-    assert lines <= LIMIT, f"{path.name} has {lines} lines; split it by responsibility"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_a_module_is_named_after_its_responsibility(path: Path) -> None:
-    words = set(path.stem.strip("_").split("_"))
-
-    assert not words & BANNED_NAMES
+    assert {name: length for name, length in lengths.items() if length > LIMIT} == {}, "split by responsibility"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_a_module_uses_the_glossarys_words(path: Path) -> None:
-    text = path.read_text(encoding="utf-8").lower()
+def test_a_module_is_named_after_its_responsibility() -> None:
+    words = {name: set(Path(name).stem.strip("_").split("_")) for name in TEXTS}
 
-    found = [f"{word!r}: say {better!r}" for word, better in BANNED_WORDS.items() if word in text]
-    assert not found
+    assert [name for name in TEXTS if words[name] & BANNED_NAMES] == []
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=relative)
-def test_a_package_is_a_docstring(path: Path) -> None:
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-
-    allowed = (ast.Expr, ast.ImportFrom) if path.parent != SOURCE else (ast.Expr, ast.ImportFrom, ast.Assign)
-    assert all(isinstance(node, allowed) for node in body)
-    assert all(node.module == "__future__" for node in body if isinstance(node, ast.ImportFrom))
+@pytest.mark.parametrize(("word", "better"), BANNED_WORDS.items())
+def test_a_module_uses_the_glossarys_words(word: str, better: str) -> None:
+    assert [name for name, text in TEXTS.items() if word in text.lower()] == [], f"say {better!r}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_no_module_asks_whether_it_is_tested(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def test_a_package_is_a_docstring() -> None:
+    packages = {name: text for name, text in TEXTS.items() if name.endswith("__init__.py")}
+    imports = "from __future__ import annotations"
+    beyond = {
+        name: [ast.unparse(node) for node in ast.parse(text).body[1:] if ast.unparse(node) != imports]
+        for name, text in packages.items()
+    }
 
-    assert not re.search(r"pytest|unittest|PYTEST_", text)
+    assert all(ast.get_docstring(ast.parse(text)) for text in packages.values())
+    assert beyond.pop("__init__.py") == [f"__version__ = {jp.__version__!r}"]
+    assert {name: nodes for name, nodes in beyond.items() if nodes} == {}
+
+
+def test_no_module_asks_whether_it_is_tested() -> None:
+    assert [name for name, text in TEXTS.items() if re.search(r"pytest|unittest|PYTEST_", text)] == []
 
 
 def test_a_suppression_has_its_reason_on_the_same_line() -> None:
     pattern = re.compile(r"# (?:noqa|type: ignore|pyright: ignore|pragma: no cover)(.*)$")
     bare: list[str] = []
-    for path in [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]:
+    for path in sorted([*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             found = pattern.search(line)
             if found and len(re.sub(r"[:\[\]A-Za-z0-9,]+", "", found[1], count=1).strip()) == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -105,13 +106,24 @@ def test_a_query_that_does_not_wait_writes_nothing(tmp_path: Path) -> None:
     holder.stdout.close()
 
 
-@pytest.mark.parametrize("survives", range(13))
-def test_a_query_that_is_killed_loses_no_whole_entry_and_the_next_one_goes_on(tmp_path: Path, survives: int) -> None:
-    make_workspace(tmp_path, TOOLS, settings=READING)
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a conversation of one turn, and files to read."""
+    root = make_workspace(tmp_path_factory.mktemp("begun"), TOOLS)
     for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text(name * 100, encoding="utf-8")
-    run_jp("workspace", "trust", "--yes", cwd=tmp_path)
-    run_jp("query", "hello", cwd=tmp_path)
+        (root / name).write_text(name * 100, encoding="utf-8")
+    run_jp("query", "hello", cwd=root)
+    return root
+
+
+@pytest.mark.parametrize("survives", range(13))
+def test_a_query_that_is_killed_loses_no_whole_entry_and_the_next_one_goes_on(
+    tmp_path: Path, begun: Path, survives: int
+) -> None:
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+    own = home_beside(tmp_path) / "config"
+    own.mkdir()
+    (own / "config.toml").write_text(READING, encoding="utf-8")
     before = entries_of(logs(tmp_path)[0])
     script = tmp_path.parent / f"{tmp_path.name}-dies.py"
     script.write_text(DIES, encoding="utf-8")

@@ -93,9 +93,9 @@ def _ask(terminal: int, question: str) -> str | None:
     import termios
 
     termios.tcflush(terminal, termios.TCIFLUSH)
-    _write(terminal, sanitise(question))
     answer = b""
     try:
+        _write(terminal, sanitise(question))
         while not answer.endswith(b"\n") and len(answer) < _LONGEST_ANSWER:
             more = os.read(terminal, _LONGEST_ANSWER)
             if not more:

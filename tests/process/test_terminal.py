@@ -1,0 +1,325 @@
+"""jp as a person meets it: colours, questions, Ctrl-C, and which conversation goes on where."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+from pathlib import Path
+
+import pytest
+
+from doubles import messages
+from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd, ToolCallRequest, ToolCallResponse
+from running import TIMEOUT_SECS
+from stage import entries_of, logs, make_workspace, only_log
+from terminal import CTRL_C, CTRL_D, at_terminal
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+MARKDOWN = """
+[[reply]]
+reasoning = "Let me think."
+text = '''
+# Two words
+
+Some **bold** text that is much longer than forty columns, so that it wraps.
+
+- an item
+'''
+"""
+
+LONG = """
+[[reply]]
+text = '''
+# Begun
+
+TEXT'''
+chunk = 8
+delay_ms = 10
+""".replace("TEXT", "word " * 20_000)
+
+HANGING = """
+[[reply]]
+wait_ms = 600000
+text = "never"
+"""
+
+LIMITED = """
+[[reply]]
+text = "never"
+error = { kind = "rate_limit", retry_after = 50 }
+"""
+
+READING = """
+[[reply]]
+when = { tool = "fs_read_file", error = true }
+text = "I could not read it."
+
+[[reply]]
+when = { tool = "fs_read_file" }
+text = "It says {{result}}"
+
+[[reply]]
+text = "Let me look."
+calls = [{ name = "fs_read_file", arguments = { path = "note.txt" } }]
+"""
+
+ASKING = """
+[conversation.tools.fs_read_file]
+enable = true
+run = "ask"
+"""
+
+STOPPED = "\nnote: stopped; what came is kept\n"
+
+
+def finishes(entries: list[AnyEntry]) -> list[str]:
+    return [entry.finish for entry in entries if isinstance(entry, CycleEnd)]
+
+
+def requests(entries: list[AnyEntry]) -> list[str]:
+    return [entry.content for entry in entries if isinstance(entry, ChatRequest)]
+
+
+def stage_with_tool(root: Path) -> None:
+    make_workspace(root, READING, settings=ASKING)
+    (root / "note.txt").write_text("hello", encoding="utf-8")
+
+
+def test_an_answer_is_formatted_and_what_is_beside_it_dimmed(tmp_path: Path) -> None:
+    make_workspace(tmp_path, MARKDOWN)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path, columns=40) as terminal:
+        assert terminal.finish() == 0
+
+    assert terminal.shown.startswith("\x1b[2mLet me think.\x1b[0m\n\n")
+    assert "\x1b[1mbold\x1b[0m" in terminal.shown
+    assert "**" not in terminal.shown
+    assert SGR.sub("", terminal.shown).splitlines()[:8] == [
+        "Let me think.",
+        "",
+        "# Two words",
+        "",
+        "Some bold text that is much longer than",
+        "forty columns, so that it wraps.",
+        "",
+        "• an item",
+    ]
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_without_colour_nothing_steers_the_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+    make_workspace(tmp_path, MARKDOWN)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path, env=environment) as terminal:
+        assert terminal.finish() == 0
+
+    assert "Some **bold** text" in terminal.shown
+    assert "\x1b" not in terminal.shown
+
+
+def test_ctrl_c_stops_an_answer_that_streams_and_keeps_what_came(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LONG)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("Begun")
+        terminal.resize(60)
+        terminal.expect("word\n")
+        terminal.type(CTRL_C)
+        terminal.expect(r"\^C\n")
+        assert terminal.finish() == 130
+
+    kept = "".join(messages(only_log(tmp_path)))
+    assert terminal.shown.endswith(STOPPED)
+    assert SGR.sub("", terminal.shown).count("word") == kept.count("word")
+    assert finishes(only_log(tmp_path)) == ["cancelled"]
+
+
+def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_path: Path) -> None:
+    make_workspace(tmp_path, HANGING)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect(r"waiting for the model \d+ s")
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+
+    assert terminal.shown.endswith("^C\n\r\x1b[Knote: stopped; what came is kept\n")
+    assert finishes(only_log(tmp_path)) == ["cancelled"]
+
+
+def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LIMITED)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("retry 1 of 5 in 50.0 s\n")
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+
+    assert terminal.shown.endswith(f"^C{STOPPED}")
+    assert finishes(only_log(tmp_path)) == ["error"]
+
+
+def test_a_second_ctrl_c_leaves_at_once_where_the_first_cannot_stop_it(tmp_path: Path) -> None:
+    make_workspace(tmp_path, f"[[reply]]\nchunk = 200000\ntext = '{'word ' * 40_000}'")
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR)
+
+    with at_terminal("exec jp query hi >pipe", cwd=tmp_path) as terminal:
+        assert select.select([pipe], [], [], TIMEOUT_SECS)[0]  # the rest fills it, and nobody reads
+        terminal.type(CTRL_C)
+        terminal.expect(r"\^C\n")
+        assert terminal.process.poll() is None
+        for _ in range(20):
+            if terminal.ends_within(0.3):
+                break
+            terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+    os.close(pipe)
+
+    assert requests(only_log(tmp_path)) == ["hi"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "answer"),
+    [("y\n", 0, "It says hello"), ("n\n", 8, "I could not read it."), (CTRL_D, 8, "I could not read it.")],
+)
+def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
+    typed: str, code: int, answer: str, tmp_path: Path
+) -> None:
+    stage_with_tool(tmp_path)
+
+    with at_terminal("echo piped | jp query hi >answer", cwd=tmp_path) as terminal:
+        terminal.expect(r'Run fs_read_file with \{"path":"note.txt"\}\? \[y/N\] ')
+        terminal.type(typed)
+        assert terminal.finish() == code
+
+    assert (tmp_path / "answer").read_text(encoding="utf-8") == f"Let me look.\n\n{answer}\n"
+    assert requests(only_log(tmp_path)) == ["hi\n\npiped"]
+    assert "\n← fs_read_file" in SGR.sub("", terminal.shown)
+
+
+def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) -> None:
+    stage_with_tool(tmp_path)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect(r"\[y/N\] ")
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+
+    shown = SGR.sub("", terminal.shown)
+    assert "[y/N] ^C\n← fs_read_file" in shown
+    assert shown.endswith(STOPPED)
+    calls = [entry.id for entry in only_log(tmp_path) if isinstance(entry, ToolCallRequest)]
+    assert [entry.request for entry in only_log(tmp_path) if isinstance(entry, ToolCallResponse)] == calls
+
+
+def test_a_terminal_goes_on_with_its_own_conversation(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+
+    with at_terminal("jp query one && jp query two", cwd=tmp_path) as first:
+        assert first.finish() == 0
+    with at_terminal("exec jp query three", cwd=tmp_path) as second:
+        assert second.finish() == 0
+
+    assert [requests(entries_of(log)) for log in logs(tmp_path)] == [["one", "two"], ["three"]]
+
+
+def test_a_named_session_goes_on_in_any_terminal(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+
+    for question in ("one", "two"):
+        with at_terminal(f"exec jp query {question}", cwd=tmp_path, env={"JP_SESSION": "here"}) as terminal:
+            assert terminal.finish() == 0
+
+    assert requests(only_log(tmp_path)) == ["one", "two"]
+
+
+def test_no_words_at_a_terminal_are_an_error_and_nothing_is_waited_for(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+
+    with at_terminal("exec jp query", cwd=tmp_path) as terminal:
+        assert terminal.finish() == 2
+
+    assert terminal.shown.startswith("error: there is no query\nhint: ")
+    assert logs(tmp_path) == []
+
+
+def test_a_dash_reads_the_terminal_to_its_end(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+
+    with at_terminal("echo ready; exec jp query -", cwd=tmp_path) as terminal:
+        terminal.expect("ready\n")
+        terminal.type(f"typed text\n{CTRL_D}")
+        assert terminal.finish() == 0
+
+    assert requests(only_log(tmp_path)) == ["typed text"]
+
+
+def test_a_reader_that_leaves_leaves_nothing_on_the_terminal(tmp_path: Path) -> None:
+    make_workspace(tmp_path, "[[reply]]\ntext = '''\nfirst\nsecond\n'''\nchunk = 1\ndelay_ms = 1")
+
+    with at_terminal("{ jp query hi; echo $? >code; } | read line", cwd=tmp_path) as terminal:
+        terminal.finish()
+
+    assert (tmp_path / "code").read_text(encoding="utf-8") == "141\n"
+    assert terminal.shown == ""
+
+
+def test_init_asks_for_a_model_until_it_can_be_one(tmp_path: Path) -> None:
+    with at_terminal("exec jp init", cwd=tmp_path) as terminal:
+        terminal.expect(r"Which model .*\nModel \(Enter to set one later\): ")
+        terminal.type("nonsense\n")
+        terminal.expect(r"\n'nonsense' is neither a model nor an alias\n.*\nModel .*: ")
+        terminal.type("script/demo\n")
+        assert terminal.finish() == 0
+
+    assert f"\ncreated the workspace at {tmp_path}\nmodel: script/demo\n" in terminal.shown
+    assert 'id = "script/demo"' in (tmp_path / ".jp" / "config.toml").read_text(encoding="utf-8")
+
+
+def test_init_suggests_a_model_whose_key_is_there(tmp_path: Path) -> None:
+    with at_terminal("exec jp init", cwd=tmp_path, env={"ANTHROPIC_API_KEY": "sk-test-key"}) as terminal:
+        terminal.expect(r"Model: \[anthropic/[\w-]+\] ")
+        terminal.type("\n")
+        assert terminal.finish() == 0
+
+    assert "\nmodel: anthropic/" in terminal.shown
+
+
+def test_ctrl_c_at_the_question_of_init_creates_nothing(tmp_path: Path) -> None:
+    with at_terminal("exec jp init", cwd=tmp_path) as terminal:
+        terminal.expect(r"later\): ")
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+
+    assert terminal.shown.endswith("^C\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_deleting_asks_by_the_name_that_a_list_shows(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    remove = "jp conversation rm morning"
+
+    with at_terminal(f"jp query good morning; {remove}; {remove} && exit; exec {remove}", cwd=tmp_path) as terminal:
+        for refusal in ("\n", CTRL_D):
+            terminal.expect(r"Delete jp-c\d+ \(good morning\) for good\? \[y/N\] ")
+            terminal.type(refusal)
+            terminal.expect("\nnote: nothing was deleted\n")
+            assert len(logs(tmp_path)) == 1
+        terminal.expect(r"\[y/N\] ")
+        terminal.type("y\n")
+        assert terminal.finish() == 0
+
+    assert logs(tmp_path) == []
+
+
+def test_trust_shows_what_it_is_about_and_asks(tmp_path: Path) -> None:
+    make_workspace(tmp_path, settings=ASKING.replace('"ask"', '"unattended"'))
+
+    with at_terminal("jp workspace trust && exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect(r"conversation\.tools\.fs_read_file\.run = 'unattended' .*\nTrust it\? \[y/N\] ")
+        terminal.type("y\n")
+        assert terminal.finish() == 0
+
+    assert "You said: hi" in terminal.shown

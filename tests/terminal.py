@@ -1,0 +1,119 @@
+"""A terminal with a person at it: runs a shell command, waits for what is shown, types."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+import select
+import signal
+import subprocess
+import termios
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+from running import TIMEOUT_SECS, home_beside, isolated_environment
+
+CTRL_C = "\x03"
+CTRL_D = "\x04"
+
+# A session leader without a terminal gets the one that it opens.
+_TAKE_TERMINAL = ': <"$0"; '
+
+
+class Terminal:
+    """What runs at a terminal. `shown` is all that was shown so far, control sequences included."""
+
+    def __init__(self, ours: int, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.shown = ""
+        self._ours = ours
+        self._modes = termios.tcgetattr(ours)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._seen = 0
+        self._is_open = True
+
+    def expect(self, pattern: str) -> str:
+        """Wait for text that matches the regular expression after what was expected before, and take it."""
+        compiled = re.compile(pattern)
+        deadline = monotonic() + TIMEOUT_SECS
+        while (found := compiled.search(self.shown, self._seen)) is None:
+            assert self._read(deadline), f"{pattern!r} did not come: {self.shown[self._seen :]!r}"
+        self._seen = found.end()
+        return found[0]
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        os.write(self._ours, text.encode())
+
+    def resize(self, columns: int, rows: int = 24) -> None:
+        """Change the size of the window."""
+        termios.tcsetwinsize(self._ours, (rows, columns))
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether the program ends in this time, what it shows unread."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return self.process.returncode is not None
+
+    def finish(self) -> int:
+        """Wait for the program to end; its exit code, negative where a signal ended it.
+
+        The terminal must be as it was found.
+        """
+        deadline = monotonic() + TIMEOUT_SECS
+        while self._read(deadline):
+            continue
+        code = self.process.wait(TIMEOUT_SECS)
+        assert termios.tcgetattr(self._ours) == self._modes
+        return code
+
+    def _read(self, deadline: float) -> bool:
+        """Take what is shown next; False where nothing comes any more."""
+        readable, _, _ = select.select([self._ours], [], [], max(0.0, deadline - monotonic()))
+        assert readable, f"nothing came for {TIMEOUT_SECS} s after {self.shown[self._seen :]!r}"
+        try:
+            data = os.read(self._ours, 65536)
+        except OSError:  # Linux says so where nobody has it open any more
+            data = b""
+        self.shown += self._decoder.decode(data).replace("\r\n", "\n")
+        return bool(data)
+
+
+@contextmanager
+def at_terminal(
+    command: str, *, cwd: Path, env: Mapping[str, str] | None = None, columns: int = 80
+) -> Generator[Terminal]:
+    """Run a shell's `command` in a session of its own, whose terminal we are; `jp` is on PATH.
+
+    `env` is added to an isolated environment, in which the terminal alone tells sessions of jp apart.
+    """
+    environment = {"TERM": "xterm-256color", "JP_SESSION": "", **(env or {})}
+    ours, theirs = os.openpty()
+    try:
+        termios.tcsetwinsize(ours, (24, columns))
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _TAKE_TERMINAL + command, os.ttyname(theirs)],
+            cwd=cwd,
+            env=isolated_environment(home_beside(cwd), **environment),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        terminal = Terminal(ours, process)
+        os.close(theirs)
+        theirs = -1
+        try:
+            yield terminal
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(TIMEOUT_SECS)
+    finally:
+        os.close(ours)
+        if theirs >= 0:
+            os.close(theirs)

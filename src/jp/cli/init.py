@@ -35,13 +35,13 @@ def init(
         jp init --model anthropic/claude-sonnet-5-5 ~/code/api
         jp init --yes --model script/demo
     """
-    from jp.cli.output import print_result
+    from jp.cli.output import notice, print_result
     from jp.cli.places import current_directory
     from jp.config.edit import set_in_file
     from jp.config.places import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
-    from jp.workspace.workspace import create_workspace
+    from jp.workspace.workspace import create_workspace, keeps_out_of_git
 
     require_persistence(options, "jp init")
     root = (current_directory() / Path(path).expanduser()).resolve()
@@ -52,6 +52,10 @@ def init(
     if model is None and not yes and not existed:
         model = _ask_for_model()
     create_workspace(root, commit_conversations=commit_conversations)
+    if commit_conversations and keeps_out_of_git(root):
+        notice(
+            options, f"{str(root / MARKER / '.gitignore')!r} keeps conversations out of git: take its last lines out"
+        )
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]

@@ -5,6 +5,7 @@ Nothing here decides on colour or width: that is `jp.render.theme`.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import msgspec
@@ -27,7 +28,7 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) ->
     if options.format == "json":
         write_stdout(f"{json_text({'schema': SCHEMA, **value})}\n")
         return
-    if options.format == "pretty":
+    if options.format == "pretty" or sys.stdout.isatty():
         from jp.render.sanitise import sanitise
 
         text = sanitise(text)

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, node_at, parse_cfg
+from jp.config.extends import load_group
 from jp.config.invalid import InvalidValueError
 from jp.config.keys import KeyPath, key_text
 from jp.config.merge import SEPARATORS
@@ -187,6 +188,14 @@ def _exclusive(directory: Path) -> Generator[None]:
         os.close(handle)
 
 
+def _check_extensions(written: Path, target: Path) -> None:
+    """Refuse a file whose `extends` leads to what is not there, before it takes the place of one that could be read."""
+    try:
+        load_group(written, kind="user", root=None, foreign=False)
+    except ConfigurationError as error:
+        raise ConfigurationError(error.message.replace(str(written), str(target)), hint=error.hint) from None
+
+
 def _replace(path: Path, text: str) -> None:
     """Write a file beside `path` (where a link leads) and put it in its place, with its permissions."""
     target = Path(os.path.realpath(path))
@@ -200,7 +209,12 @@ def _replace(path: Path, text: str) -> None:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
+        if not path.is_symlink():  # what it extends is relative to the link
+            _check_extensions(written, target)
         written.replace(target)
+    except ConfigurationError:
+        written.unlink(missing_ok=True)
+        raise
     except OSError as error:
         written.unlink(missing_ok=True)
         msg = f"{str(path)!r} could not be written: {error.strerror}"

@@ -227,6 +227,15 @@ def find_workspace(
     return Workspace(root, user_data=user_data_directory() if user_data is None else user_data, stamps=stamps)
 
 
+def keeps_out_of_git(root: Path) -> bool:
+    """Whether the `.jp/.gitignore` of the workspace at `root` names its conversations."""
+    try:
+        lines = (root / MARKER / ".gitignore").read_bytes().splitlines()
+    except OSError:
+        return False
+    return not {line.encode() for line in _PRIVATE.split()}.isdisjoint(lines)
+
+
 def create_workspace(root: Path, *, commit_conversations: bool) -> None:
     """Make `root` a workspace. What is there already stays as it is.
 

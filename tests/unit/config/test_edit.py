@@ -199,6 +199,29 @@ def test_a_file_that_already_says_so_is_not_written(path: Path) -> None:
     assert path.stat().st_ino == before
 
 
+def test_a_file_that_would_extend_what_is_not_there_stays_as_it_was(path: Path) -> None:
+    set_in_file(path, ["user.name=a"])
+    before = path.read_bytes()
+
+    with pytest.raises(ConfigurationError) as caught:
+        set_in_file(path, ['extends:=["missing.toml"]'])
+
+    assert caught.value.message == f"{str(path)!r} extends 'missing.toml', which does not exist"
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == ["config.toml"]
+
+
+def test_a_link_may_extend_what_lies_beside_it(path: Path, tmp_path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    (tmp_path / "real.toml").write_text("", encoding="utf-8")
+    (path.parent / "more.toml").write_text("", encoding="utf-8")
+    path.symlink_to(tmp_path / "real.toml")
+
+    set_in_file(path, ['extends:=["more.toml"]'])
+
+    assert 'extends = ["more.toml"]' in (tmp_path / "real.toml").read_text(encoding="utf-8")
+
+
 def test_permissions_and_links_are_kept(path: Path, tmp_path: Path) -> None:
     real = tmp_path / "real.toml"
     real.write_text("", encoding="utf-8")

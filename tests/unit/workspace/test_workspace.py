@@ -14,7 +14,13 @@ from jp.workspace.layout import WorkspaceNotFoundError
 from jp.workspace.lock import LockedError
 from jp.workspace.metadata import Metadata
 from jp.workspace.session import SessionKey
-from jp.workspace.workspace import ConversationNotFoundError, Workspace, create_workspace, find_workspace
+from jp.workspace.workspace import (
+    ConversationNotFoundError,
+    Workspace,
+    create_workspace,
+    find_workspace,
+    keeps_out_of_git,
+)
 from workspaces import START, fixed_stamps, new_conversation, new_workspace, no_waiting, open_log_of, turn_entries
 
 KEY = SessionKey(source="JP_SESSION", value="test")
@@ -51,6 +57,15 @@ def test_committed_conversations_keep_their_bytes(tmp_path: Path) -> None:
     assert not {"/conversations/", "/blobs/"} & set(ignored)
     assert "/blobs/** -text -diff" in attributes
     assert "/conversations/** -text" in attributes
+
+
+def test_whether_conversations_are_kept_out_of_git_is_known(tmp_path: Path) -> None:
+    create_workspace(tmp_path / "private", commit_conversations=False)
+    create_workspace(tmp_path / "shared", commit_conversations=True)
+
+    assert keeps_out_of_git(tmp_path / "private")
+    assert not keeps_out_of_git(tmp_path / "shared")
+    assert not keeps_out_of_git(tmp_path)
 
 
 def test_creating_a_workspace_again_leaves_what_is_there(tmp_path: Path) -> None:

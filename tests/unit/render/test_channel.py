@@ -74,7 +74,10 @@ def test_lines_are_kept_apart_only_where_something_was_written() -> None:
 
 
 def test_streams_on_one_file_know_of_each_others_lines(tmp_path: Path) -> None:
-    with (tmp_path / "out").open("w", encoding="utf-8") as first, os.fdopen(os.dup(first.fileno()), "w") as second:
+    with (
+        (tmp_path / "out").open("w", encoding="utf-8") as first,
+        os.fdopen(os.dup(first.fileno()), "w", encoding="utf-8") as second,
+    ):
         out, err = channel_over(first), channel_over(second)
 
         assert out.shares_sink(err)

@@ -256,6 +256,17 @@ def test_a_dash_reads_the_terminal_to_its_end(tmp_path: Path) -> None:
     assert requests(only_log(tmp_path)) == ["typed text"]
 
 
+def test_a_pipe_that_brings_nothing_is_waited_for_and_said(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+
+    with at_terminal("cat | jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("note: reading standard input … .*\n")
+        terminal.type(f"at last\n{CTRL_D}")
+        assert terminal.finish() == 0
+
+    assert requests(only_log(tmp_path)) == ["hi\n\nat last"]
+
+
 def test_a_reader_that_leaves_leaves_nothing_on_the_terminal(tmp_path: Path) -> None:
     make_workspace(tmp_path, "[[reply]]\ntext = '''\nfirst\nsecond\n'''\nchunk = 1\ndelay_ms = 1")
 

@@ -58,6 +58,16 @@ class Interruption:
             self._leave(ExitCode.INTERRUPTED)
 
 
+async def heed_interruptions() -> None:
+    """Let a signal that has come, or a deadline that is over, stop the work here: without a wait, they never do."""
+    from anyio import current_effective_deadline, current_time, sleep_forever
+    from anyio.lowlevel import checkpoint
+
+    await checkpoint()
+    if current_effective_deadline() <= current_time():
+        await sleep_forever()
+
+
 @contextmanager
 def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruption]:
     """Cancel the block on SIGINT, SIGTERM or SIGHUP, or after `timeout_secs`; what it does then is its teardown.

@@ -5,7 +5,7 @@ import signal
 import anyio
 import pytest
 
-from jp.cli.signals import SAME_PRESS_SECS, SIGNALS, Interruption, interruptions
+from jp.cli.signals import SAME_PRESS_SECS, SIGNALS, Interruption, heed_interruptions, interruptions
 from jp.errors import ExitCode, JpError
 
 
@@ -114,3 +114,22 @@ def test_a_signal_that_the_caller_has_us_ignore_stays_ignored() -> None:
         assert anyio.run(work) is None
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_work_that_does_not_wait_heeds_a_deadline_and_a_signal_where_it_is_told_to() -> None:
+    async def work(*, late: bool) -> ExitCode | None:
+        with interruptions(timeout_secs=0 if late else None) as interruption:
+            if not late:
+                signal.raise_signal(signal.SIGTERM)
+            await heed_interruptions()
+            raise AssertionError
+        return interruption.exit_code
+
+    async def go_on() -> ExitCode | None:
+        with interruptions(timeout_secs=60) as interruption:
+            await heed_interruptions()
+        return interruption.exit_code
+
+    assert anyio.run(lambda: work(late=True)) == ExitCode.DEADLINE
+    assert anyio.run(lambda: work(late=False)) == ExitCode.TERMINATED
+    assert anyio.run(go_on) is None

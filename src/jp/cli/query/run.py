@@ -13,7 +13,7 @@ from jp.cli.query.cast import assemble, check_rendering
 from jp.cli.query.play import play
 from jp.cli.query.question import read_question
 from jp.cli.query.scene import Asked, begin, choose_conversation, find_place, hold, settle
-from jp.cli.signals import interruptions
+from jp.cli.signals import heed_interruptions, interruptions
 from jp.conversation.entries import ChatRequest
 from jp.errors import ExitCode
 
@@ -58,6 +58,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
         return show_request(options, held, cast, request)
     check_rendering(cast, request)
     check_theme(options, config.style)
+    await heed_interruptions()  # before anything is written
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed))
     log = await begin(place, held, settings, asked, stack)
     return await play(options, arguments, cast, log=log, config=config, request=request)

@@ -9,7 +9,7 @@ demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
 
 test: $(STAMP)  ## the whole suite
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: lint types imports coverage  ## format, lint, types, import contracts, coverage of the pure packages
 
@@ -29,7 +29,7 @@ imports: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q tests/unit tests/properties tests/wire
+	$(BIN)/coverage run -m pytest -q -n auto --dist worksteal tests/unit tests/properties tests/wire
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.options import GlobalOptions, read_options
+from jp.cli.options import GlobalOptions, read_options, require_persistence
 from jp.errors import UsageError
 
 
@@ -60,3 +60,12 @@ def test_a_value_that_is_not_allowed_is_a_usage_error(name: str, value: str, hin
         read_options(((name, value),), stdout_is_terminal=False)
 
     assert (caught.value.message, caught.value.hint) == (f"{name} cannot be {value!r}", hint)
+
+
+def test_a_command_that_only_writes_refuses_to_write_nothing() -> None:
+    require_persistence(GlobalOptions(), "jp init")
+
+    with pytest.raises(UsageError) as caught:
+        require_persistence(GlobalOptions(persist=False), "jp init")
+
+    assert caught.value.message == "--no-persist leaves nothing for `jp init` to do"

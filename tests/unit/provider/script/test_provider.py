@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, Part, TextDelta
 from jp.provider.script.provider import ScriptProvider, create, scenario_path
 from jp.provider.script.scenario import Failure, Reply, Scenario, When
+from running import run_jp
 
 
 def thread(*events: ViewEvent) -> Thread:
@@ -194,6 +194,4 @@ def test_importing_the_provider_loads_nothing_heavy() -> None:
         "print(sorted({'anyio', 'asyncio', 'tomllib', 'difflib', 'httpx2', 'rich'} & set(sys.modules)))"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True)
-
-    assert done.stdout.strip() == "[]"
+    assert run_jp(program=(sys.executable, "-c", code)) == (0, "[]\n", "")

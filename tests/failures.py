@@ -19,7 +19,7 @@ def check_failure(result: Result, code: int, *words: str) -> None:
     assert result.code == code, result
     assert result.stdout == "", result
     assert [line.partition(": ")[0] for line in lines] == ["error", "hint"], result
-    assert all(len(line.partition(": ")[2]) > 10 for line in lines), result
+    assert all(line.partition(": ")[2].strip() for line in lines), result
     for word in words:
         assert word in result.stderr, result
     assert "unexpected" not in lines[0], result

@@ -1,0 +1,328 @@
+"""Queries where the world fails them: full disks, other programs, other queries, kills, clocks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from doubles import kinds, messages
+from failures import check_failure
+from jp.conversation.carriers import carriers_in
+from jp.conversation.turns import turns_of
+from privileges import bound_by_permissions
+from running import JP, Result, home_beside, isolated_environment, run_jp, start_jp
+from stage import entries_of, logs, make_workspace, only_log
+
+WAITING = """
+[[reply]]
+when = { contains = "wait" }
+text = "one two three four"
+chunk = 4
+delay_ms = 150
+
+[[reply]]
+text = "You said: {{user}}"
+"""
+
+
+def files_below(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def limited(size: int, *arguments: str, cwd: Path) -> Result:
+    """Run jp where no file may grow beyond `size` bytes."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    done = subprocess.run(
+        [*JP, *arguments],
+        cwd=cwd,
+        env=isolated_environment(home_beside(cwd)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        preexec_fn=limit,
+        encoding="utf-8",
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("size", [0, 200, 1000, 1500, 4000])
+def test_a_new_conversation_on_a_full_disk_is_whole_or_not_there(tmp_path: Path, size: int) -> None:
+    make_workspace(tmp_path)
+    (tmp_path / "a.txt").write_text("a" * 9000, encoding="utf-8")
+
+    result = limited(size, "query", "hi", "-a", "a.txt", cwd=tmp_path)
+
+    check_failure(result, 1, "File too large", "ulimit -f")
+    assert list((tmp_path / ".jp" / "conversations").iterdir()) == []
+    assert run_jp("query", "hi", "-a", "a.txt", cwd=tmp_path).code == 0
+
+
+@pytest.mark.parametrize("more", [0, 100, 400, 900])
+def test_a_full_disk_costs_a_conversation_nothing_that_it_has(tmp_path: Path, more: int) -> None:
+    make_workspace(tmp_path)
+    (tmp_path / "a.txt").write_text("a" * 9000, encoding="utf-8")
+    run_jp("query", "one", cwd=tmp_path)
+    before = files_below(tmp_path / ".jp")
+    log = logs(tmp_path)[0]
+
+    result = limited(len(before[log]) + more, "query", "--id", "last", "two", "-a", "a.txt", cwd=tmp_path)
+
+    check_failure(result, 1, "File too large")
+    after = files_below(tmp_path / ".jp")
+    assert set(after) == set(before)
+    assert after.pop(log).startswith(before.pop(log))
+    assert after == before
+    assert entries_of(log)
+    assert run_jp("query", "--id", "last", "three", cwd=tmp_path).stdout == "You said: three\n"
+
+
+@contextmanager
+def small_disk(where: Path, kibibytes: int) -> Generator[Path]:
+    """A file system of this size at `where`; skips where none can be mounted."""
+    where.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={kibibytes}k", "none", str(where)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", str(where)], check=True)
+
+
+def test_a_disk_that_fills_up_is_named_and_what_was_said_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("a" * 40_000, encoding="utf-8")
+    with small_disk(tmp_path / "disk", 48) as disk:
+        root = make_workspace(disk / "work")
+        home = tmp_path / "home"
+        mine = {"JP_USER_DATA_DIR": str(home), "HOME": str(home)}
+        first = run_jp("query", "one", cwd=root, env=mine)
+        before = logs(root)[0].read_bytes()
+
+        refused = run_jp("query", "--id", "last", "two", "-a", str(file), cwd=root, env=mine)
+        after = logs(root)[0].read_bytes()
+        goes_on = run_jp("query", "--id", "last", "three", "--no-persist", cwd=root, env=mine)
+
+    assert first.code == 0
+    check_failure(refused, 1, "No space left on device", "Free some space")
+    assert after.startswith(before)
+    assert goes_on.stdout == "You said: three\n"
+
+
+def test_a_workspace_that_may_only_be_read_is_read(tmp_path: Path) -> None:
+    program = bound_by_permissions()
+    make_workspace(tmp_path)
+    run_jp("query", "one", cwd=tmp_path)
+    for path in [*(tmp_path / ".jp").rglob("*"), tmp_path / ".jp"]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def run(*arguments: str) -> Result:
+        return run_jp(*arguments, cwd=tmp_path, program=program)
+
+    written = [
+        run("query", "hi"),
+        run("query", "--id", "last", "hi"),
+        run("attachment", "add", "a.txt", "--id", "last"),
+        run("config", "set", "user.name=x"),
+        run("conversation", "rm", "--yes", "last"),
+    ]
+    read = [
+        run("query", "--id", "last", "hi", "--no-persist"),
+        run("query", "--id", "last", "hi", "--dry-run"),
+        run("query", "--new", "--local", "hi"),
+        run("conversation", "print", "last"),
+        run("workspace", "trust", "--yes"),
+    ]
+    for path in [tmp_path / ".jp", *(tmp_path / ".jp").rglob("*")]:
+        path.chmod(0o755)
+
+    for result in written:
+        check_failure(result, 1, "Permission denied")
+    assert [result.code for result in read] == [0] * 5
+
+
+def test_where_data_cannot_be_kept_nothing_is_half_created(tmp_path: Path) -> None:
+    program = bound_by_permissions()
+    make_workspace(tmp_path)
+    data = home_beside(tmp_path) / "data"
+    data.mkdir(mode=0o555)
+
+    refused = run_jp("query", "hi", cwd=tmp_path, program=program)
+    unkept = run_jp("query", "hi", "--no-persist", cwd=tmp_path, program=program)
+    data.chmod(0o755)
+
+    check_failure(refused, 1, f"{str(data)!r}"[:-1], "--no-persist")
+    assert logs(tmp_path) == []
+    assert unkept == (0, "You said: hi\n", "")
+
+
+def waiting_query(root: Path) -> subprocess.Popen[bytes]:
+    """A query of the newest conversation that has begun to answer, and will take a while."""
+    process = start_jp("query", "--id", "last", "--no-stdin", "wait", cwd=root)
+    assert process.stdout is not None
+    assert process.stdout.read(4) == b"one "
+    return process
+
+
+def remove(log: Path) -> None:
+    shutil.rmtree(log.parent)
+
+
+def replace(log: Path) -> None:
+    copy = log.with_name("copy")
+    shutil.copy(log, copy)
+    copy.replace(log)
+
+
+def rename(log: Path) -> None:
+    log.parent.rename(log.parent.with_name("99999-renamed"))
+
+
+def shorten(log: Path) -> None:
+    os.truncate(log, 100)
+
+
+@pytest.mark.parametrize("change", [remove, replace, rename, shorten])
+def test_a_log_that_another_program_takes_away_is_named_and_not_written_in_vain(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    make_workspace(tmp_path, WAITING)
+    run_jp("query", "first", cwd=tmp_path)
+    process = waiting_query(tmp_path)
+
+    change(logs(tmp_path)[0])
+    out, err = process.communicate(timeout=30)
+
+    assert process.returncode == 1
+    assert out == b"two three four\n"
+    assert err.count(b"error: ") == 1
+    assert b"by another program while jp was writing it\nhint: " in err
+
+
+@pytest.mark.parametrize("ending", ["\n", ""])
+def test_a_line_that_is_added_by_hand_stays_beside_those_of_a_running_query(tmp_path: Path, ending: str) -> None:
+    make_workspace(tmp_path, WAITING)
+    run_jp("query", "first", cwd=tmp_path)
+    process = waiting_query(tmp_path)
+
+    with logs(tmp_path)[0].open("a", encoding="utf-8") as log:
+        log.write('{"type":"note","id":"by-hand","at":"2026-01-01T00:00:00Z"}' + ending)
+    process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert kinds(only_log(tmp_path))[-3:] == ["note", "chat_response", "cycle_end"]
+    assert run_jp("query", "--id", "last", "go on", cwd=tmp_path).code == 0
+
+
+def test_removing_waits_for_the_query_that_writes(tmp_path: Path) -> None:
+    make_workspace(tmp_path, WAITING)
+    run_jp("query", "first", cwd=tmp_path)
+    process = waiting_query(tmp_path)
+
+    removed = run_jp("conversation", "rm", "--yes", "last", cwd=tmp_path)
+    process.communicate(timeout=30)
+
+    assert (process.returncode, removed.code) == (0, 0)
+    assert "waiting for conversation" in removed.stderr
+    assert logs(tmp_path) == []
+
+
+def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "first", cwd=tmp_path)
+
+    def ask(number: int) -> Result:
+        return run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=tmp_path)
+
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(ask, range(20)))
+
+    for result in results:
+        if result.code:
+            check_failure(result, 11, "is locked", "--wait")
+    said = [f"You said: number {number}" for number, result in enumerate(results) if result.code == 0]
+    assert said
+    assert sorted(messages(only_log(tmp_path))[1:]) == sorted(said)
+    assert len(turns_of(only_log(tmp_path))) == len(said) + 1
+
+
+def test_a_query_that_is_killed_while_it_stores_content_leaves_whole_blobs(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    (tmp_path / "many").mkdir()
+    for number in range(40):
+        (tmp_path / "many" / f"{number}.txt").write_text(f"{number} " * 20_000, encoding="utf-8")
+    blobs = tmp_path / ".jp" / "blobs"
+
+    process = start_jp("query", "--no-stdin", "--yes", "hi", "-a", "many", cwd=tmp_path)
+    while process.poll() is None and len(list(blobs.glob("*/*/*"))) < 5:
+        pass
+    process.kill()
+    process.communicate()
+    stored = [path for path in blobs.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    result = run_jp("query", "--new", "--yes", "hi", "-a", "many", cwd=tmp_path)
+
+    assert stored
+    assert all(hashlib.sha256(path.read_bytes()).hexdigest() == path.name for path in stored)
+    assert result.code == 0
+    for log in logs(tmp_path):
+        named = {carrier.sha256 for entry in entries_of(log) for carrier in carriers_in(entry) if carrier.sha256}
+        assert named <= {path.name for path in blobs.rglob("*")}
+
+
+BACKWARDS = """
+import itertools, sys, time
+
+hours = itertools.count()
+now = time.time_ns
+time.time_ns = lambda: now() - next(hours) * 3_600_000_000_000
+time.time = lambda: time.time_ns() / 1e9
+
+from jp.__main__ import main
+main()
+"""
+
+
+def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    program = (sys.executable, "-c", BACKWARDS)
+
+    for text in ("one", "two"):
+        assert run_jp("query", *(["--id", "."] if text == "two" else []), text, cwd=tmp_path, program=program).code == 0
+    assert run_jp("query", "--id", ".", "three", cwd=tmp_path).code == 0
+
+    entries = only_log(tmp_path)
+    ids = [entry.id for entry in entries]
+    assert messages(entries) == ["You said: one", "You said: two", "You said: three"]
+    assert ids == sorted(ids)
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_file_that_changes_meanwhile_is_one_of_its_contents(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    file = tmp_path / "a.txt"
+    file.write_text("0" * 50_000, encoding="utf-8")
+    process = start_jp("query", "--no-stdin", "hi", "-a", "a.txt", cwd=tmp_path)
+
+    number = 0
+    while process.poll() is None:
+        number += 1
+        (tmp_path / "next").write_text(f"{number % 10}" * 50_000, encoding="utf-8")
+        (tmp_path / "next").replace(file)
+    process.communicate()
+
+    assert process.returncode == 0
+    printed = run_jp("conversation", "print", "last", "-F", "json", cwd=tmp_path).stdout
+    assert any(f'"text":"{str(digit) * 50_000}"' in printed for digit in range(10))

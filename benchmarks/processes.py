@@ -29,10 +29,11 @@ class Program(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One run: seconds to the wire (None where nothing was sent), seconds in all, peak memory in MB."""
+    """One run: seconds to the wire (None where nothing was sent), seconds in all and of CPU, peak memory in MB."""
 
     wire: float | None
     wall: float
+    cpu: float
     peak: float
 
 
@@ -55,7 +56,7 @@ def _run(program: Program, env: Mapping[str, str], cwd: Path, server: TimingServ
         raise SystemExit(message)
     wire = server.arrivals[before] - start if program.to_wire else None
     peak = usage.ru_maxrss / (1024 if sys.platform == "linux" else 1024 * 1024)
-    return Sample(wire, wall, peak)
+    return Sample(wire, wall, usage.ru_utime + usage.ru_stime, peak)
 
 
 def _programs(url: str) -> list[Program]:
@@ -138,11 +139,12 @@ def rows(report: Callable[[str], None]) -> list[str]:
         samples = _sample(Path(scratch), server, report)
     server.close()
     floor = statistics.median([sample.wall for sample in samples["python -c pass"]])
-    table = [f"{'':<32}{'to wire ms':>11}{'wall ms':>9}{'x pass':>8}{'peak MB':>9}"]
+    table = [f"{'':<32}{'to wire ms':>11}{'wall ms':>9}{'x pass':>8}{'CPU ms':>8}{'peak MB':>9}"]
     for name, taken in samples.items():
         wires = [sample.wire for sample in taken if sample.wire is not None]
         wire = f"{statistics.median(wires) * 1000:.0f}" if wires else ""
         wall = statistics.median([sample.wall for sample in taken])
+        cpu = statistics.median([sample.cpu for sample in taken])
         peak = statistics.median([sample.peak for sample in taken])
-        table.append(f"{name:<32}{wire:>11}{wall * 1000:>9.0f}{wall / floor:>8.1f}{peak:>9.0f}")
+        table.append(f"{name:<32}{wire:>11}{wall * 1000:>9.0f}{wall / floor:>8.1f}{cpu * 1000:>8.0f}{peak:>9.0f}")
     return table

@@ -103,7 +103,7 @@ class Turn:
             wait = self._waiting_time(state, result)
             ended = AttemptEnded(
                 finish=result.finish,
-                shown=bool(self._message),
+                shown=bool(self._message) and not (result.finish == "length" and result.dropped_calls),
                 answered=result.answered,
                 calls=len(result.calls),
                 retryable=wait is not None,

@@ -50,8 +50,9 @@ def parameters_of(assistant: AssistantConfig) -> Parameters:
 
 
 def limits_of(config: AppConfig) -> Limits:
-    """Where a turn stops by itself."""
-    chains = config.providers.llm.anthropic.chain_on_max_tokens
+    """Where a turn stops by itself. Who bounds an answer wants it bounded: then what was cut is not continued."""
+    is_bounded = config.assistant.model.parameters.max_tokens is not None
+    chains = config.providers.llm.anthropic.chain_on_max_tokens and not is_bounded
     return Limits(max_cycles=config.assistant.request.max_cycles, max_continuations=5 if chains else 0)
 
 

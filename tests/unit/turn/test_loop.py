@@ -220,10 +220,10 @@ def test_a_turn_stops_at_its_last_cycle() -> None:
     assert kinds(stage.recorder.entries)[-1] == "tool_call_response"
 
 
-def test_half_a_call_is_dropped_with_a_notice() -> None:
-    stage = Stage([TextDelta(0, "x"), BlockEnd(0), ToolCallStart(1, "c", "echo"), Finished("length")], answer("y"))
+def test_half_a_call_is_dropped_with_a_notice_and_ends_the_turn() -> None:
+    stage = Stage([TextDelta(0, "x"), BlockEnd(0), ToolCallStart(1, "c", "echo"), Finished("length")])
 
-    stage.play()
+    assert stage.play().ending == "capped"
 
     assert stage.screen.notices == ["a call of 'echo' was cut off and did not run"]
 

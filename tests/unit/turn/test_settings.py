@@ -53,7 +53,8 @@ def test_parameters_limits_and_patience_come_from_the_configuration() -> None:
     assert parameters_of(config.assistant) == Parameters(
         max_tokens=9, reasoning="low", other={"seed": 1}, tool_choice="none", cache="long"
     )
-    assert limits_of(config) == Limits(max_cycles=50, max_continuations=5)
+    assert limits_of(config) == Limits(max_cycles=50, max_continuations=0)
+    assert limits_of(AppConfig()) == Limits(max_cycles=50, max_continuations=5)
     assert retry_policy_of(config) == RetryPolicy(max_retries=1, base_seconds=0.5, max_seconds=7.0)
 
 

@@ -103,15 +103,16 @@ async def compose_request(
     from jp.conversation.turns import turns_of
     from jp.tool.dedup import mark_resources
 
-    plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered_in(entries))
-    context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
-    resolved = await resolve_all(plan, schemes.registry, context)
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
+    standing = [entry for turn in turns for entry in turn.entries]
+    plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered_in(standing))
+    context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
+    resolved = await resolve_all(plan, schemes.registry, context)
     deduplication = config.deduplication
     marked = mark_resources(
         resolved.resources,
-        [entry for turn in turns for entry in turn.entries],
+        standing,
         turn=len(turns),
         enabled=deduplication.enabled,
         min_bytes=deduplication.min_bytes,

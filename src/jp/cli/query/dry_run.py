@@ -70,7 +70,7 @@ def _estimate(cast: Cast, sections: Sections) -> Estimate:
 
 
 def _summary(cast: Cast, wire: WireRequest, request: ChatRequest, estimate: Estimate) -> str:
-    money = "" if estimate.usd is None else f", at most ${estimate.usd:.4f}"
+    money = "" if estimate.usd is None else f", about ${estimate.usd:.4f} for the input"
     window = estimate.context_window
     share = "" if window is None else f" of {window:,}"
     lines = [

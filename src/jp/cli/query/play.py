@@ -103,7 +103,7 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, *, cycles: int) -> 
         case "capped":
             raise CappedError(
                 f"the turn was stopped by a cap ({_cap(outcome, cycles)}); what came is kept",
-                hint='go on with `jp query "continue"`',
+                hint='go on with `jp query --id . "continue"`',
             )
         case "failed":
             raise _explained(outcome.error)

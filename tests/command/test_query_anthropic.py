@@ -201,6 +201,16 @@ def test_a_file_that_the_provider_cannot_take_is_refused_before_anything_is_writ
     assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
 
 
+def test_a_parameter_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with Loopback() as server:
+        result = query(server, tmp_path, "--param", "other.model=x", "Hi")
+
+    assert result.code == 5
+    assert "model" in result.stderr
+    assert server.requests == []
+    assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
+
+
 def test_an_unreachable_server_is_a_provider_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

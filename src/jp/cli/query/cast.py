@@ -55,14 +55,13 @@ def assemble(config: AppConfig, place: Place, arguments: QueryArguments, notice:
 
 
 def check_rendering(cast: Cast, request: ChatRequest) -> None:
-    """Refuse what the provider cannot be sent before anything is written: a kind of file that it does not take.
+    """Refuse what the provider cannot be sent before anything is written: a file or a parameter that it does not take.
 
     Raises:
         ProviderError: there is such a thing.
     """
-    if request.resources:
-        alone = (TurnStart(), request)
-        cast.provider.render(build_thread(alone, cast.settings, loader=InlineLoader(), stand_ins=StatusLines()))
+    alone = (TurnStart(), request)
+    cast.provider.render(build_thread(alone, cast.settings, loader=InlineLoader(), stand_ins=StatusLines()))
 
 
 def _model(config: AppConfig) -> ModelId:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import running
 from failures import check_failure, json_error
+from forked import run_jp
 from jp.conversation.entries import ChatRequest
 from privileges import bound_by_permissions
-from running import JP, Result, home_beside, isolated_environment, run_jp
+from running import JP, Result, home_beside, isolated_environment
 from stage import ECHO, entries_of, logs, make_workspace
 
 ANTHROPIC = ("--model", "anthropic/claude-haiku-4-5")
@@ -149,11 +151,11 @@ def test_what_may_not_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
     (tmp_path / "secret.txt").chmod(0)
 
-    alone = run_jp("query", "hi", "-a", "secret.txt", cwd=tmp_path, program=program)
+    alone = running.run_jp("query", "hi", "-a", "secret.txt", cwd=tmp_path, program=program)
     (tmp_path / "other.txt").write_text("other", encoding="utf-8")
-    among_others = run_jp("query", "hi", "-a", "*.txt", cwd=tmp_path, program=program)
+    among_others = running.run_jp("query", "hi", "-a", "*.txt", cwd=tmp_path, program=program)
     (tmp_path / ".jp" / "config.toml").chmod(0)
-    config = run_jp("query", "hi", cwd=tmp_path, program=program)
+    config = running.run_jp("query", "hi", cwd=tmp_path, program=program)
 
     check_failure(alone, 10, "cannot read 'secret.txt': Permission denied")
     assert among_others.code == 0
@@ -347,7 +349,7 @@ def test_a_query_without_standard_streams_keeps_its_answer(tmp_path: Path, redir
     make_workspace(tmp_path)
     program = ("/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *JP)
 
-    result = run_jp("query", "hi", cwd=tmp_path, program=program)
+    result = running.run_jp("query", "hi", cwd=tmp_path, program=program)
 
     assert result.code == (1 if ">&- " in f"{redirection.replace('2>&-', '')} " else 0)
     assert [type(entry).__name__ for entry in entries_of(logs(tmp_path)[0])][-2:] == ["ChatResponse", "CycleEnd"]
@@ -398,4 +400,4 @@ def test_a_directory_that_was_removed_is_said(tmp_path: Path) -> None:
     where.mkdir()
     program = ("/bin/sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *JP)
 
-    check_failure(run_jp("query", "hi", cwd=where, program=program), 2, "does not exist any more")
+    check_failure(running.run_jp("query", "hi", cwd=where, program=program), 2, "does not exist any more")

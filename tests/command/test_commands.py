@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from failures import check_failure
+from forked import run_jp
 from jp.conversation.entries import ChatRequest, ConfigDelta
-from running import Result, home_beside, run_jp
+from running import Result, home_beside
 from stage import entries_of, logs, make_workspace, only_log
 
 ID = re.compile(r"jp-c[0-9]+")

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
+import running
 from doubles import kinds, messages
 from failures import check_failure
+from forked import run_jp
 from jp.conversation.carriers import carriers_in
 from jp.conversation.turns import turns_of
 from privileges import bound_by_permissions
-from running import JP, Result, home_beside, isolated_environment, run_jp, start_jp
+from running import JP, Result, home_beside, isolated_environment, start_jp
 from stage import entries_of, logs, make_workspace, only_log
 
 WAITING = """
@@ -130,7 +132,7 @@ def test_a_workspace_that_may_only_be_read_is_read(tmp_path: Path) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
 
     def run(*arguments: str) -> Result:
-        return run_jp(*arguments, cwd=tmp_path, program=program)
+        return running.run_jp(*arguments, cwd=tmp_path, program=program)
 
     written = [
         run("query", "hi"),
@@ -160,8 +162,8 @@ def test_where_data_cannot_be_kept_nothing_is_half_created(tmp_path: Path) -> No
     data = home_beside(tmp_path) / "data"
     data.mkdir(mode=0o555)
 
-    refused = run_jp("query", "hi", cwd=tmp_path, program=program)
-    unkept = run_jp("query", "hi", "--no-persist", cwd=tmp_path, program=program)
+    refused = running.run_jp("query", "hi", cwd=tmp_path, program=program)
+    unkept = running.run_jp("query", "hi", "--no-persist", cwd=tmp_path, program=program)
     data.chmod(0o755)
 
     check_failure(refused, 1, f"{str(data)!r}"[:-1], "--no-persist")
@@ -245,7 +247,7 @@ def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(tmp_path: 
     run_jp("query", "first", cwd=tmp_path)
 
     def ask(number: int) -> Result:
-        return run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=tmp_path)
+        return running.run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=tmp_path)
 
     with ThreadPoolExecutor(20) as pool:
         results = list(pool.map(ask, range(20)))
@@ -299,10 +301,11 @@ def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     program = (sys.executable, "-c", BACKWARDS)
 
-    for text in ("one", "two"):
-        assert run_jp("query", *(["--id", "."] if text == "two" else []), text, cwd=tmp_path, program=program).code == 0
-    assert run_jp("query", "--id", ".", "three", cwd=tmp_path).code == 0
+    first = running.run_jp("query", "one", cwd=tmp_path, program=program)
+    second = running.run_jp("query", "--id", ".", "two", cwd=tmp_path, program=program)
+    third = run_jp("query", "--id", ".", "three", cwd=tmp_path)
 
+    assert [first.code, second.code, third.code] == [0, 0, 0]
     entries = only_log(tmp_path)
     ids = [entry.id for entry in entries]
     assert messages(entries) == ["You said: one", "You said: two", "You said: three"]

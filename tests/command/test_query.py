@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from doubles import kinds, messages
+from forked import run_jp
 from jp.conversation.entries import ChatRequest, ConfigDelta, RequestContext
-from running import run_jp
 from stage import ECHO, logs, make_workspace, only_log
 
 TURN = ["turn_start", "chat_request", "request_context", "chat_response", "cycle_end"]

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from forked import run_jp
 from loopback import JSON, Loopback, Reply, sse
-from running import Result, run_jp
+from running import Result
 
 DATA = os.environ.get("JP_TEST_DATA", "")
 CASES = (

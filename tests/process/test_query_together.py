@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from doubles import kinds
 from jp.conversation.entries import ChatRequest, ChatResponse
 from jp.conversation.turns import turns_of
@@ -112,7 +113,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_workspace(tmp_path_factory.mktemp("begun"), TOOLS)
     for name in ("a.txt", "b.txt"):
         (root / name).write_text(name * 100, encoding="utf-8")
-    run_jp("query", "hello", cwd=root)
+    forked.run_jp("query", "hello", cwd=root)
     return root
 
 
@@ -137,7 +138,7 @@ def test_a_query_that_is_killed_loses_no_whole_entry_and_the_next_one_goes_on(
         check=False,
     )
     after = entries_of(logs(tmp_path)[0])
-    result = run_jp("query", "--id", "last", "and now?", cwd=tmp_path)
+    result = forked.run_jp("query", "--id", "last", "and now?", cwd=tmp_path)
 
     assert died.returncode == (-9 if survives < 11 else 0), died.stderr
     assert after[: len(before)] == before

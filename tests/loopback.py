@@ -73,7 +73,7 @@ def sse(*events: Mapping[str, object], end: str = "\n") -> bytes:
 class Loopback:
     """A server that gives `replies` in order, then `otherwise` for every further request.
 
-    `requests` are those that came. `client_left` is set once a client has closed a connection that hangs.
+    `requests` are those that came. `client_left` is set once a client has closed a connection that hangs, or has left one in the middle of an answer.
     """
 
     def __init__(self, *replies: Answer, otherwise: Answer = _NOT_SCRIPTED, tls: ssl.SSLContext | None = None) -> None:
@@ -145,10 +145,13 @@ class Loopback:
         except (OSError, ssl.SSLError):
             raw.close()
             return
-        with connection, suppress(OSError):
-            while (request := _read(connection)) is not None:
-                if not self._answer(connection, self._reply_to(request)):
-                    return
+        with connection:
+            try:
+                while (request := _read(connection)) is not None:
+                    if not self._answer(connection, self._reply_to(request)):
+                        return
+            except OSError:
+                self.client_left.set()
 
     def _reply_to(self, request: Received) -> Reply:
         with self._changed:

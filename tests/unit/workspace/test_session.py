@@ -239,14 +239,16 @@ def always(value: T) -> Callable[[int], T]:
 
 
 def test_a_terminal_is_known_by_its_leader_and_wins_over_a_pane(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = os.getpid()
     monkeypatch.setattr(os, "ttyname", always("/dev/pts/1"))
+    monkeypatch.setattr(os, "getsid", always(leader))
 
     key = session_key({"TMUX_PANE": "%3"})
 
     assert key is not None
     assert key.source == "terminal"
-    assert key.value == str(os.getsid(0))
-    assert key.file_name == f"terminal-{os.getsid(0)}.json"
+    assert key.value == str(leader)
+    assert key.file_name == f"terminal-{leader}.json"
 
 
 @pytest.mark.usefixtures("without_terminal")

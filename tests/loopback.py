@@ -73,7 +73,8 @@ def sse(*events: Mapping[str, object], end: str = "\n") -> bytes:
 class Loopback:
     """A server that gives `replies` in order, then `otherwise` for every further request.
 
-    `requests` are those that came. `client_left` is set once a client has closed a connection that hangs, or has left one in the middle of an answer.
+    `requests` are those that came. `client_left` is set once a client has closed a connection that hangs, or has left
+    one in the middle of an answer.
     """
 
     def __init__(self, *replies: Answer, otherwise: Answer = _NOT_SCRIPTED, tls: ssl.SSLContext | None = None) -> None:
@@ -147,11 +148,14 @@ class Loopback:
             return
         with connection:
             try:
-                while (request := _read(connection)) is not None:
-                    if not self._answer(connection, self._reply_to(request)):
-                        return
+                self._converse(connection)
             except OSError:
                 self.client_left.set()
+
+    def _converse(self, connection: socket.socket) -> None:
+        while (request := _read(connection)) is not None:
+            if not self._answer(connection, self._reply_to(request)):
+                return
 
     def _reply_to(self, request: Received) -> Reply:
         with self._changed:

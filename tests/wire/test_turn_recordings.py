@@ -19,7 +19,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
-from jp.turn.loop import Turn, TurnPorts
+from jp.turn.loop import TurnLoop, TurnPorts
 from jp.turn.machine import Limits
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
@@ -78,7 +78,7 @@ def test_a_recorded_turn_with_a_tool_comes_out_as_it_was_expected(case: str, see
         settings = RequestSettings(
             provider="anthropic", model="claude-haiku-4-5", renderer=provider.renderer, tools=runner.definitions
         )
-        turn = Turn(ports, settings, limits=Limits(), retry=RetryPolicy())
+        turn = TurnLoop(ports, settings, limits=Limits(), retry=RetryPolicy())
         outcome = anyio.run(turn.run, ChatRequest(content="Please run the tool."))
 
     expected = recording["expected"]["turns"]

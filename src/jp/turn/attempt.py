@@ -45,7 +45,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     dropped_calls: tuple[str, ...] = ()
 
 
-class Attempt:
+class AttemptRun:
     """Runs once.
 
     `continued` is the text that this attempt goes on from, None where it starts afresh: what it repeats of that

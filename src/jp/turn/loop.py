@@ -22,9 +22,9 @@ from jp.conversation.interruption import INTERRUPTED_CONTENT
 from jp.conversation.thread import Thread
 from jp.provider.base import Provider
 from jp.provider.errors import ProviderError
-from jp.turn.attempt import Attempt, AttemptResult
+from jp.turn.attempt import AttemptResult, AttemptRun
 from jp.turn.digests import digests_of, message_digests
-from jp.turn.machine import Ask, AttemptEnded, Ending, Finished, Limits, RunTools, TurnState, after_attempt, after_tools
+from jp.turn.machine import Ask, AttemptEnded, Ending, EndTurn, Limits, RunTools, TurnState, after_attempt, after_tools
 from jp.turn.ports import Clock, Recorder, Renderer, ToolRunner
 from jp.turn.request import (
     ContentCache,
@@ -62,7 +62,7 @@ class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
     denied: tuple[str, ...] = ()
 
 
-class Turn:
+class TurnLoop:
     """One turn. `run` once."""
 
     def __init__(self, ports: TurnPorts, settings: RequestSettings, *, limits: Limits, retry: RetryPolicy) -> None:
@@ -91,19 +91,19 @@ class Turn:
         self._record(TurnStart())
         self._record(request)
         try:
-            return await self._steps()
+            return await self._cycles()
         finally:
             self._answer_open_calls()
             self._ports.renderer.close()
 
-    async def _steps(self) -> TurnOutcome:
-        state, step = TurnState(), Ask()
+    async def _cycles(self) -> TurnOutcome:
+        state, ask = TurnState(), Ask()
         while True:
-            result = await self._ask(state, continuing=step.continuing)
+            result = await self._ask(state, continuing=ask.continuing)
             wait = self._waiting_time(state, result)
             ended = AttemptEnded(
                 finish=result.finish,
-                shown=bool(self._message) and not (result.finish == "length" and result.dropped_calls),
+                incomplete=bool(self._message) and not (result.finish == "length" and result.dropped_calls),
                 answered=result.answered,
                 calls=len(result.calls),
                 retryable=wait is not None,
@@ -112,11 +112,11 @@ class Turn:
             if isinstance(following, RunTools):
                 await self._run_tools(result.calls)
                 state, following = after_tools(state, self._limits)
-            if isinstance(following, Finished):
+            if isinstance(following, EndTurn):
                 return self._outcome(following.ending, state, result)
-            step = following
+            ask = following
             if wait is not None:
-                await self._pause(result, step.retry, wait)
+                await self._pause(result, ask.retry, wait)
 
     async def _ask(self, state: TurnState, *, continuing: bool) -> AttemptResult:
         ports = self._ports
@@ -126,7 +126,7 @@ class Turn:
         request = ports.provider.render(self._thread(continuing=continuing))
         digests = digests_of(ports.provider.sections(request), self._messages)
         self._messages = self._messages[: digests.kept] + digests.messages
-        attempt = Attempt(
+        attempt = AttemptRun(
             recorder=ports.recorder,
             renderer=ports.renderer,
             number=state.attempt,

@@ -34,12 +34,12 @@ class TurnState(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt is over.
 
-    `shown` says that a message stands there which is not complete yet, `answered` that message text or data came,
+    `incomplete` says that a message stands there which is not complete yet, `answered` that message text or data came,
     `calls` how many complete calls. `retryable` is about an error: whether waiting and asking again may help.
     """
 
     finish: Finish
-    shown: bool = False
+    incomplete: bool = False
     answered: bool = False
     calls: int = 0
     retryable: bool = False
@@ -56,27 +56,27 @@ class RunTools(msgspec.Struct, frozen=True, kw_only=True):
     """Run the calls of the cycle."""
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class EndTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The turn is over."""
 
     ending: Ending
 
 
-def after_attempt(state: TurnState, ended: AttemptEnded, limits: Limits) -> tuple[TurnState, Ask | RunTools | Finished]:
+def after_attempt(state: TurnState, ended: AttemptEnded, limits: Limits) -> tuple[TurnState, Ask | RunTools | EndTurn]:
     """Decide what follows an attempt."""
     state = replace(state, answered=state.answered or ended.answered)
     match ended.finish:
         case "stop" | "tools" | "length" if ended.calls:
             return state, RunTools()
-        case "length" if ended.shown and state.continuations < limits.max_continuations:
+        case "length" if ended.incomplete and state.continuations < limits.max_continuations:
             return _next_cycle(replace(state, continuations=state.continuations + 1), limits, Ask(continuing=True))
         case "error" | "cancelled" if ended.retryable:
-            return replace(state, attempt=state.attempt + 1), Ask(continuing=ended.shown, retry=state.attempt)
+            return replace(state, attempt=state.attempt + 1), Ask(continuing=ended.incomplete, retry=state.attempt)
         case finish:
-            return state, Finished(ending=_ending(finish, answered=state.answered))
+            return state, EndTurn(ending=_ending(finish, answered=state.answered))
 
 
-def after_tools(state: TurnState, limits: Limits) -> tuple[TurnState, Ask | Finished]:
+def after_tools(state: TurnState, limits: Limits) -> tuple[TurnState, Ask | EndTurn]:
     """Decide what follows when every call of the cycle has its response."""
     return _next_cycle(state, limits, Ask())
 
@@ -95,7 +95,7 @@ def _ending(finish: Finish, *, answered: bool) -> Ending:
             assert_never(finish)
 
 
-def _next_cycle(state: TurnState, limits: Limits, ask: Ask) -> tuple[TurnState, Ask | Finished]:
+def _next_cycle(state: TurnState, limits: Limits, ask: Ask) -> tuple[TurnState, Ask | EndTurn]:
     if state.cycle + 1 >= limits.max_cycles:
-        return state, Finished(ending="capped")
+        return state, EndTurn(ending="capped")
     return replace(state, cycle=state.cycle + 1, attempt=1), ask

@@ -28,7 +28,7 @@ from jp.conversation.thread import Parameters, ToolResult, UserText
 from jp.errors import StorageError
 from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolCallStart, UsageReport
-from jp.turn.loop import Turn, TurnOutcome, TurnPorts
+from jp.turn.loop import TurnLoop, TurnOutcome, TurnPorts
 from jp.turn.machine import Limits
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
@@ -48,7 +48,7 @@ class Stage:
         self.clock = FakeClock()
         self.tools = tools or EchoTools()
 
-    def turn(self, *, settings: RequestSettings = SETTINGS, max_cycles: int = 50) -> Turn:
+    def turn(self, *, settings: RequestSettings = SETTINGS, max_cycles: int = 50) -> TurnLoop:
         ports = TurnPorts(
             provider=self.provider,
             recorder=self.recorder,
@@ -57,7 +57,7 @@ class Stage:
             clock=self.clock,
             stand_ins=StatusLines(),
         )
-        return Turn(ports, settings, limits=Limits(max_cycles=max_cycles), retry=RetryPolicy(max_retries=2))
+        return TurnLoop(ports, settings, limits=Limits(max_cycles=max_cycles), retry=RetryPolicy(max_retries=2))
 
     def play(self, *, settings: RequestSettings = SETTINGS, max_cycles: int = 50) -> TurnOutcome:
         turn = self.turn(settings=settings, max_cycles=max_cycles)

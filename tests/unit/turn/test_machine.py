@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.turn.machine import Ask, AttemptEnded, Finished, Limits, RunTools, TurnState, after_attempt, after_tools
+from jp.turn.machine import Ask, AttemptEnded, EndTurn, Limits, RunTools, TurnState, after_attempt, after_tools
 
 LIMITS = Limits(max_cycles=3, max_continuations=2)
 FRESH = TurnState()
@@ -14,23 +14,23 @@ LAST_CYCLE = TurnState(cycle=2)
 @pytest.mark.parametrize(
     ("state", "ended", "step"),
     [
-        (FRESH, AttemptEnded(finish="stop", answered=True), Finished(ending="answered")),
-        (FRESH, AttemptEnded(finish="stop"), Finished(ending="empty")),
-        (TurnState(answered=True), AttemptEnded(finish="stop"), Finished(ending="answered")),
+        (FRESH, AttemptEnded(finish="stop", answered=True), EndTurn(ending="answered")),
+        (FRESH, AttemptEnded(finish="stop"), EndTurn(ending="empty")),
+        (TurnState(answered=True), AttemptEnded(finish="stop"), EndTurn(ending="answered")),
         (FRESH, AttemptEnded(finish="tools", calls=1), RunTools()),
         (FRESH, AttemptEnded(finish="stop", calls=2), RunTools()),
-        (FRESH, AttemptEnded(finish="tools"), Finished(ending="empty")),
-        (FRESH, AttemptEnded(finish="length", shown=True, answered=True), Ask(continuing=True)),
-        (FRESH, AttemptEnded(finish="length", shown=True, calls=1), RunTools()),
-        (FRESH, AttemptEnded(finish="length"), Finished(ending="capped")),
-        (TurnState(continuations=2), AttemptEnded(finish="length", shown=True), Finished(ending="capped")),
-        (LAST_CYCLE, AttemptEnded(finish="length", shown=True), Finished(ending="capped")),
-        (FRESH, AttemptEnded(finish="refused", answered=True), Finished(ending="refused")),
+        (FRESH, AttemptEnded(finish="tools"), EndTurn(ending="empty")),
+        (FRESH, AttemptEnded(finish="length", incomplete=True, answered=True), Ask(continuing=True)),
+        (FRESH, AttemptEnded(finish="length", incomplete=True, calls=1), RunTools()),
+        (FRESH, AttemptEnded(finish="length"), EndTurn(ending="capped")),
+        (TurnState(continuations=2), AttemptEnded(finish="length", incomplete=True), EndTurn(ending="capped")),
+        (LAST_CYCLE, AttemptEnded(finish="length", incomplete=True), EndTurn(ending="capped")),
+        (FRESH, AttemptEnded(finish="refused", answered=True), EndTurn(ending="refused")),
         (FRESH, AttemptEnded(finish="error", retryable=True), Ask(retry=1)),
-        (FRESH, AttemptEnded(finish="error", shown=True, retryable=True), Ask(retry=1, continuing=True)),
+        (FRESH, AttemptEnded(finish="error", incomplete=True, retryable=True), Ask(retry=1, continuing=True)),
         (TurnState(attempt=4), AttemptEnded(finish="error", retryable=True), Ask(retry=4)),
-        (FRESH, AttemptEnded(finish="error", calls=1), Finished(ending="failed")),
-        (FRESH, AttemptEnded(finish="cancelled", answered=True), Finished(ending="failed")),
+        (FRESH, AttemptEnded(finish="error", calls=1), EndTurn(ending="failed")),
+        (FRESH, AttemptEnded(finish="cancelled", answered=True), EndTurn(ending="failed")),
     ],
     ids=[
         "an answer",
@@ -52,7 +52,7 @@ LAST_CYCLE = TurnState(cycle=2)
         "cancelled",
     ],
 )
-def test_what_follows_an_attempt(state: TurnState, ended: AttemptEnded, step: Ask | RunTools | Finished) -> None:
+def test_what_follows_an_attempt(state: TurnState, ended: AttemptEnded, step: Ask | RunTools | EndTurn) -> None:
     assert after_attempt(state, ended, LIMITS)[1] == step
 
 
@@ -67,13 +67,13 @@ def test_tools_lead_to_the_next_cycle() -> None:
 
 
 def test_the_last_cycle_is_a_cap() -> None:
-    assert after_tools(LAST_CYCLE, LIMITS)[1] == Finished(ending="capped")
+    assert after_tools(LAST_CYCLE, LIMITS)[1] == EndTurn(ending="capped")
 
 
 ENDED = st.builds(
     AttemptEnded,
     finish=st.sampled_from(["stop", "tools", "length", "refused", "cancelled"]),
-    shown=st.booleans(),
+    incomplete=st.booleans(),
     answered=st.booleans(),
     calls=st.integers(0, 3),
 )
@@ -86,6 +86,6 @@ def test_every_turn_ends_within_its_cycles(attempts: list[AttemptEnded]) -> None
         state, step = after_attempt(state, ended, LIMITS)
         if isinstance(step, RunTools):
             state, step = after_tools(state, LIMITS)
-        if isinstance(step, Finished):
+        if isinstance(step, EndTurn):
             return
     pytest.fail("the turn goes on")

@@ -13,7 +13,7 @@ from jp.config.sources import flag_layer
 from jp.errors import UsageError
 
 
-class Display(msgspec.Struct, frozen=True, kw_only=True):
+class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What of a turn is shown, and whether as it comes."""
 
     reasoning: bool = True
@@ -43,7 +43,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     patience: float | None = None
     yes: bool = False
     no_stdin: bool = False
-    display: Display = Display()
+    display: DisplayOptions = DisplayOptions()
 
 
 def check(arguments: QueryArguments) -> None:

@@ -90,7 +90,7 @@ def query(
     """
     import anyio
 
-    from jp.cli.query.arguments import Display, QueryArguments
+    from jp.cli.query.arguments import DisplayOptions, QueryArguments
     from jp.cli.query.run import run_query
 
     arguments = QueryArguments(
@@ -113,7 +113,7 @@ def query(
         patience=_seconds(wait, "--wait"),
         yes=yes,
         no_stdin=no_stdin,
-        display=Display(reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream),
+        display=DisplayOptions(reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream),
     )
     return anyio.run(run_query, options, arguments)
 

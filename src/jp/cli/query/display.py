@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from jp.cli.looks import preferences, standard_streams
 from jp.cli.options import GlobalOptions
-from jp.cli.query.arguments import Display
+from jp.cli.query.arguments import DisplayOptions
 from jp.config.model import StyleConfig
 from jp.conversation.entries import AnyEntry
-from jp.render.opening import Display as RenderedDisplay
-from jp.render.opening import open_renderer
+from jp.render.opening import Display, open_renderer
 from jp.turn.ports import Clock
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_display(
-    options: GlobalOptions, display: Display, style: StyleConfig, *, clock: Clock, entries: Sequence[AnyEntry]
+    options: GlobalOptions, display: DisplayOptions, style: StyleConfig, *, clock: Clock, entries: Sequence[AnyEntry]
 ) -> AnswerRenderer | JsonRenderer:
     """The renderer of a turn. `entries` is the stream, which grows: it says which turn a copy was delivered at."""
 
@@ -30,7 +29,7 @@ def open_display(
         found = (turn.number for turn in turns_of(entries) if any(entry.id == entry_id for entry in turn.entries))
         return next(found, None)
 
-    shown = RenderedDisplay(
+    shown = Display(
         preferences=preferences(options, style),
         reasoning=display.reasoning and style.reasoning.display == "full",
         tools=display.tools,

@@ -6,8 +6,8 @@ import msgspec
 
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
-from jp.cli.query.cast import Cast
-from jp.cli.query.scene import Held
+from jp.cli.query.conversation import Held
+from jp.cli.query.wiring import Wiring
 from jp.compaction.stand_ins import StatusLines
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
@@ -31,19 +31,19 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
 
 
-def show_request(options: GlobalOptions, held: Held | None, cast: Cast, request: ChatRequest) -> int:
+def show_request(options: GlobalOptions, held: Held | None, wiring: Wiring, request: ChatRequest) -> int:
     """Print the request; nothing is sent or written."""
     entries = () if held is None else held.entries
     loader: Loader = InlineLoader() if held is None else held.loader
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
-    thread = build_thread((*entries, *upcoming), cast.settings, loader=loader, stand_ins=StatusLines())
-    wire = cast.provider.render(thread)
-    estimate = _estimate(cast, cast.provider.sections(wire))
+    thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=StatusLines())
+    wire = wiring.provider.render(thread)
+    estimate = _estimate(wiring, wiring.provider.sections(wire))
     print_result(
         options,
-        text=_summary(cast, wire, request, estimate),
+        text=_summary(wiring, wire, request, estimate),
         value={
-            "model": str(cast.model),
+            "model": str(wiring.model),
             "request": {"path": wire.path, "headers": dict(wire.headers), "body": wire.body},
             "estimate": msgspec.to_builtins(estimate),
         },
@@ -51,14 +51,14 @@ def show_request(options: GlobalOptions, held: Held | None, cast: Cast, request:
     return ExitCode.OK
 
 
-def _estimate(cast: Cast, sections: Sections) -> Estimate:
+def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
     from jp.provider.models import cost, find_model
 
     tools = sum(estimate_tokens(item.decode()) for item in sections.tools)
     system = sum(estimate_tokens(item.decode()) for item in sections.system)
     messages = sum(estimate_tokens(item.decode()) for message in sections.messages for item in message)
     total = tools + system + messages
-    details = find_model(cast.model.provider, cast.model.name).details
+    details = find_model(wiring.model.provider, wiring.model.name).details
     return Estimate(
         tools=tools,
         system=system,
@@ -69,14 +69,14 @@ def _estimate(cast: Cast, sections: Sections) -> Estimate:
     )
 
 
-def _summary(cast: Cast, wire: WireRequest, request: ChatRequest, estimate: Estimate) -> str:
+def _summary(wiring: Wiring, wire: WireRequest, request: ChatRequest, estimate: Estimate) -> str:
     money = "" if estimate.usd is None else f", about ${estimate.usd:.4f} for the input"
     window = estimate.context_window
     share = "" if window is None else f" of {window:,}"
     lines = [
-        f"model      {cast.model}",
-        f"tools      {len(cast.settings.tools)}, about {estimate.tools:,} tokens",
-        f"system     {len(cast.settings.system)} parts, about {estimate.system:,} tokens",
+        f"model      {wiring.model}",
+        f"tools      {len(wiring.settings.tools)}, about {estimate.tools:,} tokens",
+        f"system     {len(wiring.settings.system)} parts, about {estimate.system:,} tokens",
         f"messages   about {estimate.messages:,} tokens",
         f"total      about {estimate.total:,}{share} tokens{money}",
     ]

@@ -9,10 +9,10 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, outside_of_root
-from jp.cli.query.cast import assemble, check_rendering
-from jp.cli.query.play import play
+from jp.cli.query.conversation import Asked, begin, choose_conversation, find_place, hold, settle
 from jp.cli.query.question import read_question
-from jp.cli.query.scene import Asked, begin, choose_conversation, find_place, hold, settle
+from jp.cli.query.turn import take_turn
+from jp.cli.query.wiring import check_rendering, wire
 from jp.cli.signals import heed_interruptions, interruptions
 from jp.conversation.entries import ChatRequest
 from jp.errors import ExitCode
@@ -44,7 +44,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
     config = settings.resolved.config
-    cast = assemble(config, place, arguments, lambda sentence: notice(options, sentence))
+    wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence))
     entries = () if held is None else held.entries
     question = ChatRequest(content=text, author=config.user.name)
     request, sentences = await compose_request(question, typed, schemes, entries, config.conversation)
@@ -55,10 +55,10 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     if arguments.dry_run:
         from jp.cli.query.dry_run import show_request
 
-        return show_request(options, held, cast, request)
-    check_rendering(cast, request)
+        return show_request(options, held, wiring, request)
+    check_rendering(wiring, request)
     check_theme(options, config.style)
     await heed_interruptions()  # before anything is written
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed))
     log = await begin(place, held, settings, asked, stack)
-    return await play(options, arguments, cast, log=log, config=config, request=request)
+    return await take_turn(options, arguments, wiring, log=log, config=config, request=request)

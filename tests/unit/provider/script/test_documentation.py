@@ -21,7 +21,7 @@ from jp.tool.builtin import built_in_tools
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
 from jp.tool.toolbox import build_toolbox
-from jp.turn.loop import Turn, TurnOutcome, TurnPorts
+from jp.turn.loop import TurnLoop, TurnOutcome, TurnPorts
 from jp.turn.machine import Limits
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
@@ -65,7 +65,7 @@ class Workspace:
         settings = RequestSettings(
             provider=provider.id, model="review", renderer=provider.renderer, tools=tools.definitions
         )
-        turn = Turn(ports, settings, limits=Limits(), retry=RetryPolicy(base_seconds=0))
+        turn = TurnLoop(ports, settings, limits=Limits(), retry=RetryPolicy(base_seconds=0))
         return anyio.run(turn.run, request)
 
 

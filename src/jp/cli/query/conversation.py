@@ -1,4 +1,4 @@
-"""Where a query is played: the conversation with its log, and the configuration that holds for it."""
+"""The conversation of a query: chosen, held with its log, and the configuration that holds for it."""
 
 from __future__ import annotations
 

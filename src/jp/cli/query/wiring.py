@@ -1,4 +1,4 @@
-"""Who plays a turn: the model with its provider, and the tools, as the configuration says."""
+"""What a turn works with, joined as the configuration says: the model with its provider, and the tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jp.cli.query.arguments import QueryArguments
-from jp.cli.query.scene import Place, is_attended
+from jp.cli.query.conversation import Place, is_attended
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, TurnStart
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jp.tool.permission import Approver
 
 
-class Cast(msgspec.Struct, frozen=True, kw_only=True):
+class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """The model, the tools, and what a request holds besides the stream."""
 
     model: ModelId
@@ -33,7 +33,7 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
     settings: RequestSettings
 
 
-def assemble(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Cast:
+def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Wiring:
     """Everybody who takes part, before anything is written.
 
     Raises:
@@ -51,17 +51,17 @@ def assemble(config: AppConfig, place: Place, arguments: QueryArguments, notice:
         tools=tools.definitions,
         parameters=parameters_of(config.assistant),
     )
-    return Cast(model=model, provider=provider, tools=tools, settings=settings)
+    return Wiring(model=model, provider=provider, tools=tools, settings=settings)
 
 
-def check_rendering(cast: Cast, request: ChatRequest) -> None:
+def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
     """Refuse what the provider cannot be sent before anything is written: a file or a parameter that it does not take.
 
     Raises:
         ProviderError: there is such a thing.
     """
     alone = (TurnStart(), request)
-    cast.provider.render(build_thread(alone, cast.settings, loader=InlineLoader(), stand_ins=StatusLines()))
+    wiring.provider.render(build_thread(alone, wiring.settings, loader=InlineLoader(), stand_ins=StatusLines()))
 
 
 def _model(config: AppConfig) -> ModelId:

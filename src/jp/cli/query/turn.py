@@ -1,4 +1,4 @@
-"""Playing the turn, and what its outcome is for whoever called jp."""
+"""Taking the turn, and what its outcome is for whoever called jp."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import log as log_line
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
-from jp.cli.query.cast import Cast
 from jp.cli.query.display import open_display
+from jp.cli.query.wiring import Wiring
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, Usage
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
 from jp.turn.clock import SystemClock
-from jp.turn.loop import Turn, TurnOutcome, TurnPorts
+from jp.turn.loop import TurnLoop, TurnOutcome, TurnPorts
 from jp.turn.ports import Recorder
 from jp.turn.settings import limits_of, retry_policy_of
 
@@ -39,16 +39,16 @@ class CappedError(JpError):
     exit_code = ExitCode.CAPPED
 
 
-async def play(
+async def take_turn(
     options: GlobalOptions,
     arguments: QueryArguments,
-    cast: Cast,
+    wiring: Wiring,
     *,
     log: Recorder,
     config: AppConfig,
     request: ChatRequest,
 ) -> int:
-    """Play the turn; its exit code.
+    """Take the turn; its exit code.
 
     Raises:
         JpError: it did not come to an answer.
@@ -58,28 +58,28 @@ async def play(
     clock = SystemClock()
     renderer = open_display(options, arguments.display, config.style, clock=clock, entries=log.entries)
     ports = TurnPorts(
-        provider=cast.provider,
+        provider=wiring.provider,
         recorder=log,
         renderer=renderer,
-        tools=cast.tools,
+        tools=wiring.tools,
         clock=clock,
         stand_ins=StatusLines(),
     )
     limits = limits_of(config)
     if arguments.max_cycles is not None:
         limits = replace(limits, max_cycles=arguments.max_cycles)
-    turn = Turn(ports, cast.settings, limits=limits, retry=retry_policy_of(config))
+    turn = TurnLoop(ports, wiring.settings, limits=limits, retry=retry_policy_of(config))
     is_watched = options.format == "pretty" or os.isatty(2)
     try:
         outcome = await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
     except get_cancelled_exc_class():
         notice(options, "stopped; what came is kept")
         raise
-    _show_usage(options, cast, outcome.usage)
+    _show_usage(options, wiring, outcome.usage)
     return _exit_code(outcome, options, cycles=limits.max_cycles)
 
 
-async def _watched(turn: Turn, request: ChatRequest, animate: Animation) -> TurnOutcome:
+async def _watched(turn: TurnLoop, request: ChatRequest, animate: Animation) -> TurnOutcome:
     """The outcome of a turn that somebody watches: it shows for how long nothing came."""
     from anyio import create_task_group
 
@@ -131,7 +131,7 @@ def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
     return ExitCode.TOOL_DENIED
 
 
-def _show_usage(options: GlobalOptions, cast: Cast, usage: Usage) -> None:
+def _show_usage(options: GlobalOptions, wiring: Wiring, usage: Usage) -> None:
     """What the turn cost, for a person at a terminal; elsewhere only where it was asked to be talkative."""
     from jp.provider.models import cost, find_model
 
@@ -139,7 +139,7 @@ def _show_usage(options: GlobalOptions, cast: Cast, usage: Usage) -> None:
     if not (total or usage.output):
         return
     cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
-    money = cost(usage, find_model(cast.model.provider, cast.model.name).details)
+    money = cost(usage, find_model(wiring.model.provider, wiring.model.name).details)
     price = "" if money is None else f", ${money:.4f}"
     said = f"{total:,} tokens in{cached}, {usage.output:,} out{price}"
     if os.isatty(2):

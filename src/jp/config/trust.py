@@ -7,6 +7,7 @@ after the user has seen it. A value that one of the user's own layers declares j
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, assert_never
 
@@ -49,6 +50,8 @@ class UntrustedError(ConfigurationError):
 
 Needs = Callable[[Any], bool]
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
 
 def _always(_: Any) -> bool:
     return True
@@ -58,15 +61,20 @@ def _is(*choices: Any) -> Needs:
     return lambda value: value in choices
 
 
-def _has_scheme(*schemes: str) -> Needs:
-    return lambda value: str(value).lstrip(" !").partition(":")[0].lower() in schemes
+def _scheme_other_than(*schemes: str) -> Needs:
+    def needs(value: Any) -> bool:
+        match = _SCHEME.match(str(value).lstrip(" !"))
+        return match is not None and match[1].partition("+")[0].lower() not in schemes
+
+    return needs
 
 
 _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "base_url"), _always),
     (("providers", "llm", "*", "api_key_env"), _always),
     (("conversation", "tools", "*", "run"), _is("unattended")),
-    (("conversation", "attachments"), _has_scheme("cmd")),
+    # Whatever a scheme does, one that is not known to stay here may run something or reach out.
+    (("conversation", "attachments"), _scheme_other_than("file", "jp")),
 )
 """Which values need trust, by key; `*` is any name. A key with a table or a list below it is looked at in parts."""
 

@@ -47,12 +47,22 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [("conversation.tools.x.run", "unattended")],
         ),
         (
-            {"conversation": {"attachments": ["file:a", "cmd:ls", " CMD://x", "!cmd:y", "commander:x"]}},
+            {"conversation": {"attachments": ["file:a", "FILE:a", "!a/b:c", "jp:jp-c1", "jp-c1?select=u:0", "a b:c"]}},
+            [],
+        ),
+        (
+            {"conversation": {"attachments": ["file:a", "cmd:ls", " CMD://x", "!cmd:y", "cmd+x://y", "gh:pull/1"]}},
             [
                 ("conversation.attachments", " CMD://x"),
                 ("conversation.attachments", "!cmd:y"),
+                ("conversation.attachments", "cmd+x://y"),
                 ("conversation.attachments", "cmd:ls"),
+                ("conversation.attachments", "gh:pull/1"),
             ],
+        ),
+        (
+            {"conversation": {"attachments": ["https://example.org", "notion:x"]}},
+            [("conversation.attachments", "https://example.org"), ("conversation.attachments", "notion:x")],
         ),
         (
             {"conversation": {"attachments": {"value": ["cmd:ls"], "strategy": "prepend"}}},

@@ -20,6 +20,8 @@ from running import TIMEOUT_SECS, home_beside, isolated_environment
 CTRL_C = "\x03"
 CTRL_D = "\x04"
 
+_ERASED = re.compile(r"\r\x1b\[K[^\n]*(?=\r\x1b\[K)")
+
 # A session leader without a terminal gets the one that it opens.
 _TAKE_TERMINAL = ': <"$0"; '
 
@@ -35,6 +37,11 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._seen = 0
         self._is_open = True
+
+    @property
+    def stays(self) -> str:
+        """What was shown, without the lines that were erased again."""
+        return _ERASED.sub("\r\x1b[K", self.shown).replace("\r\x1b[K", "")
 
     def expect(self, pattern: str) -> str:
         """Wait for text that matches the regular expression after what was expected before, and take it."""

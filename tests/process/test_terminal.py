@@ -45,6 +45,13 @@ wait_ms = 600000
 text = "never"
 """
 
+SLOW = """
+[[reply]]
+text = "The answer begins and then takes its time."
+chunk = 18
+delay_ms = 600
+"""
+
 LIMITED = """
 [[reply]]
 text = "never"
@@ -93,10 +100,10 @@ def test_an_answer_is_formatted_and_what_is_beside_it_dimmed(tmp_path: Path) -> 
     with at_terminal("exec jp query hi", cwd=tmp_path, columns=40) as terminal:
         assert terminal.finish() == 0
 
-    assert terminal.shown.startswith("\x1b[2mLet me think.\x1b[0m\n\n")
+    assert terminal.stays.startswith("\x1b[2mLet me\x1b[0m\x1b[2m think.\x1b[0m\n\n")
     assert "\x1b[1mbold\x1b[0m" in terminal.shown
     assert "**" not in terminal.shown
-    assert SGR.sub("", terminal.shown).splitlines()[:8] == [
+    assert SGR.sub("", terminal.stays).splitlines()[:8] == [
         "Let me think.",
         "",
         "# Two words",
@@ -132,7 +139,7 @@ def test_ctrl_c_stops_an_answer_that_streams_and_keeps_what_came(tmp_path: Path)
 
     kept = "".join(messages(only_log(tmp_path)))
     assert terminal.shown.endswith(STOPPED)
-    assert SGR.sub("", terminal.shown).count("word") == kept.count("word")
+    assert SGR.sub("", terminal.stays).count("word") == kept.count("word")
     assert finishes(only_log(tmp_path)) == ["cancelled"]
 
 
@@ -146,6 +153,18 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
 
     assert terminal.shown.endswith("^C\n\r\x1b[Knote: stopped; what came is kept\n")
     assert finishes(only_log(tmp_path)) == ["cancelled"]
+
+
+def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> None:
+    make_workspace(tmp_path, SLOW)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("\r\x1b\\[KThe answer begins")
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+
+    assert SGR.sub("", terminal.stays).endswith("\nThe answer begins\nnote: stopped; what came is kept\n")
+    assert messages(only_log(tmp_path))[0].startswith("The answer begins ")
 
 
 def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:

@@ -17,6 +17,10 @@ class Filter(Protocol):
         """Add to the text, and take what can be shown."""
         ...
 
+    def preview(self) -> str:
+        """What may be shown for as long as nothing else is: the line that is coming."""
+        ...
+
     def settle(self) -> str:
         """Take what is held back and need not be, although the text may go on."""
         ...
@@ -48,6 +52,8 @@ class AnswerRenderer:
         self._is_open = False  # a message is under way
         self._is_new = False  # nothing of it was written yet
         self._has_answer = False
+        if is_streaming and out.shares_sink(aside.channel):
+            aside.watch(self._preview)
 
     def text(self, text: str) -> None:
         """Show more of the message."""
@@ -103,6 +109,9 @@ class AnswerRenderer:
         if self._filter is None:
             self._filter = self._new_filter()
         return self._filter
+
+    def _preview(self) -> str:
+        return self._filter.preview() if self._is_open and self._filter is not None else ""
 
     def _end_message(self) -> None:
         """Something else comes, so the message does not go on."""

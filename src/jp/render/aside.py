@@ -15,6 +15,7 @@ from jp.render.wrap import paint
 from jp.turn.ports import Clock
 
 if TYPE_CHECKING:
+    from jp.render.flow import Flow
     from jp.render.sanitise import Sanitiser
     from jp.render.tool_call import TurnOf
     from jp.render.waiting import Waiting
@@ -52,6 +53,7 @@ class Aside:
         self._turn_of = turn_of
         self._waiting = self._new_waiting() if shown.is_live else None
         self._reasoning: Sanitiser | None = None  # there while some is under way
+        self._flow: Flow | None = None
         self._after_tool = False
         self.restart(_WAITING_LABEL)
 
@@ -59,6 +61,11 @@ class Aside:
     def channel(self) -> Channel:
         """Where all this is written."""
         return self._channel
+
+    def watch(self, preview: Callable[[], str]) -> None:
+        """While nothing is written, show the line that `preview` gives: the answer's, which is coming."""
+        if self._waiting is not None:
+            self._waiting.preview = preview
 
     def restart(self, label: str | None = None) -> None:
         """Something is about to be written, here or to stdout."""
@@ -76,12 +83,14 @@ class Aside:
             self.restart()
             self._channel.leave_line()
             self._reasoning = Sanitiser()
-        self._write(self._reasoning.feed(text), _DIM)
+            self._flow = self._new_flow()
+        self._think(self._reasoning.feed(text))
 
     def end_reasoning(self) -> None:
         """The reasoning that was shown last is complete."""
         if self._reasoning is not None:
-            self._write(self._reasoning.finish(), _DIM)
+            self._think(self._reasoning.finish())
+            self._write(self._flow.finish() if self._flow is not None else "", _DIM)
             self._reasoning = None
             self._channel.end_line()
 
@@ -139,6 +148,18 @@ class Aside:
         from jp.render.waiting import Waiting
 
         return Waiting(self._channel, look=self._look, clock=self._clock)
+
+    def _think(self, text: str) -> None:
+        self._write(text if self._flow is None else self._flow.feed(text), _DIM)
+
+    def _new_flow(self) -> Flow | None:
+        """On a terminal words are not torn apart, and where no style says that this is no answer, a bar does."""
+        if not self._shown.is_live:
+            return None
+        from jp.render.flow import Flow
+
+        bar = "│ " if self._look.unicode else "| "
+        return Flow(self._look.text_width, prefix="" if self._look.colour else bar)
 
     def _tool_line(self, text: str, style: str) -> None:
         self.end_reasoning()

@@ -95,6 +95,12 @@ class BlockParser:
         self._leaf: _Paragraph | _Fence | _IndentedCode | _Verbatim | _Table | None = None
         self._events: list[BlockEvent] = []
 
+    @property
+    def held(self) -> str:
+        """What of the open paragraph was not given out."""
+        leaf = self._leaf
+        return leaf.cutter.held + leaf.held if isinstance(leaf, _Paragraph) else ""
+
     def line(self, text: str) -> list[BlockEvent]:
         """Read a line."""
         depth, rest = self._match(lines.measure(text))

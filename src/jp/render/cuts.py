@@ -43,6 +43,11 @@ class Cutter:
         self._text = ""
         self._restart(0)
 
+    @property
+    def held(self) -> str:
+        """What was not given out; it stays."""
+        return self._text[self._start :]
+
     def feed(self, text: str) -> list[str]:
         """Add to the paragraph, and take what can be taken."""
         self._text += text

@@ -27,11 +27,13 @@ from jp.render.grid import Grid
 from jp.render.highlight import Highlighter
 from jp.render.inline import HARD_BREAK, Inline
 from jp.render.margin import DIM, Margin
+from jp.render.sanitise import one_line
 from jp.render.theme import Look
 from jp.render.wrap import Line, Run, Wrapper, paint
 
 _HEADING_STYLE = "1;35"
 _CODE_INDENT = "    "
+_LONGEST_PREVIEW = 2000
 
 
 class Layout:
@@ -69,6 +71,12 @@ class Layout:
         if self._wrapper is not None:
             self._write(self._wrapper.finish())
         return self._margin.take()
+
+    def preview(self, rest: str) -> str:
+        """The line that is under way, as well as it is known, if `rest` is what follows."""
+        held = self._wrapper.held if self._wrapper else ""
+        text = one_line((held + rest)[:_LONGEST_PREVIEW])
+        return self._margin.next_prefix + text if text else ""
 
     def _move(self, event: EnterQuote | EnterItem | Leave | Blank) -> None:
         match event:

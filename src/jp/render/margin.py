@@ -38,6 +38,11 @@ class Margin:
         self._wants_gap = False
         self._was_spaced = False
 
+    @property
+    def next_prefix(self) -> str:
+        """What the next line will have before its text, with blanks for what is drawn there."""
+        return "".join(level.marker or " " * level.width for level in self._levels)
+
     def enter_quote(self) -> None:
         """A quote begins."""
         self._space()

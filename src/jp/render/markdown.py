@@ -43,6 +43,11 @@ class MarkdownStream:
             return ""
         return self._layout.show(self._read())
 
+    def preview(self) -> str:
+        """The line that is coming and cannot be shown for good yet; empty where there is none."""
+        separator = "" if self._is_begun else "\n"
+        return self._layout.preview(f"{self._parser.held}{separator}{self._line}{''.join(self._held)}")
+
     def settle(self) -> str:
         """Show what is held back of running text, which may go on all the same."""
         events = self._read()

@@ -12,6 +12,10 @@ from jp.render.sanitise import Sanitiser
 class PlainText(Sanitiser):
     """The text without control sequences, at once."""
 
+    def preview(self) -> str:
+        """Nothing: the text is shown at once."""
+        return ""
+
     def settle(self) -> str:
         """Nothing: only what may be part of a control sequence is held back."""
         return ""

@@ -1,6 +1,11 @@
-"""The line that says what is being waited for. It is there only while nothing else is written, and leaves no trace."""
+"""The line that is there only while nothing else is written, and leaves no trace.
+
+It shows the line of the answer that is coming, and says what is waited for, and for how long.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from jp.render.amounts import elapsed_text
 from jp.render.cells import truncate
@@ -19,10 +24,16 @@ INTERVAL = 0.25
 _ERASE = "\r\x1b[K"
 _DIM = "2"
 _MARGIN = 12
+_GAP = "  "
 
 
 class Waiting:
-    """Shows on `channel`, which is a terminal, for how long nothing came."""
+    """Shows on `channel`, which is a terminal, what is coming and for how long nothing came.
+
+    `preview` gives the line that is coming; while there is one it stands for what is waited for.
+    """
+
+    preview: Callable[[], str] | None = None
 
     def __init__(self, channel: Channel, *, look: Look, clock: Clock) -> None:
         self._channel = channel
@@ -30,6 +41,7 @@ class Waiting:
         self._clock = clock
         self._label = ""
         self._shown = ""
+        self._coming: str = ""
         self._since = clock.monotonic()
 
     def restart(self, label: str | None = None) -> None:
@@ -47,10 +59,24 @@ class Waiting:
         if is_asking():
             self._shown, self._since = "", now
             return
-        elapsed = now - self._since
-        if elapsed < DELAY or not self._channel.is_at_line_start or not self._label:
+        if not self._channel.is_at_line_start:
             return
-        text = f"{truncate(self._label, self._look.width - _MARGIN)} {elapsed_text(int(elapsed))}"
-        if text != self._shown:
+        coming = self.preview() if self.preview is not None else ""
+        if coming != self._coming:
+            self._coming, self._since = coming, now
+        text = self._text(coming, now - self._since)
+        if text and text != self._shown:
             self._shown = text
-            self._channel.write_unseen(f"{_ERASE}{paint([(text, _DIM if self._look.colour else '')])}")
+            self._channel.write_unseen(f"{_ERASE}{text}")
+
+    def _text(self, coming: str, elapsed: float) -> str:
+        """The line, empty where none is due."""
+        label = coming or self._label
+        if not label or (elapsed < DELAY and not coming):
+            return ""
+        shown = truncate(label, self._look.width - _MARGIN)
+        time = elapsed_text(int(elapsed)) if elapsed >= DELAY else ""
+        dim = _DIM if self._look.colour else ""
+        if coming:
+            return shown + (paint([(f"{_GAP}{time}", dim)]) if time else "")
+        return paint([(f"{shown} {time}", dim)])

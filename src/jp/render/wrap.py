@@ -44,6 +44,11 @@ class Wrapper:
         self._spans: list[tuple[int, str]] = []  # where each style ends
         self._lines: list[Line] = []
 
+    @property
+    def held(self) -> str:
+        """The text of the line that is not final yet."""
+        return self._text
+
     def add(self, text: str, style: str = "") -> None:
         """Add a run."""
         if "  " in text or "\n" in text or "\t" in text:

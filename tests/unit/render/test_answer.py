@@ -196,6 +196,9 @@ def test_markdown_is_made_ready_while_the_model_is_awaited() -> None:
         def feed(self, text: str) -> str:
             return text
 
+        def preview(self) -> str:
+            return ""
+
         def settle(self) -> str:
             return ""
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 
 import anyio
@@ -96,6 +97,22 @@ def test_a_notice_between_reasoning_does_not_end_it() -> None:
         aside.close()
 
     assert said(tell) == "one\nnote: retry\ntwo\n"
+
+
+def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_colour_does_it() -> None:
+    def think(aside: Aside) -> None:
+        aside.reasoning("a thought that is longer th")
+        aside.reasoning("an the terminal\n\nand its end")
+        aside.end_reasoning()
+
+    live = Shown(is_live=True)
+    assert said(think, shown=live, look=Look(width=20)) == (
+        "│ a thought that is\n│ longer than the\n│ terminal\n│\n│ and its end\n"
+    )
+    assert said(think, shown=live, look=Look(width=20, unicode=False)).startswith("| a thought that is\n| longer")
+    coloured = said(think, shown=live, look=Look(width=20, colour=True))
+    assert re.sub(r"\x1b\[[0-9]*m", "", coloured) == ("a thought that is\nlonger than the\nterminal\n\nand its end\n")
+    assert said(think, look=Look(width=20)) == "a thought that is longer than the terminal\n\nand its end\n"
 
 
 class ImpatientClock(FakeClock):

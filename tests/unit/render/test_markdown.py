@@ -56,6 +56,34 @@ def test_blocks_are_laid_out(text: str, lines: list[str]) -> None:
     assert shown(text) == "".join(f"{line}\n" for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("text", "final", "coming"),
+    [
+        ("", "", ""),
+        ("A short", "", "A short"),
+        ("one\ntw", "", "one tw"),
+        ("word " * 30, ("word " * 7 + "word\n") * 3, ("word " * 6).rstrip()),
+        (
+            "- item " + "word " * 30,
+            "• item" + " word" * 6 + "\n" + ("  word" + " word" * 6 + "\n") * 2,
+            "  word" + " word" * 9,
+        ),
+        ("# One\n\n- an it", "# One\n", "- an it"),
+        ("> - a quote", "", "> - a quote"),
+        ("```\na = 1\nb =", "```\na = 1\n", "b ="),
+        ("a\x1b[2Jb", "", "ab"),
+    ],
+)
+def test_the_line_that_is_coming_can_be_looked_at(text: str, final: str, coming: str) -> None:
+    stream = MarkdownStream(BARE)
+    given = stream.feed(text)
+    given += stream.feed("")
+
+    assert (given, stream.preview()) == (final, coming)
+    assert given + stream.finish() == shown(text)
+    assert stream.preview() == ""
+
+
 def test_styles_are_those_of_every_terminal() -> None:
     text = "# One\n\na **b** `c`\n\n> d\n\n- e\n\n```python\ndef f(): ...\n```\n\n***\n"
 

@@ -60,6 +60,29 @@ def test_nothing_appears_in_the_middle_of_a_line_or_without_a_label() -> None:
     assert stream.getvalue() == "text"
 
 
+def test_the_line_that_is_coming_is_shown_at_once_and_for_how_long_it_has_not_grown() -> None:
+    stream, clock = io.StringIO(), SteppedClock()
+    line = Waiting(Channel(stream, name="stderr"), look=Look(width=24), clock=clock)
+    coming = "The an"
+    line.preview = lambda: coming
+    line.restart("waiting")
+
+    at(clock, line, 0.25)
+    coming = "The answer is 42 and"
+    at(clock, line, 0.5, 0.75, 1.75)
+    coming = ""
+    at(clock, line, 2.75, 3.75)
+    line.restart()
+
+    assert stream.getvalue() == (
+        "\r\x1b[KThe an"
+        "\r\x1b[KThe answer …"
+        "\r\x1b[KThe answer …  1 s"
+        "\r\x1b[Kwaiting 1 s"
+        "\r\x1b[K"
+    )  # fmt: skip
+
+
 def test_a_question_has_the_terminal_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, clock = io.StringIO(), SteppedClock()
     line = Waiting(Channel(stream, name="stderr"), look=Look(), clock=clock)

@@ -207,6 +207,22 @@ class UserConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Recorded with each request as its author."""
 
 
+class EditorConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The program in which a query is composed."""
+
+    cmd: str | None = None
+    """The command, with its arguments; the file's name is added."""
+    envs: tuple[VariableName, ...] = ("JP_EDITOR", "VISUAL", "EDITOR")
+    """Environment variables that hold such a command; without `editor.cmd` the first that is set counts."""
+
+
+class TemplateConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Queries that are templates (`--template`)."""
+
+    values: JsonObject = {}
+    """What the names in a template stand for."""
+
+
 class AnthropicConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Anthropic."""
 
@@ -249,8 +265,10 @@ class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Directories in which `--cfg NAME` looks for a fragment."""
     assistant: AssistantConfig = AssistantConfig()
     conversation: ConversationConfig = ConversationConfig()
+    editor: EditorConfig = EditorConfig()
     providers: ProvidersConfig = ProvidersConfig()
     style: StyleConfig = StyleConfig()
+    template: TemplateConfig = TemplateConfig()
     user: UserConfig = UserConfig()
 
 

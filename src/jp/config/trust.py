@@ -73,6 +73,8 @@ _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "base_url"), _always),
     (("providers", "llm", "*", "api_key_env"), _always),
     (("conversation", "tools", "*", "run"), _is("unattended")),
+    (("editor", "cmd"), _always),
+    (("editor", "envs"), _always),
     # Whatever a scheme does, one that is not known to stay here may run something or reach out.
     (("conversation", "attachments"), _scheme_other_than("file", "jp")),
 )

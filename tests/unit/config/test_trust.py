@@ -43,6 +43,10 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [("conversation.tools.*.run", "unattended"), ('conversation.tools."fs.read".run', "unattended")],
         ),
         (
+            {"editor": {"cmd": "sh -c evil", "envs": ["LESSOPEN"]}},
+            [("editor.cmd", "sh -c evil"), ("editor.envs", "LESSOPEN")],
+        ),
+        (
             {"conversation": {"tools": {"value": {"x": {"run": "unattended"}}, "strategy": "replace"}}},
             [("conversation.tools.x.run", "unattended")],
         ),

@@ -11,7 +11,9 @@ import msgspec
 
 from jp.config.layers import Layer, LayerKind, Origin
 from jp.config.merge import MapChange, applied
-from jp.config.toml import InvalidFileError, is_file, read_file
+from jp.config.scan import place_of
+from jp.config.toml import InvalidFileError, checked, is_file, read_text
+from jp.errors import ConfigurationError
 
 _MOST_FILES = 255
 _WILDCARDS = frozenset("*?[")
@@ -52,6 +54,28 @@ def is_inside(path: Path, root: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
+class _Naming(msgspec.Struct, frozen=True):
+    """The element of `extends` that names a file or a pattern."""
+
+    path: Path
+    text: str
+    index: int
+
+    def __str__(self) -> str:
+        """The file, and where in it, as errors begin."""
+        place = place_of(self.text, ("extends", str(self.index)))
+        return f"{str(self.path)!r}" if place is None else f"{str(self.path)!r}, {place}"
+
+
+def _named_by(chain: tuple[str, ...], error: ConfigurationError) -> ConfigurationError:
+    """The error of a file, with the files by way of which it was reached."""
+    if not chain:
+        return error
+    by = ", which is extended by ".join(repr(path) for path in reversed(chain))
+    error.message = f"{error.message} (extended by {by})"
+    return error
+
+
 class _Reader:
     def __init__(self, kind: LayerKind, root: Path | None, *, foreign: bool) -> None:
         self._kind: LayerKind = kind
@@ -71,60 +95,80 @@ class _Reader:
             msg = f"{chain[0]!r} extends more than {_MOST_FILES} files"
             raise InvalidFileError(msg, hint="Narrow the patterns in `extends`.")
         self._seen.add(real)
-        change = read_file(path)
-        return None if change is None else self._with_extensions(path, change, (*chain, real))
+        try:
+            text = read_text(path)
+            change = None if text is None else checked(text, path)
+        except ConfigurationError as error:
+            raise _named_by(chain, error) from None
+        if text is None or change is None:
+            return None
+        return self._with_extensions(path, text, change, (*chain, real))
 
-    def _with_extensions(self, path: Path, change: MapChange, chain: tuple[str, ...]) -> list[Layer]:
+    def _with_extensions(self, path: Path, text: str, change: MapChange, chain: tuple[str, ...]) -> list[Layer]:
         entries = dict(change.entries)
         directives = applied(MapChange({name: entries.pop(name) for name in ("inherit", "extends") if name in entries}))
         self.inherit = self.inherit and bool(directives.get("inherit", True))
         around: dict[Strategy, list[Layer]] = {"before": [], "after": []}
         reaches: list[str] = []
-        for entry in directives.get("extends", ()):
+        for index, entry in enumerate(directives.get("extends", ())):
             pattern, strategy = _extension(entry)
-            for target in self._targets(pattern, path):
-                layers = self.load(target, chain)
-                if layers is None:
-                    msg = f"{str(path)!r} extends {pattern!r}, which does not exist"
-                    raise InvalidFileError(msg, hint=f"There is no {str(target)!r}: create it, or take it out.")
+            for target, layers in self._extended(pattern, _Naming(path, text, index), chain):
                 around[strategy] += layers
                 if self._foreign and self._root is not None and not is_inside(target, self._root):
                     reaches.append(os.path.realpath(target))
         own = Layer(
             origin=Origin(kind=self._kind, where=str(path)),
             change=MapChange(entries),
+            source=text,
             foreign=self._foreign,
             reaches=tuple(reaches),
         )
         return [*around["before"], own, *around["after"]]
 
-    def _targets(self, pattern: str, path: Path) -> Iterator[Path]:
+    def _extended(self, pattern: str, naming: _Naming, chain: tuple[str, ...]) -> Iterator[tuple[Path, list[Layer]]]:
+        """The files that a pattern means, each with its layers."""
+        try:
+            targets = list(self._targets(pattern, naming))
+        except InvalidFileError as error:
+            raise _named_by(chain[:-1], error) from None
+        for target in targets:
+            layers = self.load(target, chain)
+            if layers is None:
+                error = InvalidFileError(
+                    f"{naming} extends {pattern!r}, which does not exist",
+                    hint=f"There is no {str(target)!r}: create it, or take it out.",
+                )
+                raise _named_by(chain[:-1], error)
+            yield target, layers
+
+    def _targets(self, pattern: str, naming: _Naming) -> Iterator[Path]:
+        path = naming.path
         if "\0" in pattern:
-            msg = f"{str(path)!r} extends {pattern!r}, which is no path"
+            msg = f"{naming} extends {pattern!r}, which is no path"
             raise InvalidFileError(msg, hint="Take the NUL character out of it.")
         parts = expanded(pattern).parts
         literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
         base = path.parent.joinpath(*parts[:literal])
         if literal == len(parts):
             if base.suffix != ".toml":
-                msg = f"{str(path)!r} extends {pattern!r}, which is no TOML file"
+                msg = f"{naming} extends {pattern!r}, which is no TOML file"
                 raise InvalidFileError(
                     msg, hint="Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
                 )
             yield base
             return
         if self._foreign and self._root is not None and not is_inside(base, self._root):
-            msg = f"{str(path)!r} extends {pattern!r}: a pattern may not leave the workspace"
+            msg = f"{naming} extends {pattern!r}: a pattern may not leave the workspace"
             raise InvalidFileError(msg, hint="Name the files one by one.")
-        yield from self._matches(base, parts[literal:], path)
+        yield from self._matches(base, parts[literal:], naming)
 
-    def _matches(self, base: Path, parts: tuple[str, ...], path: Path) -> list[Path]:
+    def _matches(self, base: Path, parts: tuple[str, ...], naming: _Naming) -> list[Path]:
         try:
             found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
         except ValueError as error:
-            msg = f"{str(path)!r} extends {'/'.join(parts)!r}: {error}"
+            msg = f"{naming} extends {'/'.join(parts)!r}: {error}"
             raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.") from None
-        return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(path))
+        return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
 
 
 def _is_hidden(match: Path, base: Path) -> bool:

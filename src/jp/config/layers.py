@@ -8,8 +8,9 @@ from typing import Literal
 import msgspec
 
 from jp.config.keys import KeyPath, key_text
-from jp.config.merge import Change, MapChange, Unset, applied, leaves, merge_all
+from jp.config.merge import Change, MapChange, NoSuchElementError, Unset, applied, leaves, merge_all
 from jp.config.model import AppConfig, JsonObject
+from jp.config.scan import place_of
 from jp.errors import ConfigurationError
 
 LayerKind = Literal[
@@ -56,13 +57,19 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     """What one source asks for.
 
     `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
-    workspace that such a layer's `extends` pulled in.
+    workspace that such a layer's `extends` pulled in. `source` is a file's text, to say where in it a key stands.
     """
 
     origin: Origin
     change: MapChange
+    source: str = ""
     foreign: bool = False
     reaches: tuple[str, ...] = ()
+
+    def said_at(self, path: KeyPath) -> str:
+        """The origin in words, with the line on which a file says the key or what is above it."""
+        place = place_of(self.source, path) if self.source else None
+        return self.origin.text if place is None else f"{self.origin.text}, line {place.line}"
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +130,8 @@ def as_data(config: AppConfig) -> JsonObject:
 def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> ConfigurationError:
     """The error, with the first layer that brings it about."""
     layer = next(layer for count, layer in enumerate(layers, 1) if not _is_valid(layers[:count]))
-    return ConfigurationError(f"{layer.origin.text}: {error.message}", hint=error.hint)
+    where = layer.said_at(error.path) if isinstance(error, NoSuchElementError) else layer.origin.text
+    return ConfigurationError(f"{where}: {error.message}", hint=error.hint)
 
 
 def _is_valid(layers: Sequence[Layer]) -> bool:

@@ -19,6 +19,17 @@ Separator = Literal["none", "space", "line", "paragraph"]
 SEPARATORS: Mapping[Separator, str] = {"none": "", "space": " ", "line": "\n", "paragraph": "\n\n"}
 
 
+class NoSuchElementError(ConfigurationError):
+    """A layer changes an element that its list does not have. `path` is the element's key."""
+
+    def __init__(self, path: KeyPath, length: int) -> None:
+        super().__init__(
+            f"{key_text(path)} does not exist: the list has {length} elements",
+            hint="Elements are counted from 0; `+=` adds one.",
+        )
+        self.path = path
+
+
 class Put(msgspec.Struct, frozen=True):
     """The value is replaced, whatever it was."""
 
@@ -185,8 +196,7 @@ def _applied_list(change: ListChange, value: Any, path: KeyPath) -> list[Any]:
             case ChangeItem(index=index, change=below):
                 items = _unique(items) if dedup else items
                 if index >= len(items):
-                    msg = f"{key_text((*path, str(index)))} does not exist: the list has {len(items)} elements"
-                    raise ConfigurationError(msg, hint="Elements are counted from 0; `+=` adds one.")
+                    raise NoSuchElementError((*path, str(index)), len(items))
                 items = _with_item(items, index, applied(below, items[index], (*path, str(index))))
             case _:
                 assert_never(step)

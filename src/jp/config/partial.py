@@ -217,7 +217,8 @@ class _Reader:
         for name in form:
             if name not in names:
                 message = f"{key_text((*path, name))!r} is not known here"
-                self._refuse(InvalidValueError(message, (*path, name), hint=f"Known here: {', '.join(names)}."))
+                hint = f"Known here: {', '.join(names)}."
+                self._refuse(InvalidValueError(message, (*path, name), hint=hint, of_key=True))
 
 
 def is_long_map(raw: Mapping[str, Any]) -> bool:

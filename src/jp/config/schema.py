@@ -142,6 +142,18 @@ def _tables(keys: Sequence[str], asked: str) -> list[str]:
     return sorted(table for table in tables if not asked.startswith(f"{table}."))
 
 
+def nearest_choice(node: Node, value: Any) -> str:
+    """The accepted word that a text was most likely meant to be; empty where there is none."""
+    if not (isinstance(node, Scalar) and isinstance(value, str)):
+        return ""
+    import difflib
+
+    words = [
+        str(word) for member in _members(node.annotation) if get_origin(member) is Literal for word in get_args(member)
+    ]
+    return next(iter(difflib.get_close_matches(value.lower(), words, n=1)), "")
+
+
 def expected(node: Node) -> str:
     """What a node accepts, in words that follow "expects"."""
     match node:

@@ -15,6 +15,7 @@ from jp.config.merge import applied, merge_all
 from jp.config.model import JsonObject
 from jp.config.partial import read_partial
 from jp.config.places import Places, candidates
+from jp.config.toml import InvalidFileError
 
 
 def lower_layers(places: Places, environ: Mapping[str, str]) -> list[Layer]:
@@ -68,6 +69,8 @@ def cfg_layers(values: Sequence[str], places: Places, below: Sequence[Layer]) ->
             layers += _cfg_value(value, text, places, [*below, *layers])
         except InvalidValueError as error:
             raise error.within(f"--cfg {text!r}") from None
+        except InvalidFileError as error:
+            raise InvalidFileError(f"--cfg {text!r}: {error.message}", hint=error.hint) from None
     return layers
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jp.config.invalid import InvalidValueError
-from jp.config.keys import KeyPath, parse_key
 from jp.config.merge import MapChange
 from jp.config.partial import read_partial
+from jp.config.scan import place_of
 from jp.config.schema import FILE
 from jp.errors import ConfigurationError
 
@@ -24,8 +24,6 @@ _REMEDIES: Mapping[type[OSError], str] = {
     IsADirectoryError: "A configuration is a file: move the directory away.",
 }
 _END = r"\s*\(at end of document\)$"
-_HEADER = r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?$"
-_KEY = r"""\s*((?:"[^"]*"|'[^']*'|[^"'=#\[\]])+?)\s*="""
 
 
 class InvalidFileError(ConfigurationError):
@@ -62,7 +60,8 @@ def read_text(path: Path) -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        msg = f"{str(path)!r}, line {line}: the file is no UTF-8"
+        column = len(data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode()) + 1
+        msg = f"{str(path)!r}, line {line}, column {column}: the file is no UTF-8"
         raise InvalidFileError(msg, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
@@ -95,55 +94,14 @@ def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
     )
 
 
-def read_file(path: Path) -> MapChange | None:
-    """What a file asks for, `inherit` and `extends` included; None where there is no such file.
+def checked(text: str, path: Path) -> MapChange:
+    """What a file with this text asks for, `inherit` and `extends` included.
 
     Raises:
-        ConfigurationError: it cannot be read, is malformed, has an unknown key, or a key with a value of another kind.
+        ConfigurationError: it is malformed, has an unknown key, or a key with a value of another kind.
     """
-    text = read_text(path)
-    if text is None:
-        return None
-    return checked(text, path)
-
-
-def checked(text: str, path: Path) -> MapChange:
-    """What a file with this text asks for; raises as `read_file` does."""
     try:
         return read_partial(parse_toml(text, path), FILE)
     except InvalidValueError as error:
-        line = line_of(text, error.path)
-        raise error.within(f"{str(path)!r}" if line is None else f"{str(path)!r}, line {line}") from None
-
-
-def line_of(text: str, path: KeyPath) -> int | None:
-    """The line, from 1, on which the key or the nearest one above it is written, as far as plain looking finds it."""
-    best: tuple[int, int] | None = None
-    for number, found in _keys(text):
-        if found and path[: len(found)] == found and (best is None or len(found) > best[0]):
-            best = (len(found), number)
-    return None if best is None else best[1]
-
-
-def _keys(text: str) -> Iterator[tuple[int, KeyPath]]:
-    """Every line that opens a table or sets a key, with the key; an element of a list of tables with its index."""
-    table: KeyPath = ()
-    counts: dict[KeyPath, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        header = re.match(_HEADER, line)
-        key = re.match(_KEY, line)
-        if header is not None:
-            table = _key(header[2])
-            if header[1] == "[[":
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, str(counts[table]))
-            yield number, table
-        elif key is not None:
-            yield number, table + _key(key[1])
-
-
-def _key(text: str) -> KeyPath:
-    try:
-        return parse_key(text.strip())
-    except ConfigurationError:
-        return ()
+        place = place_of(text, error.path, of_value=not error.of_key)
+        raise error.within(f"{str(path)!r}" if place is None else f"{str(path)!r}, {place}") from None

@@ -184,7 +184,7 @@ def test_an_invalid_file_is_not_touched(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("[user]\nnmae = 1\n", encoding="utf-8")
 
-    with pytest.raises(ConfigurationError, match="line 2: unknown key"):
+    with pytest.raises(ConfigurationError, match="line 2, column 1: unknown key"):
         set_in_file(path, ["user.name=x"])
 
     assert path.read_text(encoding="utf-8") == "[user]\nnmae = 1\n"
@@ -206,7 +206,7 @@ def test_a_file_that_would_extend_what_is_not_there_stays_as_it_was(path: Path) 
     with pytest.raises(ConfigurationError) as caught:
         set_in_file(path, ['extends:=["missing.toml"]'])
 
-    assert caught.value.message == f"{str(path)!r} extends 'missing.toml', which does not exist"
+    assert caught.value.message == f"{str(path)!r}, line 1, column 12 extends 'missing.toml', which does not exist"
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["config.toml"]
 

@@ -130,8 +130,27 @@ def test_what_cannot_be_extended_is_reported(extends: str, message: str, tmp_pat
 def test_an_error_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
     write(tmp_path, a='extends = ["b.toml"]', b="user.name = 1")
 
-    with pytest.raises(ConfigurationError, match=r"b\.toml', line 1: user\.name expects a text"):
+    with pytest.raises(ConfigurationError, match=r"b\.toml', line 1, column 13: user\.name expects a text"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("c", "message"),
+    [
+        ("user.name = 1", "/c.toml', line 1, column 13: user.name expects a text, got the number 1"),
+        ("user.name = ", "/c.toml', line 1, column 13: invalid value before the file's end: 'user.name ='"),
+        ('extends = ["x.toml"]', "/c.toml', line 1, column 12 extends 'x.toml', which does not exist"),
+        ('extends = ["x"]', "/c.toml', line 1, column 12 extends 'x', which is no TOML file"),
+    ],
+)
+def test_an_error_names_the_files_by_way_of_which_it_was_reached(c: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path, a='extends = ["b.toml"]', b='extends = ["c.toml"]', c=c)
+
+    with pytest.raises(ConfigurationError) as caught:
+        load(tmp_path)
+
+    chain = f" (extended by '{tmp_path}/b.toml', which is extended by '{tmp_path}/a.toml')"
+    assert caught.value.message == f"'{tmp_path}{message}{chain}"
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,16 @@ def test_a_value_of_cfg_that_is_not_accepted_is_quoted(text: str, message: str, 
     assert caught.value.message == message
 
 
+def test_an_error_in_a_fragment_says_who_asked_for_it(places: Places) -> None:
+    path = places.cwd / "bad.toml"
+    write(path, "user = 1 2")
+
+    with pytest.raises(ConfigurationError) as caught:
+        cfg_layers(["@bad.toml"], places, [])
+
+    assert caught.value.message.startswith(f"--cfg '@bad.toml': {str(path)!r}, line 1, column 10: ")
+
+
 def test_an_option_that_is_not_accepted_is_named() -> None:
     with pytest.raises(ConfigurationError) as caught:
         flag_layer("--param max_tokens=0", {"assistant": {"model": {"parameters": {"max_tokens": 0}}}})

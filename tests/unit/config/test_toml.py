@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.keys import parse_key
-from jp.config.merge import applied
-from jp.config.toml import InvalidFileError, is_file, line_of, read_file
+from jp.config.merge import MapChange, applied
+from jp.config.toml import InvalidFileError, checked, is_file, read_text
 from jp.errors import ConfigurationError
+
+
+def read_file(path: Path) -> MapChange | None:
+    text = read_text(path)
+    return None if text is None else checked(text, path)
 
 
 def written(path: Path, text: str | bytes) -> Path:
@@ -58,16 +62,16 @@ def test_a_malformed_file_is_reported_with_its_place(text: str, message: str, tm
     [
         (
             "# comment\n[assistant.request]\nmax_retries = 'x'\n",
-            ", line 3: assistant.request.max_retries expects a whole number of at least 0, got 'x'",
+            ", line 3, column 15: assistant.request.max_retries expects a whole number of at least 0, got 'x'",
         ),
         (
             "user.nmae = 'x'\n",
-            ", line 1: unknown key 'user.nmae'; the nearest known key is 'user.name'",
+            ", line 1, column 1: unknown key 'user.nmae'; the nearest known key is 'user.name'",
         ),
-        ("assistant = { model = 5 }", ", line 1: assistant.model expects a table, got the number 5"),
+        ("assistant = { model = 5 }", ", line 1, column 23: assistant.model expects a table, got the number 5"),
         (
             "[[assistant.instructions]]\n[[assistant.instructions]]\ntitle = 1\n",
-            ", line 3: assistant.instructions.1.title",
+            ", line 3, column 9: assistant.instructions.1.title",
         ),
     ],
 )
@@ -81,10 +85,27 @@ def test_a_key_that_is_not_accepted_is_reported_with_its_line(text: str, message
     assert message in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ('"Shrot"', "Did you mean 'short'?"),
+        ('"xyz"', 'Such as `assistant.request.cache = "off"`.'),
+        ("1", 'Such as `assistant.request.cache = "off"`.'),
+    ],
+)
+def test_a_word_that_is_not_accepted_is_told_the_nearest_one(value: str, hint: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.toml", f"assistant.request.cache = {value}")
+
+    with pytest.raises(ConfigurationError, match="expects one of 'off', 'short', 'long', got") as caught:
+        read_file(path)
+
+    assert caught.value.hint == hint
+
+
 def test_a_file_has_to_be_utf_8(tmp_path: Path) -> None:
     path = written(tmp_path / "a.toml", b"[user]\nname = '\xff'\n")
 
-    with pytest.raises(InvalidFileError, match=r"a\.toml', line 2: the file is no UTF-8"):
+    with pytest.raises(InvalidFileError, match=r"a\.toml', line 2, column 9: the file is no UTF-8"):
         read_file(path)
 
 
@@ -105,41 +126,6 @@ def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidFileError, match="cannot be read: Is a directory"):
         read_file(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("key", "line"),
-    [
-        ("user.name", 2),
-        ("assistant.model.id", 5),
-        ("assistant.model.parameters.top_k", 6),
-        ("assistant.tool_choice", None),
-        ("conversation.tools.*.run", 9),
-        ("style", None),
-        ("conversation.attachments", None),
-        ("assistant.instructions.0.title", 11),
-        ("assistant.instructions.1.title", 13),
-    ],
-)
-def test_the_line_of_a_key_is_found_by_looking(key: str, line: int | None) -> None:
-    lines = [
-        "",
-        'user.name = "x"',
-        "# style = 1",
-        "[assistant.model]",
-        'id = "a"',
-        "parameters.top_k = 1",
-        "= bad",
-        '[conversation.tools."*"] # all',
-        "run = 1",
-        "[[assistant.instructions]]",
-        "title = 1",
-        "[[assistant.instructions]]",
-        "title = 2",
-        '["odd \\" name"]',
-    ]
-
-    assert line_of("\n".join(lines), parse_key(key)) == line
 
 
 def test_files_and_pipes_are_told_from_directories(tmp_path: Path) -> None:

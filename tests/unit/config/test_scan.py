@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from jp.config.keys import parse_key
+from jp.config.scan import Array, Atom, Element, Header, Inline, Pair, Remark, place_of, positions, scan
+
+FILE = r'''user.name = 'x'
+# style = 1
+  [assistant.model] # who
+id = "a" # which
+parameters = { top_k = 1, other.'a b' = [ 1, { x = 2 } ] }
+
+[[assistant.instructions]]
+title = """
+a\""" ]"""""
+[[assistant.instructions]]
+items = [
+  "a", # one
+  # two
+  "b"
+  # end
+]
+[assistant.instructions.x]
+y = 1979-05-27 07:32:00
+[conversation]
+attachments = { value = ["file:a", "file:b"], strategy = "replace" }
+["odd \" name"]
+'''
+
+
+@pytest.mark.parametrize(
+    ("key", "key_place", "value_place"),
+    [
+        ("user.name", (1, 1), (1, 13)),
+        ("user", (1, 1), (1, 13)),
+        ("user.other", (1, 1), (1, 13)),
+        ("style", None, None),
+        ("assistant.model", (3, 3), (3, 3)),
+        ("assistant.model.id", (4, 1), (4, 6)),
+        ("assistant.model.parameters.top_k", (5, 16), (5, 24)),
+        ("assistant.modle", (3, 3), (3, 3)),
+        ("assistant.model.parameters.other.'a b'.0", (5, 43), (5, 43)),
+        ("assistant.model.parameters.other.'a b'.1.x", (5, 48), (5, 52)),
+        ("assistant.instructions", (7, 1), (7, 1)),
+        ("assistant.instructions.0.title", (8, 1), (8, 9)),
+        ("assistant.instructions.1.items", (11, 1), (11, 9)),
+        ("assistant.instructions.1.items.1", (14, 3), (14, 3)),
+        ("assistant.instructions.1.x.y", (18, 1), (18, 5)),
+        ("conversation.attachments.1", (20, 36), (20, 36)),
+        ("conversation.attachments.7", (20, 1), (20, 15)),
+        ("'odd \" name'", (21, 1), (21, 1)),
+    ],
+)
+def test_keys_and_values_are_found(
+    key: str, key_place: tuple[int, int] | None, value_place: tuple[int, int] | None
+) -> None:
+    path = parse_key(key)
+    found = place_of(FILE, path), place_of(FILE, path, of_value=True)
+
+    assert [place and (place.line, place.column) for place in found] == [key_place, value_place]
+
+
+def test_the_parts_of_a_text_are_told_apart() -> None:
+    parts = scan("# a\r\n\r\n[['x'.y]]#b\r\nk.\"z\" = [ # 1\r\n 1, # 2\r\n # 3\r\n] # 4\r\n  v={a=1,}")
+
+    assert parts == (
+        Remark("# a"),
+        Remark(),
+        Header(start=7, names=("x", "y"), repeated=True, behind="#b"),
+        Pair(
+            start=20,
+            names=("k", "z"),
+            value=Array(28, (Element(value=Atom(36, "1"), above=("# 1",), behind="# 2"),), ("# 3",)),
+            behind="# 4",
+        ),
+        Pair(start=59, names=("v",), value=Inline(61, (Pair(start=62, names=("a",), value=Atom(64, "1")),))),
+    )
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["= 1", "a", "a = ", "a = [1", "a = [", "a = {", "a = {b", "[a", "[a]]", "[[a]", 'a = "', '"\\q" = 1', "a = 1 2"],
+)
+def test_what_stands_before_a_line_that_makes_no_sense_is_found(bad: str) -> None:
+    assert scan(f"x = 1\n{bad}\ny = 2")[0] == Pair(start=0, names=("x",), value=Atom(4, "1"))
+    assert ("x",) in positions(f"x = 1\n{bad}\ny = 2")
+    assert ("y",) not in positions(f"x = 1\n{bad}\ny = 2")
+
+
+def test_a_text_that_is_nested_without_end_is_given_up() -> None:
+    assert [*positions(f"x = 1\na = {'[' * 100_000}")] == [("x",)]

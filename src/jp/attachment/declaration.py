@@ -13,6 +13,7 @@ from jp.attachment.uri import encode
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+_CONVERSATION = re.compile(r"(?P<id>jp-c[0-9]+)(?:\?(?P<selector>.*))?", re.DOTALL)
 _ORIGINAL_EXCLUDE = re.compile(r"\?exclude(?:=(?P<value>true|false))?$")
 
 
@@ -46,7 +47,8 @@ def parse(text: str, around: Surroundings) -> Written:
     """Read what a user wrote: a URI with a scheme, a path, or a glob; after `!` what is not to be attached.
 
     A path that exists as it stands is that path, whatever it contains. An excluded name without a slash stands for
-    everything of that name at any depth, as in an ignore file; `!./name` is one path.
+    everything of that name at any depth, as in an ignore file; `!./name` is one path. The id of a conversation stands
+    for its `jp` URI, as in the original: `jp-c17800836875?u,a:0..3`.
 
     Raises:
         AttachmentError: it is empty, `-`, or begins with a scheme that is not known.
@@ -60,6 +62,8 @@ def parse(text: str, around: Surroundings) -> Written:
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
     if _is_uri(body, text, around):
         return _read_uri(body, exclude=exclude)
+    if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
+        return Written(uri=_conversation_uri(conversation["id"], conversation["selector"]), exclude=exclude)
     return Written(uri=_path_uri(body, around, any_depth=exclude), exclude=exclude)
 
 
@@ -87,6 +91,14 @@ def _read_uri(body: str, *, exclude: bool) -> Written:
     if original is None:
         return Written(uri=body, exclude=exclude)
     return Written(uri=body[: original.start()], exclude=exclude or original["value"] != "false")
+
+
+def _conversation_uri(name: str, selector: str | None) -> str:
+    """The URI for an id that stands alone: what follows it is a selector, unless it names its parameter."""
+    if not selector:
+        return f"jp:{name}"
+    is_query = selector == "raw" or "=" in selector or "&" in selector
+    return f"jp:{name}?{selector if is_query else f'select={selector}'}"
 
 
 def _path_uri(path: str, around: Surroundings, *, any_depth: bool) -> str:

@@ -24,11 +24,18 @@ BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {"file": _file}
 class AttachmentRegistry:
     """Handlers by scheme: jp's own, imported on first use, then those of other packages.
 
-    `cache_directory` is where what other packages provide is remembered, None for nowhere.
+    `cache_directory` is where what other packages provide is remembered, None for nowhere. `joined` makes the
+    handlers of schemes that need a port: whoever has it joins them.
     """
 
-    def __init__(self, *, cache_directory: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        cache_directory: Path | None = None,
+        joined: Mapping[str, Callable[[], AttachmentHandler]] | None = None,
+    ) -> None:
         self._cache_directory = cache_directory
+        self._own = {**BUILT_IN, **(joined or {})}
         self._handlers: dict[str, AttachmentHandler] = {}
         self._third_party: dict[str, str] | None = None
 
@@ -51,7 +58,7 @@ class AttachmentRegistry:
         return self._handlers[scheme]
 
     def _made(self, scheme: str, uri: str) -> AttachmentHandler:
-        make = BUILT_IN.get(scheme)
+        make = self._own.get(scheme)
         if make is not None:
             return make()
         value = self._others().get(scheme)
@@ -64,7 +71,7 @@ class AttachmentRegistry:
 
     def schemes(self) -> list[str]:
         """Every scheme that is known, sorted."""
-        return sorted({*BUILT_IN, *self._others()})
+        return sorted({*self._own, *self._others()})
 
     def declare(self, text: str, context: ResolveContext, *, confined: bool) -> Declaration:
         """Make what a user wrote canonical.
@@ -79,7 +86,7 @@ class AttachmentRegistry:
         around = Surroundings(
             directory=directory,
             exists=lambda path: names_something(path, directory),
-            built_in=BUILT_IN.keys(),
+            built_in=self._own.keys(),
             schemes=self.schemes,
         )
         written = parse(text, around)

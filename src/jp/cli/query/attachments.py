@@ -17,7 +17,7 @@ from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
 
 if TYPE_CHECKING:
-    from jp.attachment.base import Declaration, ResolveContext
+    from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
     from jp.attachment.registry import AttachmentRegistry
     from jp.attachment.resolution import ResolvedAttachments
     from jp.workspace.listing import ConversationInfo
@@ -26,22 +26,38 @@ if TYPE_CHECKING:
 class Schemes:
     """The attachment handlers for a command in a workspace, and the directories that they work in.
 
-    Neither is loaded before something is attached.
+    Neither is loaded before something is attached. Where a turn is taken in `conversation`, `earlier` is how many
+    entries were there before it: only these can be attached to it.
     """
 
     def __init__(
-        self, workspace: AnyWorkspace, options: GlobalOptions, conversation: ConversationInfo | None = None
+        self,
+        workspace: AnyWorkspace,
+        options: GlobalOptions,
+        conversation: ConversationInfo | None = None,
+        *,
+        earlier: int | None = None,
     ) -> None:
         self._workspace = workspace
         self._options = options
         self._conversation = conversation
+        self._earlier = earlier
 
     @cached_property
     def registry(self) -> AttachmentRegistry:
         """Who reads what."""
         from jp.attachment.registry import AttachmentRegistry
 
-        return AttachmentRegistry(cache_directory=self._workspace.user_data / "cache")
+        return AttachmentRegistry(
+            cache_directory=self._workspace.user_data / "cache", joined={"jp": self._conversation_handler}
+        )
+
+    def _conversation_handler(self) -> AttachmentHandler:
+        from jp.attachment.conversation import ConversationHandler
+        from jp.cli.conversation_reader import WorkspaceConversations
+
+        running = None if self._conversation is None else self._conversation.id
+        return ConversationHandler(WorkspaceConversations(self._workspace, running=running, earlier=self._earlier))
 
     @cached_property
     def context(self) -> ResolveContext:

@@ -39,7 +39,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     place = find_place(options)
     chosen = choose_conversation(arguments, place)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = Schemes(place.workspace, options, chosen)
+    schemes = Schemes(place.workspace, options, chosen, earlier=None if held is None else len(held.entries))
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)

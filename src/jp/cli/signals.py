@@ -31,11 +31,17 @@ class Interruption:
     """Whether and why the work inside `interruptions` was stopped. Read it after the block."""
 
     def __init__(
-        self, scope: CancelScope, request_stop: Callable[[int], object], leave: Callable[[int], object]
+        self,
+        scope: CancelScope,
+        request_stop: Callable[[int], object],
+        leave: Callable[[int], object],
+        call: Callable[[Callable[[], object]], object],
     ) -> None:
+        self._call = call
         self._scope = scope
         self._request_stop = request_stop
         self._leave = leave
+        self._respond: Callable[[], object] | None = None
         self._received: int | None = None
         self._received_at = -math.inf
 
@@ -50,12 +56,33 @@ class Interruption:
 
     def receive(self, number: int, *, now: float) -> None:
         """Stop the work; where it is stopping already, another Ctrl-C ends the process at once."""
-        if self._received is None:
+        is_same_press = number == signal.SIGINT and now - self._received_at <= SAME_PRESS_SECS
+        if is_same_press:
+            return
+        if number == signal.SIGINT and self._respond is not None:
+            respond, self._respond = self._respond, None
+            self._received_at = now
+            respond()
+        elif self._received is None:
             self._received = number
             self._received_at = now
             self._request_stop(number)
-        elif number == signal.SIGINT and now - self._received_at > SAME_PRESS_SECS:
+        elif number == signal.SIGINT:
             self._leave(ExitCode.INTERRUPTED)
+
+    def offer(self, respond: Callable[[], object]) -> None:
+        """Have the next Ctrl-C call `respond` in the event loop; only the one after it stops the work."""
+        self._respond = lambda: self._call(respond)
+
+    def withdraw(self) -> None:
+        """Have the next Ctrl-C stop the work again."""
+        self._respond = None
+
+    def stop(self) -> None:
+        """Stop the work as a Ctrl-C does, but silently."""
+        self._respond = None
+        self._received = signal.SIGINT
+        self._scope.cancel()
 
 
 async def heed_interruptions() -> None:
@@ -98,7 +125,7 @@ def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruptio
         leave_echo()
         os._exit(code)
 
-    interruption = Interruption(scope, stop, leave)
+    interruption = Interruption(scope, stop, leave, loop.call_soon_threadsafe)
 
     def receive(number: int, frame: FrameType | None) -> None:
         interruption.receive(number, now=monotonic())

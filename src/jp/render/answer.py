@@ -52,8 +52,6 @@ class AnswerRenderer:
         self._is_open = False  # a message is under way
         self._is_new = False  # nothing of it was written yet
         self._has_answer = False
-        if is_streaming and out.shares_sink(aside.channel):
-            aside.watch(self._preview)
 
     def text(self, text: str) -> None:
         """Show more of the message."""
@@ -94,6 +92,10 @@ class AnswerRenderer:
     def entry(self, entry: AnyEntry) -> None:
         """Nothing: it was shown as it came."""
 
+    def set_paused(self, *, is_paused: bool) -> None:
+        """Leave the terminal to a question, or take it back."""
+        self._aside.set_paused(is_paused=is_paused)
+
     def close(self) -> None:
         """Write what is held back, and the last line feed."""
         self._end_message()
@@ -103,7 +105,7 @@ class AnswerRenderer:
 
     async def animate(self) -> None:
         """Say for how long nothing came, until cancelled; what rendering needs is made ready meanwhile."""
-        await self._aside.animate(self._ready_filter)
+        await self._aside.animate(self._ready_filter, self._preview)
 
     def _ready_filter(self) -> Filter:
         if self._filter is None:
@@ -111,7 +113,9 @@ class AnswerRenderer:
         return self._filter
 
     def _preview(self) -> str:
-        return self._filter.preview() if self._is_open and self._filter is not None else ""
+        """The line that is coming, where it is shown on the terminal that waiting is shown on."""
+        is_shown_there = self._is_streaming and self._separator is self._aside.channel
+        return self._filter.preview() if self._is_open and self._filter is not None and is_shown_there else ""
 
     def _end_message(self) -> None:
         """Something else comes, so the message does not go on."""

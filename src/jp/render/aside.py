@@ -10,6 +10,7 @@ import msgspec
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.render.cells import truncate
 from jp.render.channel import Channel
+from jp.render.terminal_line import ERASE
 from jp.render.theme import Look
 from jp.render.wrap import paint
 from jp.turn.ports import Clock
@@ -55,17 +56,13 @@ class Aside:
         self._reasoning: Sanitiser | None = None  # there while some is under way
         self._flow: Flow | None = None
         self._after_tool = False
+        self._is_paused = False
         self.restart(_WAITING_LABEL)
 
     @property
     def channel(self) -> Channel:
         """Where all this is written."""
         return self._channel
-
-    def watch(self, preview: Callable[[], str]) -> None:
-        """While nothing is written, show the line that `preview` gives: the answer's, which is coming."""
-        if self._waiting is not None:
-            self._waiting.preview = preview
 
     def restart(self, label: str | None = None) -> None:
         """Something is about to be written, here or to stdout."""
@@ -85,6 +82,17 @@ class Aside:
             self._reasoning = Sanitiser()
             self._flow = self._new_flow()
         self._think(self._reasoning.feed(text))
+
+    def set_paused(self, *, is_paused: bool) -> None:
+        """Leave the terminal to a question, or take it back.
+
+        A question finds the cursor at the beginning of an empty line, whatever key was echoed before it.
+        """
+        self.restart()
+        self._is_paused = is_paused
+        if is_paused:
+            is_erasable = self._shown.is_live and self._channel.is_at_line_start
+            self._channel.write_unseen(ERASE if is_erasable else "\n")
 
     def end_reasoning(self) -> None:
         """The reasoning that was shown last is complete."""
@@ -128,15 +136,21 @@ class Aside:
             self._channel.end_line()
             self._channel.write(f"{line}\n")
 
-    async def animate(self, prepare: Callable[[], object] | None = None) -> None:
-        """Show for how long nothing came, until cancelled; `prepare` is called once when there is time."""
+    async def animate(
+        self, prepare: Callable[[], object] | None = None, preview: Callable[[], str] | None = None
+    ) -> None:
+        """Show for how long nothing came, until cancelled; `prepare` is called once when there is time.
+
+        While nothing is written, the line that `preview` gives is shown: the answer's, which is coming.
+        """
         from jp.render.waiting import INTERVAL
 
         await self._clock.sleep(INTERVAL)
         if prepare is not None:
             prepare()
         while self._waiting is not None:
-            self._waiting.tick()
+            if not self._is_paused:
+                self._waiting.tick("" if preview is None else preview())
             await self._clock.sleep(INTERVAL)
 
     def close(self) -> None:

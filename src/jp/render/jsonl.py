@@ -73,6 +73,10 @@ class JsonRenderer:
         self._aside.restart()
         self._out.write_bytes(entry_line(entry).encode())
 
+    def set_paused(self, *, is_paused: bool) -> None:
+        """Leave the terminal to a question, or take it back."""
+        self._aside.set_paused(is_paused=is_paused)
+
     def close(self) -> None:
         """Nothing more comes."""
         self._aside.close()

@@ -7,7 +7,7 @@ question was there is discarded: it answers something else.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 
 from jp.render.sanitise import sanitise
@@ -54,6 +54,26 @@ def ask_yes_no(question: str, *, default: bool) -> bool | None:
                 return word in _YES
             question = "Please answer yes or no."
         return False
+
+
+def ask_key(question: str, keys: Collection[str], *, default: str) -> str | None:
+    """Ask, and wait for one of `keys`, each a letter, and Enter; an empty line means `default`.
+
+    None where there is no terminal to ask at, where the input ends, or where nothing else came three times.
+    """
+    with _open_terminal() as terminal:
+        if terminal is None:
+            return None
+        asked = f"{question} [{default}] "
+        for _ in range(_ATTEMPTS):
+            answer = _ask(terminal, asked)
+            if answer is None:
+                return None
+            key = answer.strip().lower()[:1] or default
+            if key in keys:
+                return key
+            asked = f"One of {', '.join(keys)} [{default}] "
+        return None
 
 
 def ask_line(question: str, default: str = "") -> str | None:

@@ -5,12 +5,11 @@ It shows the line of the answer that is coming, and says what is waited for, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jp.render.amounts import elapsed_text
 from jp.render.cells import truncate
 from jp.render.channel import Channel
 from jp.render.prompt import is_asking
+from jp.render.terminal_line import ERASE
 from jp.render.theme import Look
 from jp.render.wrap import paint
 from jp.turn.ports import Clock
@@ -21,19 +20,13 @@ DELAY = 1.0
 INTERVAL = 0.25
 """Seconds between two ticks."""
 
-_ERASE = "\r\x1b[K"
 _DIM = "2"
 _MARGIN = 12
 _GAP = "  "
 
 
 class Waiting:
-    """Shows on `channel`, which is a terminal, what is coming and for how long nothing came.
-
-    `preview` gives the line that is coming; while there is one it stands for what is waited for.
-    """
-
-    preview: Callable[[], str] | None = None
+    """Shows on `channel`, which is a terminal, what is coming and for how long nothing came."""
 
     def __init__(self, channel: Channel, *, look: Look, clock: Clock) -> None:
         self._channel = channel
@@ -41,33 +34,32 @@ class Waiting:
         self._clock = clock
         self._label = ""
         self._shown = ""
-        self._coming: str = ""
+        self._coming = ""
         self._since = clock.monotonic()
 
     def restart(self, label: str | None = None) -> None:
         """Something is about to be written: the line disappears. `label` is what is waited for from now on."""
         if self._shown:
-            self._channel.write_unseen(_ERASE)
+            self._channel.write_unseen(ERASE)
             self._shown = ""
         if label is not None:
             self._label = label
         self._since = self._clock.monotonic()
 
-    def tick(self) -> None:
-        """Show the line, or the time on it, where it is due."""
+    def tick(self, coming: str = "") -> None:
+        """Show the line, or the time on it, where it is due. A line that is `coming` stands for what is waited for."""
         now = self._clock.monotonic()
         if is_asking():
             self._shown, self._since = "", now
             return
         if not self._channel.is_at_line_start:
             return
-        coming = self.preview() if self.preview is not None else ""
         if coming != self._coming:
             self._coming, self._since = coming, now
         text = self._text(coming, now - self._since)
         if text and text != self._shown:
             self._shown = text
-            self._channel.write_unseen(f"{_ERASE}{text}")
+            self._channel.write_unseen(f"{ERASE}{text}")
 
     def _text(self, coming: str, elapsed: float) -> str:
         """The line, empty where none is due."""

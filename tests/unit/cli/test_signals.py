@@ -15,7 +15,7 @@ class Effects:
     def __init__(self) -> None:
         self.stops = 0
         self.exits: list[int] = []
-        self.interruption = Interruption(anyio.CancelScope(), self._stop, self.exits.append)
+        self.interruption = Interruption(anyio.CancelScope(), self._stop, self.exits.append, lambda respond: respond())
 
     def _stop(self, _number: int) -> None:
         self.stops += 1
@@ -43,6 +43,45 @@ def test_the_first_signal_stops_and_a_later_ctrl_c_leaves_at_once(
     effects = anyio.run(receive_all)
 
     assert (effects.stops, effects.exits) == (1, exits)
+
+
+def test_what_is_offered_is_done_at_the_first_ctrl_c_and_the_next_one_stops() -> None:
+    async def receive_all() -> tuple[Effects, list[int]]:
+        effects = Effects()
+        stops_at_response: list[int] = []
+        effects.interruption.offer(lambda: stops_at_response.append(effects.stops))
+        for now in (0.0, SAME_PRESS_SECS, SAME_PRESS_SECS * 2, SAME_PRESS_SECS * 4):
+            effects.interruption.receive(signal.SIGINT, now=now)
+        return effects, stops_at_response
+
+    effects, stops_at_response = anyio.run(receive_all)
+
+    assert stops_at_response == [0]
+    assert (effects.stops, effects.exits) == (1, [130])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_is_offered_is_for_ctrl_c_alone_and_for_as_long_as_it_is_offered(number: int) -> None:
+    async def receive_all() -> tuple[int, int]:
+        terminated, withdrawn = Effects(), Effects()
+        for effects in (terminated, withdrawn):
+            effects.interruption.offer(pytest.fail)
+        terminated.interruption.receive(number, now=0.0)
+        withdrawn.interruption.withdraw()
+        withdrawn.interruption.receive(signal.SIGINT, now=0.0)
+        return terminated.stops, withdrawn.stops
+
+    assert anyio.run(receive_all) == (1, 1)
+
+
+def test_work_can_be_stopped_without_a_signal() -> None:
+    async def work() -> ExitCode | None:
+        with interruptions() as interruption:
+            interruption.stop()
+            await anyio.sleep_forever()
+        return interruption.exit_code
+
+    assert anyio.run(work) == ExitCode.INTERRUPTED
 
 
 @pytest.mark.parametrize(

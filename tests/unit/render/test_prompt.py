@@ -9,14 +9,14 @@ from typing import NamedTuple
 import pytest
 
 from jp.render import prompt
-from jp.render.prompt import ask_line, ask_yes_no, is_asking
+from jp.render.prompt import ask_key, ask_line, ask_yes_no, is_asking
 
 TIMEOUT_SECS = 20
 PREAMBLE = """\
 import fcntl, os, sys, termios
 terminal = os.open(sys.argv[1], os.O_RDWR)
 fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-from jp.render.prompt import ask_line, ask_yes_no, is_asking
+from jp.render.prompt import ask_key, ask_key, ask_line, ask_yes_no, is_asking
 
 def interruptible(ask):
     try:
@@ -109,6 +109,21 @@ def test_a_line_may_have_no_default() -> None:
     assert converse("ask_line('Which?')", ("Which? ", "\n")).result == "''"
 
 
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("b\n", "'b'"), ("A\n", "'a'"), (" bee \n", "'b'"), ("\n", "'a'"), ("\x04", "None")]
+)
+def test_one_of_a_few_keys_is_asked_for(typed: str, answer: str) -> None:
+    assert converse("ask_key('Which?', ('a', 'b'), default='a')", ("Which? [a] ", typed)).result == answer
+
+
+def test_another_key_is_no_answer_and_three_of_them_are_none() -> None:
+    question = "ask_key('Which?', ('a', 'b'), default='a')"
+    again = "One of a, b [a] "
+
+    assert converse(question, ("Which? [a] ", "x\n"), (again, "b\n")).result == "'b'"
+    assert converse(question, ("Which? [a] ", "x\n"), (again, "y\n"), (again, "z\n")).result == "None"
+
+
 def test_what_was_typed_before_the_question_answers_nothing() -> None:
     assert converse("ask_yes_no('Sure?', default=True)", ("[Y/n] ", "n\n"), before="y\n").result == "False"
 
@@ -156,6 +171,7 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert ask_yes_no("Sure?", default=True) is None
     assert ask_line("Which?", "x") is None
+    assert ask_key("Which?", ("x",), default="x") is None
     assert not is_asking()
 
 

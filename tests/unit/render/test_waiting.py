@@ -26,10 +26,10 @@ class SteppedClock:
         self.now += seconds
 
 
-def at(clock: SteppedClock, line: Waiting, *moments: float) -> None:
+def at(clock: SteppedClock, line: Waiting, *moments: float, coming: str = "") -> None:
     for moment in moments:
         clock.now = moment
-        line.tick()
+        line.tick(coming)
 
 
 def test_the_line_appears_after_a_while_counts_and_leaves_no_trace() -> None:
@@ -63,14 +63,10 @@ def test_nothing_appears_in_the_middle_of_a_line_or_without_a_label() -> None:
 def test_the_line_that_is_coming_is_shown_at_once_and_for_how_long_it_has_not_grown() -> None:
     stream, clock = io.StringIO(), SteppedClock()
     line = Waiting(Channel(stream, name="stderr"), look=Look(width=24), clock=clock)
-    coming = "The an"
-    line.preview = lambda: coming
     line.restart("waiting")
 
-    at(clock, line, 0.25)
-    coming = "The answer is 42 and"
-    at(clock, line, 0.5, 0.75, 1.75)
-    coming = ""
+    at(clock, line, 0.25, coming="The an")
+    at(clock, line, 0.5, 0.75, 1.75, coming="The answer is 42 and")
     at(clock, line, 2.75, 3.75)
     line.restart()
 

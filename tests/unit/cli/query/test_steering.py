@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import signal
+import threading
+
+import anyio
+import pytest
+
+from jp.cli.query.steering import Choice, Ended, Steering, ask_choice
+from jp.cli.signals import interruptions
+from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse, Usage
+from jp.errors import ExitCode
+from jp.render import prompt
+from jp.render.pausing import PausableRenderer
+from jp.turn.loop import TurnOutcome
+
+OUTCOME = TurnOutcome(ending="answered", cycles=1, usage=Usage())
+
+
+class Screen:
+    """Notes what is shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def text(self, text: str) -> None:
+        self.shown.append(text)
+
+    def reasoning(self, text: str) -> None:
+        self.shown.append(text)
+
+    def block_end(self) -> None:
+        pass
+
+    def tool_call(self, call: ToolCallRequest) -> None:
+        pass
+
+    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+        pass
+
+    def notice(self, text: str) -> None:
+        self.shown.append(text)
+
+    def entry(self, entry: AnyEntry) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def set_paused(self, *, is_paused: bool) -> None:
+        self.shown.append("?" if is_paused else "!")
+
+
+class Played:
+    """A turn that waits in its middle, and a person who presses Ctrl-C there."""
+
+    def __init__(self, *choices: Choice, presses: int = 1, ends_first: bool = False) -> None:
+        self.screen = Screen()
+        self.renderer = PausableRenderer(self.screen)
+        self.choices = list(choices)
+        self.presses = presses
+        self.ends_first = ends_first
+        self.is_over = threading.Event()
+        self.code: ExitCode | None = None
+        self.ended: Ended | None = None
+
+    async def play(self) -> None:
+        with interruptions() as interruption:
+            self.ended = await Steering(interruption, self.renderer, self._ask).steer(self._turn)
+        self.code = interruption.exit_code
+
+    async def _turn(self) -> TurnOutcome:
+        try:
+            for _ in range(self.presses):
+                asked = len(self.screen.shown)
+                signal.raise_signal(signal.SIGINT)
+                while not self.ends_first and len(self.screen.shown) < asked + 2:
+                    await anyio.lowlevel.checkpoint()
+            if self.ends_first:
+                while "?" not in self.screen.shown:
+                    await anyio.lowlevel.checkpoint()
+                self.renderer.text("late")
+            return OUTCOME
+        finally:
+            self.is_over.set()
+
+    def _ask(self) -> Choice:
+        if self.ends_first:
+            assert self.is_over.wait(20)
+        return self.choices.pop(0)
+
+
+@pytest.fixture(autouse=True)
+def presses_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jp.cli.signals.SAME_PRESS_SECS", -1.0)
+
+
+@pytest.mark.parametrize(
+    ("choice", "ended", "code"),
+    [
+        (Choice(verb="continue"), Ended(outcome=OUTCOME), None),
+        (Choice(verb="stop"), None, ExitCode.INTERRUPTED),
+        (Choice(verb="reply", reply="shorter"), Ended(reply="shorter"), None),
+        (Choice(verb="abort"), Ended(is_aborted=True), None),
+    ],
+)
+def test_a_choice_decides_about_the_turn(choice: Choice, ended: Ended | None, code: ExitCode | None) -> None:
+    played = Played(choice)
+
+    anyio.run(played.play)
+
+    assert (played.ended, played.code) == (ended, code)
+    assert played.screen.shown == ["?", "!"]
+
+
+def test_after_a_turn_that_goes_on_it_can_be_asked_again() -> None:
+    played = Played(Choice(verb="continue"), Choice(verb="abort"), presses=2)
+
+    anyio.run(played.play)
+
+    assert played.ended == Ended(is_aborted=True)
+    assert played.screen.shown == ["?", "!", "?", "!"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "ended"),
+    [
+        (Choice(verb="continue"), Ended(outcome=OUTCOME)),
+        (Choice(verb="reply", reply="shorter"), Ended(reply="shorter")),
+        (Choice(verb="abort"), Ended(is_aborted=True)),
+    ],
+)
+def test_the_answer_counts_although_the_turn_has_ended_meanwhile(choice: Choice, ended: Ended) -> None:
+    played = Played(choice, ends_first=True)
+
+    anyio.run(played.play)
+
+    assert (played.ended, played.code) == (ended, None)
+    assert played.screen.shown == ["?", "!", "late"]
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, keys: list[str | None], lines: list[str | None]) -> None:
+    def ask_key(question: str, _keys: object, *, default: str) -> str | None:
+        return keys.pop(0)
+
+    def ask_line(question: str) -> str | None:
+        return lines.pop(0)
+
+    monkeypatch.setattr(prompt, "ask_key", ask_key)
+    monkeypatch.setattr(prompt, "ask_line", ask_line)
+
+
+@pytest.mark.parametrize(
+    ("keys", "lines", "choice"),
+    [
+        (["c"], [], Choice(verb="continue")),
+        (["a"], [], Choice(verb="abort")),
+        ([None], [], Choice(verb="stop")),
+        (["r"], ["in French"], Choice(verb="reply", reply="in French")),
+        (["r", "s"], [""], Choice(verb="stop")),
+        (["r", "s"], [None], Choice(verb="stop")),
+    ],
+)
+def test_keys_are_choices_and_an_empty_reply_is_none(
+    keys: list[str | None], lines: list[str | None], choice: Choice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, keys, lines)
+
+    assert ask_choice() == choice

@@ -106,7 +106,7 @@ class TurnView:
             )
         if answer.message is not None:
             return AssistantText(text=answer.message, turn=self.number, origin=answer.id, metadata=metadata)
-        data = msgspec.json.encode(answer.data).decode()
+        data = msgspec.json.encode(answer.data).decode() if answer.text is None else answer.text
         return AssistantData(text=data, turn=self.number, origin=answer.id, metadata=metadata)
 
     def _call(self, call: ToolCallRequest, policies: Policies, *, bare: bool) -> ToolCall:
@@ -143,7 +143,7 @@ def _request_events(request: ChatRequest, turn: int) -> list[ViewEvent]:
         UserResource(resource=resource, turn=turn, origin=request.id) for resource in request.resources
     ]
     if not is_blank(request.content):
-        events.append(UserText(text=request.content, turn=turn, origin=request.id))
+        events.append(UserText(text=request.content, turn=turn, origin=request.id, schema=request.schema))
     return events
 
 

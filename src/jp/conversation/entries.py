@@ -64,12 +64,15 @@ class RequestContext(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="
 class ChatResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="chat_response"):
     """A piece of the answer: exactly one of `message`, `reasoning` and `data`.
 
-    `metadata` is opaque and belongs to the provider and model that it names under `provider` and `model`.
+    `data` is structured output. Where what came is not just the JSON of a value, `text` is what came: `data` is the
+    value that stands in it, or where there is none the same text. `metadata` is opaque and belongs to the provider and
+    model that it names under `provider` and `model`.
     """
 
     message: str | None = None
     reasoning: str | None = None
     data: Any = msgspec.UNSET
+    text: str | None = None
     metadata: JsonObject | None = None
 
 

@@ -41,12 +41,16 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserText(msgspec.Struct, frozen=True, kw_only=True):
-    """Words of the user, or of jp on the user's behalf (`synthetic`: a summary's heading, a request to continue)."""
+    """Words of the user, or of jp on the user's behalf (`synthetic`: a summary's heading, a request to continue).
+
+    `schema` is what the answer to them has to fit: for adapters that have to say so in words.
+    """
 
     text: str
     turn: int
     origin: str = ""
     synthetic: bool = False
+    schema: JsonObject | None = None
 
 
 class UserResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +81,7 @@ class AssistantReasoning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssistantData(msgspec.Struct, frozen=True, kw_only=True):
-    """Structured output, as JSON text."""
+    """Structured output, as JSON text, or as what came where that is not just JSON."""
 
     text: str
     turn: int
@@ -114,8 +118,8 @@ ViewEvent = UserText | UserResource | AssistantText | AssistantReasoning | Assis
 class Thread(msgspec.Struct, frozen=True, kw_only=True):
     """One request, before an adapter gives it its wire form.
 
-    `tools` are sorted by name. Every resource and block in `events` has its content inline. `schema` asks for
-    structured output. `conversation` names the conversation, for providers whose cache routing wants a sticky key.
+    `tools` are sorted by name. Every resource and block in `events` has its content inline. `schema` is what the answer
+    has to fit. `conversation` names the conversation, for providers whose cache routing wants a sticky key.
     """
 
     model: str

@@ -7,6 +7,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from jp.conversation.entries import ChatResponse, JsonObject, ToolCallRequest, Usage
+from jp.conversation.turns import is_blank
 from jp.provider.parts import (
     BlockEnd,
     DataDelta,
@@ -48,13 +49,15 @@ class _OpenBlock:
 
 
 def _data(text: str, metadata: JsonObject | None) -> ChatResponse | None:
-    """Structured output; what is no JSON, or was cut, is kept as its text."""
-    if not text:
+    """Structured output; what is not just JSON, or was cut, is kept as it came."""
+    if is_blank(text):
         return None
-    try:
-        return ChatResponse(data=msgspec.json.decode(text), metadata=metadata)
-    except msgspec.DecodeError:
-        return ChatResponse(data=text, metadata=metadata)
+    from jp.conversation.json_text import JsonValue, find_json
+
+    found = find_json(text)
+    if not isinstance(found, JsonValue):
+        return ChatResponse(data=text, text=text, metadata=metadata)
+    return ChatResponse(data=found.value, text=None if found.is_whole else text, metadata=metadata)
 
 
 def _arguments(text: str) -> JsonObject | str:

@@ -10,7 +10,7 @@ import msgspec
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StandIns
 from jp.conversation.carriers import map_view_carriers
-from jp.conversation.entries import AnyEntry, JsonObject, RequestContext
+from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject, RequestContext, TurnStart
 from jp.conversation.resource import Carrier, Payload, Resource, StoredContent, checksum, content_of
 from jp.conversation.thread import Parameters, Thread, ToolDefinition
 
@@ -51,7 +51,6 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[str, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
     parameters: Parameters = Parameters()
-    schema: JsonObject | None = None
     conversation: str = ""
 
 
@@ -116,6 +115,16 @@ def context_in_force(entries: Iterable[AnyEntry]) -> RequestContext | None:
     return newest
 
 
+def schema_in_force(entries: Sequence[AnyEntry]) -> JsonObject | None:
+    """What the answer in the newest turn has to fit. Nothing that is said later in a turn takes that back."""
+    for entry in reversed(entries):
+        if isinstance(entry, TurnStart):
+            break
+        if isinstance(entry, ChatRequest) and entry.schema is not None:
+            return entry.schema
+    return None
+
+
 def is_same_context(one: RequestContext | None, other: RequestContext) -> bool:
     """Whether two contexts ask alike, wherever their content is stored."""
     return one is not None and _identity(one) == _identity(other)
@@ -141,6 +150,6 @@ def build_thread(
         tools=settings.tools,
         events=tuple(map_view_carriers(event, content.load) for event in view.events),
         parameters=settings.parameters,
-        schema=settings.schema,
+        schema=schema_in_force(entries),
         conversation=settings.conversation,
     )

@@ -81,6 +81,16 @@ def test_answers_are_shown_with_their_metadata_and_where_they_come_from() -> Non
     )
 
 
+def test_structured_output_in_words_is_shown_as_it_came_and_its_schema_with_the_request() -> None:
+    schema = {"type": "object"}
+    data = ChatResponse(id="d", data={"a": 1}, text='Here: {"a": 1}')
+
+    assert view(ChatRequest(id="q", content="go", schema=schema), data, end()) == (
+        UserText(text="go", turn=0, origin="q", schema=schema),
+        AssistantData(text='Here: {"a": 1}', turn=0, origin="d"),
+    )
+
+
 def test_results_follow_the_answers_in_the_order_of_the_calls_whenever_they_came() -> None:
     events = view(ask("go"), call("c1"), call("c2"), end("tools"), respond("c2", "two"), respond("c1", "one"))
 

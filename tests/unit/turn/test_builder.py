@@ -77,8 +77,23 @@ def test_structured_output_is_decoded() -> None:
 
 
 def test_structured_output_that_is_no_json_is_kept_as_text() -> None:
-    assert built(DataDelta(0, "sorry"), BlockEnd(0)) == [ChatResponse(data="sorry")]
+    assert built(DataDelta(0, "sorry"), BlockEnd(0)) == [ChatResponse(data="sorry", text="sorry")]
+    assert built(DataDelta(0, '"sorry"'), BlockEnd(0)) == [ChatResponse(data="sorry")]
     assert built(DataDelta(0, ""), BlockEnd(0)) == []
+    assert built(DataDelta(0, " \n"), BlockEnd(0)) == []
+
+
+def test_structured_output_in_words_is_taken_out_of_them_and_they_are_kept() -> None:
+    text = 'Sure:\n```json\n{"a": 1}\n```\n'
+
+    assert built(DataDelta(0, text), BlockEnd(0)) == [ChatResponse(data={"a": 1}, text=text)]
+
+
+def test_structured_output_that_was_cut_is_kept_as_it_came() -> None:
+    builder = EntryBuilder()
+    builder.feed(DataDelta(0, '{"a": {"b": 1}, "c'))
+
+    assert builder.cut() == [ChatResponse(data='{"a": {"b": 1}, "c', text='{"a": {"b": 1}, "c')]
 
 
 def test_a_cut_keeps_text_and_drops_half_a_call() -> None:

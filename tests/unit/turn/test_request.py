@@ -4,8 +4,17 @@ from typing import TypeVar
 
 import pytest
 
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    CycleEnd,
+    JsonObject,
+    ToolCallRequest,
+    TurnStart,
+)
 from jp.conversation.resource import Carrier, Payload, Resource, checksum
-from jp.turn.request import ContentCache, InlineLoader
+from jp.turn.request import ContentCache, InlineLoader, schema_in_force
 
 C = TypeVar("C", bound=Carrier)
 
@@ -24,6 +33,34 @@ class BlobStore:
         loaded = Payload(text=TEXT)
         assert isinstance(loaded, type(carrier))
         return loaded
+
+
+FIRST: JsonObject = {"type": "object"}
+SECOND: JsonObject = {"type": "array"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "schema"),
+    [
+        ([], None),
+        ([TurnStart(), ChatRequest(content="q", schema=FIRST)], FIRST),
+        (
+            [
+                TurnStart(),
+                ChatRequest(content="q", schema=FIRST),
+                ToolCallRequest(call_id="c", name="n", arguments={}),
+                CycleEnd(attempt=1, finish="tools"),
+                ChatRequest(content="and shorter"),
+            ],
+            FIRST,
+        ),
+        ([TurnStart(), ChatRequest(content="q", schema=FIRST), ChatRequest(content="r", schema=SECOND)], SECOND),
+        ([TurnStart(), ChatRequest(content="q", schema=FIRST), ChatResponse(data=1), TurnStart()], None),
+    ],
+    ids=["none", "the turn's", "through its cycles", "the newest", "not the next turn's"],
+)
+def test_a_schema_holds_for_its_turn(entries: list[AnyEntry], schema: JsonObject | None) -> None:
+    assert schema_in_force(entries) == schema
 
 
 def test_stored_content_is_read_once() -> None:

@@ -1,0 +1,86 @@
+"""The JSON value in a model's answer, for models that wrap it in words or in a code fence. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+_FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n(?P<inside>.*)\n[ \t]*\1[`~]*", re.DOTALL)
+_OPENING = re.compile(r'\{\s*["}]|\[\s*(?:["{\[\]]|-?\d|(?:true|false|null)\s*[,\]])')
+"""What may begin an object or an array; other brackets are punctuation."""
+
+_KEY = re.compile(r'"\s*:\s*\Z')
+"""The name of a member, right before its value."""
+
+
+class JsonValue(msgspec.Struct, frozen=True):
+    """A value. `is_whole`: the text says nothing else."""
+
+    value: Any
+    is_whole: bool
+
+
+NoValue = Literal["none", "several", "broken"]
+"""Why a text has no value: there is none, there are several, or what looks like one is not well formed."""
+
+
+def find_json(text: str) -> JsonValue | NoValue:
+    """The one JSON value in `text`: all of it, all of the code fence that it consists of, or an object or an array.
+
+    A value that stands there twice is one. Where brackets look like JSON and are not, nothing is taken, for what is
+    well formed inside of them would be a part of what was meant.
+    """
+    stripped = text.strip().removeprefix("\ufeff")
+    fenced = _FENCED.fullmatch(stripped)
+    for candidate, is_whole in ((stripped, True), (fenced["inside"] if fenced else "", False)):
+        found = _decoded(candidate)
+        if found is not None:
+            return JsonValue(found.value, is_whole)
+    return _embedded(stripped)
+
+
+def _decoded(text: str) -> JsonValue | None:
+    try:
+        return JsonValue(msgspec.json.decode(text), is_whole=True)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def _embedded(text: str) -> JsonValue | NoValue:
+    found: dict[bytes, JsonValue] = {}
+    outside: list[str] = []
+    position = 0
+    for start, end, value in _values(text):
+        if value is None or _KEY.search(text[position:start]) is not None:
+            return "broken"
+        found[msgspec.json.encode(value.value, order="deterministic")] = value
+        outside.append(text[position:start])
+        position = end
+    if any(_closes_more("".join((*outside, text[position:])), pair) for pair in ("{}", "[]")):
+        return "broken"
+    if len(found) > 1:
+        return "several"
+    return JsonValue(next(iter(found.values())).value, is_whole=False) if found else "none"
+
+
+def _closes_more(text: str, pair: str) -> bool:
+    """Whether a bracket is closed that was not opened: the beginning of a value is missing."""
+    return text.count(pair[1]) > text.count(pair[0])
+
+
+def _values(text: str) -> Iterator[tuple[int, int, JsonValue | None]]:
+    """The objects and arrays in `text`, one after the other, and where; None for one that is not well formed."""
+    from json import JSONDecoder
+
+    decoder = JSONDecoder()
+    position = 0
+    while (opening := _OPENING.search(text, position)) is not None:
+        try:
+            _, position = decoder.raw_decode(text, opening.start())
+        except (ValueError, RecursionError):
+            yield opening.start(), len(text), None
+            return
+        yield opening.start(), position, _decoded(text[opening.start() : position])

@@ -52,7 +52,7 @@ def coverages(division: Division, undone: frozenset[str], cycles_at: CyclesAt) -
 
 def _parts(placement: Placement, numbers: Mapping[str, int], cycles_at: CyclesAt) -> list[Coverage]:
     compaction = placement.compaction
-    first, last = _bounds(placement, numbers)
+    first, last = turns_covered(placement, numbers)
     if last < first:
         return []
     start, seen = (first, 0), (placement.turn, _cycles_begun(placement, cycles_at))
@@ -69,7 +69,7 @@ def _parts(placement: Placement, numbers: Mapping[str, int], cycles_at: CyclesAt
     ]
 
 
-def _bounds(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:
+def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:
     """The turns that a compaction names: by id, or by number where an id is absent or names no turn of this stream."""
     compaction = placement.compaction
     first = numbers.get(compaction.from_id or "", compaction.from_turn)

@@ -93,21 +93,34 @@ class Log:
         Raises:
             StorageError: it could not be written; the log holds nothing of it, and more may be appended.
         """
-        stamped = self._stamped(entry)
+        return self.append_together((entry,))[0]
+
+    def append_together(self, entries: Sequence[AnyEntry]) -> tuple[AnyEntry, ...]:
+        """Append several entries in one step: whatever happens to this process, the log has all of them or none.
+
+        See `append`. They must not name each other: ids are given here.
+
+        Raises:
+            StorageError: they could not be written.
+        """
+        last, stamped, kept, lines = self._last, list[AnyEntry](), list[AnyEntry](), list[bytes]()
         try:
-            kept = map_carriers(stamped, self._stored)
-            # Between the tokens of an unknown entry there may be line breaks; in strings JSON has none.
-            line = encode(kept).replace(b"\n", b" ") + b"\n"
+            for entry in entries:
+                stamped.append(self._stamped(entry, after=last))
+                kept.append(map_carriers(stamped[-1], self._stored))
+                last = kept[-1].id or last
+                # Between the tokens of an unknown entry there may be line breaks; in strings JSON has none.
+                lines.append(encode(kept[-1]).replace(b"\n", b" ") + b"\n")
         except (UnicodeEncodeError, UnwritableEntryError) as error:
             msg = f"an entry cannot be written: {error}"
             raise StorageError(msg, hint="Text has to be UTF-8; nothing of this entry was kept.") from None
-        self._sink.append(line)
-        self._stream.entries.append(kept)
-        self._last = kept.id or self._last
+        self._sink.append(b"".join(lines))
+        self._stream.entries.extend(kept)
+        self._last = last
         self._unsynced = True
-        if isinstance(kept, CycleEnd):
+        if any(isinstance(entry, CycleEnd) for entry in kept):
             self._sync()
-        return stamped
+        return tuple(stamped)
 
     def load(self, carrier: C, /) -> C:
         """The carrier with its content inline, read from the blob store where it lies there.
@@ -138,11 +151,11 @@ class Log:
     ) -> None:
         self.close()
 
-    def _stamped(self, entry: AnyEntry) -> AnyEntry:
+    def _stamped(self, entry: AnyEntry, *, after: str) -> AnyEntry:
         if isinstance(entry, Unknown) or (entry.id and entry.at):
             return entry
         now = self._stamps.now()
-        fresh = entry.id or entry_id(milliseconds=now, entropy=self._stamps.entropy(ENTROPY_BYTES), last=self._last)
+        fresh = entry.id or entry_id(milliseconds=now, entropy=self._stamps.entropy(ENTROPY_BYTES), last=after)
         return replace(entry, id=fresh, at=entry.at or timestamp(now))
 
     def _stored(self, carrier: C, /) -> C:

@@ -269,6 +269,31 @@ def test_the_disk_keeps_everything_from_the_end_of_a_cycle_on(directory: Path) -
         log.close()
 
 
+def test_entries_that_are_appended_together_have_ascending_ids_and_take_one_write(directory: Path) -> None:
+    with failing_disk(directory.parent.parent) as disk, opened(directory) as log:
+        one, two = log.append_together((ChatRequest(content="x"), CycleEnd(attempt=1, finish="stop")))
+        assert disk.calls.count("write") == 1
+        assert disk.calls.count("fsync") == 1
+        three = log.append(TurnStart())
+
+    assert one.id < two.id < three.id
+    assert [entry.id for entry in read(directory).entries[1:]] == [one.id, two.id, three.id]
+
+
+@pytest.mark.parametrize("fault", [error(errno.ENOSPC), short])
+def test_of_entries_that_are_appended_together_all_are_there_or_none(directory: Path, fault: Fault) -> None:
+    content = "y" * 4000
+    with failing_disk(directory.parent.parent) as disk, opened(directory) as log:
+        disk.break_calls({1: fault, 2: error(errno.ENOSPC)})
+        with pytest.raises(StorageError):
+            log.append_together((ChatRequest(content="x"), ChatRequest(content=content)))
+        disk.break_calls({})
+        assert len(log.entries) == 1
+        log.append(TurnStart())
+
+    assert [type(entry) for entry in read(directory).entries] == [Header, TurnStart]
+
+
 def test_closing_syncs_what_is_left_and_nothing_where_nothing_was_appended(directory: Path) -> None:
     with failing_disk(directory.parent.parent) as disk:
         opened(directory).close()

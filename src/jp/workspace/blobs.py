@@ -59,7 +59,7 @@ class DiskBlobs:
     """Blobs as files, `ab/cd/<sha256>` under a directory."""
 
     def __init__(self, directory: Path, *, private: bool = False) -> None:
-        self._directory = directory
+        self.directory = directory
         self._private = private
         self._unsynced: list[Path] = []
 
@@ -72,7 +72,7 @@ class DiskBlobs:
         if _SHA256.fullmatch(sha256) is None:
             msg = f"{sha256!r} is not the sha256 of a blob"
             raise BlobDamagedError(msg, hint="An entry of the log names it: mend that line by hand.")
-        return self._directory / sha256[:2] / sha256[2:4] / sha256
+        return self.directory / sha256[:2] / sha256[2:4] / sha256
 
     def put(self, data: bytes) -> str:
         """See `BlobStore`."""
@@ -99,6 +99,19 @@ class DiskBlobs:
             msg = f"blob {sha256!r} is damaged: {str(path)!r} holds something else"
             raise BlobDamagedError(msg, hint="Restore the file from a copy or a clone of the workspace.")
         return data
+
+    def adopt(self, sha256: str, source: BlobStore) -> None:
+        """Have the blob that `source` holds here, too; where both are the same place it counts as used just now.
+
+        Raises:
+            BlobError: `source` is another place and cannot give it.
+            StorageError: it could not be kept.
+        """
+        if isinstance(source, DiskBlobs) and source.directory == self.directory:
+            with contextlib.suppress(OSError):
+                os.utime(self.path(sha256), follow_symlinks=False)
+        else:
+            self.put(source.get(sha256))
 
     def sync(self) -> None:
         """See `BlobStore`."""

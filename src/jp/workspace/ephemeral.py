@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +21,9 @@ from jp.workspace.metadata import Metadata
 from jp.workspace.session import Session, SessionKey
 from jp.workspace.store import Stream
 from jp.workspace.workspace import ConversationNotFoundError, Workspace
+
+if TYPE_CHECKING:
+    from jp.workspace.forking import Seed
 
 
 class _Held(msgspec.Struct, kw_only=True):
@@ -69,7 +73,13 @@ class EphemeralWorkspace:
         return self._workspace.base_config(info) if held is None else held.base_config
 
     def create(
-        self, base_config: JsonObject, metadata: Metadata, *, local: bool = False, topic: str = ""
+        self,
+        base_config: JsonObject,
+        metadata: Metadata,
+        *,
+        local: bool = False,
+        topic: str = "",
+        seed: Seed | None = None,
     ) -> ConversationInfo:
         """See `Workspace`. Its directory does not exist."""
         stamps = self._workspace.stamps
@@ -82,6 +92,11 @@ class EphemeralWorkspace:
             last_activity=stamps.now() / 1000,
         )
         stream = Stream(conversation=info.directory.name, entries=[new_header(stamps)], blobs=MemoryBlobs())
+        if seed is not None:
+            from jp.workspace.forking import stamped
+
+            entries = [*stream.entries, *stamped(seed.entries, stamps)]
+            stream = replace(stream, entries=entries, blobs=MemoryBlobs(seed.blobs))
         self._held[conversation_id] = _Held(info=info, base_config=base_config, stream=stream)
         return info
 

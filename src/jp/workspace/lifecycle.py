@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -73,15 +73,32 @@ def create_conversation(
     Raises:
         StorageError: it could not be written; nothing of it is left.
     """
+    first = encode(new_header(stamps)) + b"\n"
+    files = first_files(base_config, metadata, first)
+    return place_conversation(storage, others, files, words=metadata.title or topic, stamps=stamps)
+
+
+def first_files(base_config: JsonObject, metadata: Metadata, log: bytes) -> dict[str, bytes]:
+    """The files of a new conversation, by name."""
+    config = msgspec.json.format(msgspec.json.encode(base_config), indent=2)
+    return {METADATA: encode_metadata(metadata), BASE_CONFIG: config + b"\n", EVENTS: log}
+
+
+def place_conversation(
+    storage: Storage, others: Sequence[Storage], files: Mapping[str, bytes], *, words: str, stamps: Stamps
+) -> tuple[ConversationId, Path]:
+    """A new conversation with these files; see `create_conversation`. `words` name its directory.
+
+    Raises:
+        StorageError: it could not be written; nothing of it is left.
+    """
     make_directories(storage.conversations, private=storage.private)
     _sweep(storage, now=stamps.now() / 1000)
     conversation_id, reservation = _reserve(storage, others, stamps)
-    directory = storage.conversations / directory_name(conversation_id, metadata.title or topic)
+    directory = storage.conversations / directory_name(conversation_id, words)
     try:
-        create_file(reservation / METADATA, encode_metadata(metadata))
-        config = msgspec.json.format(msgspec.json.encode(base_config), indent=2)
-        create_file(reservation / BASE_CONFIG, config + b"\n")
-        create_file(reservation / EVENTS, encode(new_header(stamps)) + b"\n")
+        for name, data in files.items():
+            create_file(reservation / name, data)
         reservation.rename(directory)
     except BaseException as error:
         _delete(reservation)

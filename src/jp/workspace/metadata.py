@@ -12,8 +12,16 @@ from jp.workspace.files import failure, read_file, replace_file
 from jp.workspace.layout import METADATA
 
 
+class Parent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation was forked from: the turns `from_turn` to `to_turn` (0-based, inclusive) of another."""
+
+    conversation: str
+    from_turn: int
+    to_turn: int
+
+
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`metadata.json`. Moments are RFC 3339; `parent` is the id of the conversation that this one was forked from."""
+    """`metadata.json`. Moments are RFC 3339."""
 
     title: str | None = None
     labels: dict[str, str] = {}
@@ -21,7 +29,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     archived_at: str | None = None
     expires_at: str | None = None
     last_activated_at: str | None = None
-    parent: str | None = None
+    parent: Parent | None = None
 
 
 _decoder = msgspec.json.Decoder(Metadata)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
@@ -28,6 +29,9 @@ from jp.workspace.metadata import Metadata, update_metadata
 from jp.workspace.session import Session, SessionKey
 from jp.workspace.stamp import SYSTEM, Stamps
 from jp.workspace.store import Stream, read_base_config, read_stream
+
+if TYPE_CHECKING:
+    from jp.workspace.forking import Seed
 
 _NEVER_COMMITTED = "# Written by jp.\n/.id\n*.tmp\n*.torn-*\n/conversations/.*\n"
 _PRIVATE = "/conversations/\n/blobs/\n"
@@ -112,21 +116,38 @@ class Workspace:
         return read_base_config(info.directory)
 
     def create(
-        self, base_config: JsonObject, metadata: Metadata, *, local: bool = False, topic: str = ""
+        self,
+        base_config: JsonObject,
+        metadata: Metadata,
+        *,
+        local: bool = False,
+        topic: str = "",
+        seed: Seed | None = None,
     ) -> ConversationInfo:
         """A new conversation; a `local` one lies in the user's data directory. `topic` names it without a title.
+
+        A `seed` gives it entries to start with.
 
         Raises:
             StorageError: it could not be written; nothing of it is left.
         """
-        from jp.workspace.lifecycle import create_conversation
-
         silo = self._silo(create=local)
         target, other = (silo, self._shared) if local else (self._shared, silo)
         others = [] if target == other else [other]
-        conversation_id, directory = create_conversation(
-            target, others, base_config=base_config, metadata=metadata, topic=topic, stamps=self.stamps
-        )
+        words = metadata.title or topic
+        if seed is None:
+            from jp.workspace.lifecycle import create_conversation
+
+            conversation_id, directory = create_conversation(
+                target, others, base_config=base_config, metadata=metadata, topic=words, stamps=self.stamps
+            )
+        else:
+            from jp.workspace.forking import plant_conversation
+
+            files = (base_config, metadata)
+            conversation_id, directory = plant_conversation(
+                seed, target, others, files=files, topic=words, stamps=self.stamps
+            )
         return info_of(conversation_id, directory, local=local and self.root is not None)
 
     def lock(self, info: ConversationInfo) -> Lock:

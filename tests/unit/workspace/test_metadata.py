@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from disk_faults import error, failing_disk
 from jp.errors import StorageError
-from jp.workspace.metadata import Metadata, encode_metadata, read_metadata, update_metadata
+from jp.workspace.metadata import Metadata, Parent, encode_metadata, read_metadata, update_metadata
 
 
 def titled(title: str) -> Metadata:
@@ -24,7 +24,7 @@ def test_metadata_comes_back_as_it_was_written(tmp_path: Path) -> None:
         archived_at="2026-01-02T00:00:00.000Z",
         expires_at="2026-01-03T00:00:00.000Z",
         last_activated_at="2026-01-04T00:00:00.000Z",
-        parent="jp-c17800836875",
+        parent=Parent(conversation="jp-c17800836875", from_turn=0, to_turn=3),
     )
     (tmp_path / "metadata.json").write_bytes(encode_metadata(metadata))
 

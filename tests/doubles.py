@@ -15,7 +15,7 @@ from jp.conversation.thread import Thread, ToolDefinition
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, Part, TextDelta, ToolArgumentsDelta, ToolCallStart
-from jp.tool.base import CallOutcome, ToolOutput
+from jp.tool.base import CallOutcome, CallStarted, ToolOutput
 
 C = TypeVar("C", bound=Carrier)
 
@@ -89,7 +89,7 @@ Step = Part | ProviderError | Callable[[], None]
 class ScriptedProvider:
     """Answers request after request with the given steps: parts are yielded, errors raised, functions called.
 
-    An empty step list hangs until it is cancelled.
+    An empty step list hangs until it is cancelled. `located` is where it says that rejected reasoning stands.
     """
 
     id = "scripted"
@@ -98,6 +98,7 @@ class ScriptedProvider:
     def __init__(self, *answers: Sequence[Step]) -> None:
         self._answers = list(answers)
         self.threads: list[Thread] = []
+        self.located: tuple[str, ...] = ()
 
     def render(self, thread: Thread) -> WireRequest:
         self.threads.append(thread)
@@ -106,6 +107,9 @@ class ScriptedProvider:
     def sections(self, request: WireRequest) -> Sections:
         events: list[object] = request.body["events"]
         return Sections(tools=(), system=(), messages=tuple((msgspec.json.encode(event),) for event in events))
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        return self.located
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         steps = self._answers.pop(0)
@@ -139,18 +143,26 @@ class FakeClock:
 
 
 class EchoTools:
-    """One tool, `echo`, that returns its arguments. `deny` refuses all calls, `hang` never answers the second."""
+    """One tool, `echo`, that returns its arguments.
 
-    def __init__(self, *, deny: bool = False, hang: bool = False) -> None:
+    `deny` refuses all calls; `hang` never answers the second; `ask` never answers whether the second may run.
+    """
+
+    def __init__(self, *, deny: bool = False, hang: bool = False, ask: bool = False) -> None:
         self._deny = deny
         self._hang = hang
+        self._ask = ask
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         return (ToolDefinition(name="echo", description="Echo.", parameters={"type": "object"}),)
 
-    async def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallOutcome, None]:
+    async def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallStarted | CallOutcome, None]:
         for number, call in enumerate(calls):
+            if self._ask and number == 1:
+                await anyio.sleep_forever()
+            if not self._deny:
+                yield CallStarted(call=call)
             if self._hang and number == 1:
                 await anyio.sleep_forever()
             text = "denied" if self._deny else str(call.arguments)

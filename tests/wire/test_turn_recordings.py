@@ -19,8 +19,9 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
-from jp.turn.loop import TurnLoop, TurnPorts
+from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits
+from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
 from loopback import Loopback, Reply

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from jp.conversation.entries import ChatResponse, Finish, ToolCallRequest
+from jp.conversation.entries import AnyEntry, ChatResponse, CycleEnd, Finish, ToolCallRequest
 from jp.conversation.turns import Answer, Attempt, is_blank
 
 
@@ -36,6 +38,22 @@ def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
     if _finish(attempt) not in {"length", "error", "cancelled"} or not counted:
         return False
     return not any(isinstance(answer, ToolCallRequest) for answer in counted)
+
+
+def lacks_call(attempt: Attempt) -> bool:
+    """Whether the model came to an end without calling a tool: asking it again means that a call was demanded."""
+    if _finish(attempt) not in {"stop", "tools"}:
+        return False
+    return not any(isinstance(answer, ToolCallRequest) for answer in attempt.answers)
+
+
+def rejected_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
+    """The ids of the answers whose metadata a provider did not accept, wherever the log says so.
+
+    An undone turn counts too: what a provider has refused once it refuses again.
+    """
+    ends = (entry for entry in entries if isinstance(entry, CycleEnd))
+    return frozenset(identity for end in ends for identity in end.rejected)
 
 
 def loses_reasoning(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:

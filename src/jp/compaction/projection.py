@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from jp.compaction.attempts import rejected_in
 from jp.compaction.deliveries import Span, deliveries_in
 from jp.compaction.overlays import Coverage, coverages
 from jp.compaction.references import settled
@@ -83,11 +84,13 @@ def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: boo
     """What a model is shown of a stream, with its compactions applied.
 
     Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that
-    was cut at its end is followed by the request to go on with it, as it will be once the answer is in the log.
+    was cut at its end is followed by the request to go on with it, as it will be once the answer is in the log, and
+    an answer without a call is followed by the demand for one.
     """
     division = divide(entries)
     gone = undone(entries)
     responses = Responses(division.responses)
+    rejected = rejected_in(entries)
 
     @cache
     def cycles_at(number: int) -> list[Cycle]:
@@ -98,7 +101,7 @@ def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: boo
     for turn in division.turns:
         if turn.id in gone:
             continue
-        view = TurnView(turn.number, responses, stand_ins)
+        view = TurnView(turn.number, responses, stand_ins, rejected)
         summary = winners.summary_of(turn.number)
         if summary is None:
             _add_cycles(draft, view, cycles_at(turn.number), winners)

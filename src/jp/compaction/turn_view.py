@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, loses_reasoning
+from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, lacks_call, loses_reasoning
 from jp.compaction.stand_ins import StandIns
 from jp.compaction.stripping import stripped_arguments, stripped_content
 from jp.compaction.winners import Policies
-from jp.compaction.wording import CONTINUE
+from jp.compaction.wording import CONTINUE, INSIST
 from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,
-    CycleEnd,
     JsonObject,
     ToolCallRequest,
     ToolCallResponse,
@@ -31,7 +30,7 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.conversation.turns import Attempt, Cycle, is_blank
+from jp.conversation.turns import Answer, Attempt, Cycle, is_blank
 
 
 class Responses:
@@ -51,19 +50,26 @@ class Responses:
 
 
 class TurnView:
-    """Shows the cycles of turn `number`. They have to be asked for in order."""
+    """Shows the cycles of turn `number`. They have to be asked for in order.
 
-    def __init__(self, number: int, responses: Responses, stand_ins: StandIns) -> None:
+    `rejected` are the ids of answers that are shown without their metadata.
+    """
+
+    def __init__(
+        self, number: int, responses: Responses, stand_ins: StandIns, rejected: Container[str] = frozenset()
+    ) -> None:
         self.number = number
         self._responses = responses
         self._stand_ins = stand_ins
-        self._cut: CycleEnd | None = None
+        self._rejected = rejected
+        self._prompt: UserText | None = None
+        self._insistence = 0
 
     def cycle(self, cycle: Cycle, policies: Policies) -> list[ViewEvent]:
         """What a cycle looks like: requests, answers, and results in the order of the calls."""
         events: list[ViewEvent] = []
         for request in cycle.requests:
-            self._cut = None
+            self._prompt, self._insistence = None, 0
             events += _request_events(request, self.number)
         for attempt in cycle.attempts:
             events += self.continuation()
@@ -71,24 +77,21 @@ class TurnView:
         return events
 
     def continuation(self) -> tuple[ViewEvent, ...]:
-        """What asks the model to go on with the message that was cut last, where one was."""
-        cut, self._cut = self._cut, None
-        if cut is None:
-            return ()
-        return (UserText(text=CONTINUE, turn=self.number, origin=cut.id, synthetic=True),)
+        """What asks the model again: to go on with the message that was cut last, or for a call that was demanded."""
+        prompt, self._prompt = self._prompt, None
+        return () if prompt is None else (prompt,)
 
     def _attempt(self, attempt: Attempt, policies: Policies) -> list[ViewEvent]:
         answers = counted_answers(attempt)
-        if is_cut(attempt, answers):
-            self._cut = attempt.end
+        self._prompt = self._prompt_after(attempt, answers)
         # Providers tie the ids of messages and calls to the reasoning that they sent with them.
         strip = policies.strip_reasoning
-        bare = any(map(is_reasoning, attempt.answers)) if strip else loses_reasoning(attempt, answers)
+        bare = any(map(is_reasoning, attempt.answers)) if strip else self._loses_reasoning(attempt, answers)
         events: list[ViewEvent] = []
         results: list[ViewEvent] = []
         for answer in answers:
             if isinstance(answer, ChatResponse):
-                if not (strip and answer.reasoning is not None):
+                if not (answer.reasoning is not None and (strip or self._is_opaque_only(answer))):
                     events.append(self._answer(answer, bare=bare))
             elif policies.tools.omit:
                 _untie(events)
@@ -98,12 +101,30 @@ class TurnView:
         _untie(events)
         return events + results
 
+    def _prompt_after(self, attempt: Attempt, counted: tuple[Answer, ...]) -> UserText | None:
+        """What would stand between this attempt and another one, where no request does."""
+        if is_cut(attempt, counted):
+            text = CONTINUE
+        elif lacks_call(attempt):
+            text = INSIST[min(self._insistence, len(INSIST) - 1)]
+            self._insistence += 1
+        else:
+            return None
+        origin = "" if attempt.end is None else attempt.end.id
+        return UserText(text=text, turn=self.number, origin=origin, synthetic=True)
+
+    def _loses_reasoning(self, attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
+        return loses_reasoning(attempt, counted) or any(answer.id in self._rejected for answer in counted)
+
+    def _is_opaque_only(self, answer: ChatResponse) -> bool:
+        """Whether nothing is left of reasoning without its metadata."""
+        return answer.id in self._rejected and is_blank(answer.reasoning or "")
+
     def _answer(self, answer: ChatResponse, *, bare: bool) -> ViewEvent:
         metadata = None if bare else answer.metadata
         if answer.reasoning is not None:
-            return AssistantReasoning(
-                text=answer.reasoning, turn=self.number, origin=answer.id, metadata=answer.metadata
-            )
+            kept = None if answer.id in self._rejected else answer.metadata
+            return AssistantReasoning(text=answer.reasoning, turn=self.number, origin=answer.id, metadata=kept)
         if answer.message is not None:
             return AssistantText(text=answer.message, turn=self.number, origin=answer.id, metadata=metadata)
         data = msgspec.json.encode(answer.data).decode() if answer.text is None else answer.text

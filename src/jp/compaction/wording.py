@@ -11,6 +11,14 @@ CONTINUE = (
 )
 
 
+INSIST = (
+    "You answered without calling a tool, but a call of a tool is required here. Make the call now.",
+    "There is still no call of a tool. Whatever else you have to say can follow its result: respond with the call.",
+    "This is the last time that you are asked: respond with a call of a tool and with nothing else.",
+)
+"""What follows an answer that lacks a call that was demanded, the first, the second and the third time."""
+
+
 def summary_heading(from_turn: int, to_turn: int) -> str:
     """What stands before a summary in place of the user's requests."""
     turns = f"turn {from_turn}" if from_turn == to_turn else f"turns {from_turn} to {to_turn}"

@@ -25,12 +25,20 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     at: str = ""
 
 
+class Original(msgspec.Struct, frozen=True, kw_only=True):
+    """The file of the original JP that a log was converted from: the checksum of its bytes, and how many these are."""
+
+    sha256: str
+    size: int
+
+
 class Header(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="header"):
     """The first line. `nonce` makes markers that text cannot forge."""
 
     format: int
     created_at: str
     nonce: str
+    original: Original | None = None
 
 
 class TurnStart(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="turn_start"):
@@ -127,11 +135,11 @@ class InquiryRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class InquiryResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="inquiry_response"):
-    """Somebody answered. `request` is the id of the `inquiry_request` entry."""
+    """Somebody answered; who it was, the original did not write. `request` is the id of the `inquiry_request` entry."""
 
     request: str
     answer: Any
-    answered_by: Literal["user", "assistant", "config"]
+    answered_by: Literal["user", "assistant", "config", "unknown"]
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -171,7 +179,8 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_end"):
     """An attempt is over; tools have not run yet. `attempt` counts from 1 in each cycle.
 
-    `error` names the kind of a failure.
+    `error` names the kind of a failure. `rejected` are the ids of earlier answers whose reasoning the provider did not
+    take as its own any more: from here on they are shown without their metadata.
     """
 
     attempt: int
@@ -179,12 +188,17 @@ class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_
     usage: Usage = Usage()
     digests: Digests = Digests()
     error: str | None = None
+    rejected: tuple[str, ...] = ()
 
 
 class ConfigDelta(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="config_delta"):
-    """From here on, this configuration is merged over what held before."""
+    """From here on, this configuration is merged over what held before.
+
+    `original` says that it came with a conversation of the original JP, in whose spelling it is.
+    """
 
     delta: JsonObject
+    original: bool = False
 
 
 class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -32,6 +32,18 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     other: JsonObject = {}
 
 
+_DEFAULTS = Parameters()
+
+
+def set_parameters(parameters: Parameters) -> JsonObject:
+    """The parameters that differ from their defaults, as JSON.
+
+    Equal ones give equal objects, wherever they came from: msgspec itself leaves out what is identical to a default.
+    """
+    plain: JsonObject = msgspec.to_builtins(parameters)
+    return {name: value for name, value in plain.items() if getattr(parameters, name) != getattr(_DEFAULTS, name)}
+
+
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as the model sees it. `parameters` is a JSON Schema of type object."""
 

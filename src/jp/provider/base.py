@@ -75,6 +75,13 @@ class Provider(Protocol):
         """The parts of `request` that prompt caches see, cache markers aside."""
         ...
 
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """The origins of the reasoning in `thread` that an error of kind `rejected_reasoning` is about. Pure.
+
+        Empty where the error does not say.
+        """
+        ...
+
     def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """Send `request` and yield parts as they come; the last one is `Finished`.
 

@@ -26,7 +26,9 @@ _TOO_LONG = re.compile(
     r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long",
     re.IGNORECASE,
 )
-_REASONING = re.compile(r"`?(redacted_)?thinking`?.*(cannot be modified|signature)|signature.*thinking", re.IGNORECASE)
+_REASONING = re.compile(
+    r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking", re.IGNORECASE
+)
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
 _KEY = re.compile(r"\b(sk|pk|xai|gsk)-[\w\-]{6,}|\bAIza[\w\-]{10,}")
@@ -193,15 +195,12 @@ def _overruled(kind: ErrorKind, should_retry: str | None) -> ErrorKind:
 
 
 def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
+    """What mends the error, where more is known than its kind."""
     if kind == "authentication":
         return f"check the key in {origin.key_source}" if origin.key_source else ""
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
-    if kind == "context_too_long":
-        return "send less: fewer attachments, or a new conversation with `jp query --new`"
-    if kind == "rejected_reasoning":
-        return "use another model with `-m`: it gets the earlier reasoning as plain text"
     if reply.status in _REDIRECTS and origin.base_url_setting:
         return f"redirects are not followed, because the key would go with them: set {origin.base_url_setting}"
     return ""

@@ -32,14 +32,35 @@ _EXIT_CODES: dict[ErrorKind, ExitCode] = {
     "context_too_long": ExitCode.CONTEXT_TOO_LONG,
     "model_not_found": ExitCode.CONFIGURATION,
     "output_limit": ExitCode.CAPPED,
+    "unsupported": ExitCode.ATTACHMENT,
 }
+
+_AGAIN = "try again in a while; `jp query --id . …` goes on with this conversation"
+_HINTS: dict[ErrorKind, str] = {
+    "timeout": _AGAIN,
+    "connect": "check the network and the provider's address, and try again",
+    "rate_limit": "try again in a while, or use another model with `--model`",
+    "transient": "try again in a while, or use another model with `--model`",
+    "cut": _AGAIN,
+    "quota": "look at the plan, the credit and the limits of the account, or use another model with `--model`",
+    "authentication": "check the provider's key, and what it may be used for",
+    "context_too_long": "send less: fewer attachments, or a new conversation with `jp query --new`",
+    "model_not_found": "name another model with `--model`",
+    "invalid_request": "`jp query --dry-run --format json …` shows what is sent",
+    "rejected_reasoning": "use another model with `--model`: it gets the earlier reasoning as plain text",
+    "unsupported": "ask without it, or use another model with `--model`",
+    "output_limit": "ask for less at a time",
+    "other": "try again, or another model with `--model`; `jp config show --origins` says which settings are used",
+}
+"""What mends an error of which no more is known than its kind."""
 
 
 class ProviderError(JpError):
     """A request failed.
 
-    `retry_after` is what the provider asks for, in seconds. `status` is the HTTP status, None where none came. The kind
-    `rejected_reasoning` says that opaque metadata of the conversation (a signature) is what it did not accept.
+    `retry_after` is what the provider asks for, in seconds; `least_wait` what such an error is known to take where it
+    asks for nothing. `status` is the HTTP status, None where none came. The kind `rejected_reasoning` says that opaque
+    metadata of the conversation (a signature) is what it did not accept. Where no `hint` is given, the kind has one.
     """
 
     def __init__(
@@ -49,11 +70,13 @@ class ProviderError(JpError):
         kind: ErrorKind,
         hint: str = "",
         retry_after: float | None = None,
+        least_wait: float = 0.0,
         status: int | None = None,
     ) -> None:
-        super().__init__(message, hint=hint)
+        super().__init__(message, hint=hint or _HINTS[kind])
         self.kind: ErrorKind = kind
         self.retry_after = retry_after
+        self.least_wait = least_wait
         self.status = status
         self.exit_code = _EXIT_CODES.get(kind, ExitCode.PROVIDER)
 

@@ -51,6 +51,10 @@ class Adapter(Protocol):
         """The parts of `request` that prompt caches see."""
         ...
 
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """The origins of the reasoning that `error` is about, none where it does not say."""
+        ...
+
     def decoder(self, request: WireRequest) -> ResponseDecoder:
         """What reads the response to `request`."""
         ...
@@ -107,6 +111,10 @@ class HttpProvider:
     def sections(self, request: WireRequest) -> Sections:
         """The parts of `request` that prompt caches see, cache markers aside."""
         return self._adapter.sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """The origins of the reasoning that an error is about, none where it does not say."""
+        return self._adapter.locate_rejected(thread, error)
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """Send `request` and yield parts as they come; the last one is `Finished`.

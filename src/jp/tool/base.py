@@ -23,6 +23,12 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts | None = None
 
 
+class CallStarted(msgspec.Struct, frozen=True, kw_only=True):
+    """A call is about to run: from here on it may have effects."""
+
+    call: ToolCallRequest
+
+
 class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one call. `denied`: it needed a person's consent and did not get it, so it did not run.
 

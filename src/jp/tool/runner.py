@@ -6,13 +6,29 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
+import msgspec
+
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.arguments import argument_problems
-from jp.tool.base import CallOutcome, ConfiguredTool, Tool, Toolbox, ToolInvocation, ToolOutput, error_output
+from jp.tool.base import (
+    CallOutcome,
+    CallStarted,
+    ConfiguredTool,
+    Tool,
+    Toolbox,
+    ToolInvocation,
+    ToolOutput,
+    error_output,
+)
 from jp.tool.permission import Answers, Approver, Denied, explain, permission_for
 from jp.tool.toolbox import definitions
+
+
+class _AllowedCall(msgspec.Struct, frozen=True, kw_only=True):
+    tool: Tool
+    arguments: JsonObject
 
 
 class ToolRunner:
@@ -42,12 +58,23 @@ class ToolRunner:
         """The tools that the model may call, sorted by name."""
         return definitions(self._toolbox)
 
-    async def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallOutcome, None]:
-        """An outcome for each call. Cancelling stops the one that runs; the ones after it never start."""
-        for call in calls:
-            yield await self._outcome(call)
+    async def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallStarted | CallOutcome, None]:
+        """An outcome for each call, and before it whether the call runs.
 
-    async def _outcome(self, call: ToolCallRequest) -> CallOutcome:
+        Cancelling stops the one that runs; the ones after it never start.
+        """
+        for call in calls:
+            allowed = await self._allowed(call)
+            if isinstance(allowed, CallOutcome):
+                yield allowed
+                continue
+            yield CallStarted(call=call)
+            start = monotonic()
+            output = await self._run(allowed.tool, allowed.arguments)
+            yield CallOutcome(call=call, output=output, duration_ms=round((monotonic() - start) * 1000))
+
+    async def _allowed(self, call: ToolCallRequest) -> _AllowedCall | CallOutcome:
+        """What is to be run for a call, or what came of it without running."""
         configured = self._toolbox.get(call.name)
         if configured is None:
             return CallOutcome(call=call, output=self._unknown_tool(call.name))
@@ -58,9 +85,7 @@ class ToolRunner:
         if isinstance(decision, Denied):
             output = error_output(explain(call.name, decision))
             return CallOutcome(call=call, output=output, denied=decision.cause != "skipped")
-        start = monotonic()
-        output = await self._run(configured.tool, arguments)
-        return CallOutcome(call=call, output=output, duration_ms=round((monotonic() - start) * 1000))
+        return _AllowedCall(tool=configured.tool, arguments=arguments)
 
     async def _run(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
         name = tool.definition.name

@@ -8,8 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from jp.conversation.entries import ChatResponse, CycleEnd, Digests, Finish, ToolCallRequest, Usage
-from jp.provider.base import Provider, WireRequest
+from jp.conversation.entries import ChatResponse, CycleEnd, Finish, ToolCallRequest, Usage
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
@@ -25,14 +24,17 @@ from jp.provider.parts import (
 )
 from jp.turn.builder import EntryBuilder
 from jp.turn.joining import Joiner
-from jp.turn.ports import Recorder, Renderer
+from jp.turn.ports import TurnPorts
+from jp.turn.preparation import Prepared
+from jp.turn.rejection import rejected_reasoning
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt brought. `calls` are recorded; `error` is there where it failed.
 
     `text` is what it added to the message, `answered` also counts structured data. `dropped_calls` names the tools
-    whose calls were cut off half-way.
+    whose calls were cut off half-way. `rejected` are the answers whose reasoning the provider did not take, and which
+    the next request is therefore without.
     """
 
     finish: Finish
@@ -43,49 +45,67 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     error: ProviderError | None = None
     dropped_calls: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
 
 class AttemptRun:
     """Runs once.
 
     `continued` is the text that this attempt goes on from, None where it starts afresh: what it repeats of that
-    text is dropped, and so is reasoning about how to go on.
+    text is dropped, and so is reasoning about how to go on. `mended` says that the attempt before it was rejected for
+    its reasoning.
     """
 
-    def __init__(self, *, recorder: Recorder, renderer: Renderer, number: int, continued: str | None = None) -> None:
-        self._recorder = recorder
-        self._renderer = renderer
+    def __init__(self, ports: TurnPorts, *, number: int, continued: str | None = None, mended: bool = False) -> None:
+        self._provider = ports.provider
+        self._recorder = ports.recorder
+        self._renderer = ports.renderer
         self._number = number
+        self._mended = mended
         self._continuing = continued is not None
+        self._is_structured = False
         self._joiner = Joiner(continued or "")
         self._builder = EntryBuilder()
         self._calls: list[ToolCallRequest] = []
         self._texts: list[str] = []
         self._text_index: int | None = None
 
-    async def run(self, provider: Provider, request: WireRequest, digests: Digests) -> AttemptResult:
+    async def run(self, request: Prepared) -> AttemptResult:
         """Send `request`.
 
         Where this is cancelled, what came is recorded all the same, with a `cycle_end` that says so.
         """
+        self._is_structured = request.thread.schema is not None  # all text is data: not shown, never continued
         finish: Finish = "cancelled"
         error: ProviderError | None = None
+        rejected: tuple[str, ...] = ()
         try:
-            await self._consume(provider.stream(request))
+            await self._consume(self._provider.stream(request.wire))
             finish = "error" if self._builder.finished is None else self._builder.finished.reason
         except ProviderError as failure:
             finish, error = "error", failure
+            rejected = rejected_reasoning(self._provider, request.thread, failure, again=self._mended)
         finally:
-            self._close(finish, digests, error)
+            self._close(
+                CycleEnd(
+                    attempt=self._number,
+                    finish=finish,
+                    usage=self._builder.usage,
+                    digests=request.digests,
+                    error=None if error is None else error.kind,
+                    rejected=rejected,
+                )
+            )
         return AttemptResult(
             finish=finish,
             text="".join(self._texts),
-            answered=self._builder.shown,
+            answered=self._builder.answered,
             calls=tuple(self._calls),
             usage=self._builder.usage,
             detail="" if self._builder.finished is None else self._builder.finished.detail,
             error=error,
             dropped_calls=tuple(self._builder.dropped_calls),
+            rejected=rejected,
         )
 
     async def _consume(self, stream: AsyncGenerator[Part, None]) -> None:
@@ -95,6 +115,8 @@ class AttemptRun:
 
     def _take(self, part: Part) -> None:
         match part:
+            case TextDelta(index=index, text=text) if self._is_structured:
+                self._builder.feed(DataDelta(index, text))
             case TextDelta(index=index, text=text):
                 self._text_index = index
                 self._take_text(index, self._joiner.feed(text))
@@ -134,14 +156,7 @@ class AttemptRun:
         else:
             self._renderer.block_end()
 
-    def _close(self, finish: Finish, digests: Digests, error: ProviderError | None) -> None:
-        end = CycleEnd(
-            attempt=self._number,
-            finish=finish,
-            usage=self._builder.usage,
-            digests=digests,
-            error=None if error is None else error.kind,
-        )
+    def _close(self, end: CycleEnd) -> None:
         try:
             self._release()
         finally:

@@ -72,13 +72,13 @@ def _arguments(text: str) -> JsonObject | str:
 class EntryBuilder:
     """Collects the parts of one attempt; entries come out as their blocks are complete.
 
-    `usage` and `finished` are what the provider reported last. `shown` says whether message text or data has come.
+    `usage` and `finished` are what the provider reported last. `answered` says whether message text or data has come.
     """
 
     def __init__(self) -> None:
         self.usage = Usage()
         self.finished: Finished | None = None
-        self.shown = False
+        self.answered = False
         self.dropped_calls: list[str] = []
         self._blocks: dict[int, _OpenBlock] = {}
 
@@ -127,7 +127,7 @@ class EntryBuilder:
                 kind = "call"
             case _:
                 assert_never(part)
-        self.shown = self.shown or (kind in {"message", "data"} and bool(part.text))
+        self.answered = self.answered or (kind in {"message", "data"} and bool(part.text))
         self._blocks.setdefault(part.index, _OpenBlock(kind)).pieces.append(part.text)
 
     def _complete(self, index: int, metadata: JsonObject | None) -> ChatResponse | ToolCallRequest | None:

@@ -1,51 +1,22 @@
-"""The turn: the only place that awaits a provider and tools. Decisions are `machine`'s, content is `request`'s."""
+"""The turn: asks the provider and runs tools until `machine` says that it is over.
+
+Here the steps are put in order. What is decided is `machine`'s, what is sent `preparation`'s, what comes `attempt`'s,
+and what tools return `calls`'.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import aclosing
-
 import msgspec
-from msgspec.structs import replace
 
-from jp.compaction.stand_ins import StandIns
-from jp.conversation.entries import (
-    AnyEntry,
-    ChatRequest,
-    ToolCallRequest,
-    ToolCallResponse,
-    TurnStart,
-    Usage,
-    add_usage,
-)
-from jp.conversation.interruption import INTERRUPTED_CONTENT
-from jp.conversation.thread import Thread
-from jp.provider.base import Provider
+from jp.conversation.entries import ChatRequest, ToolCallRequest, TurnStart, Usage, add_usage
 from jp.provider.errors import ProviderError
 from jp.turn.attempt import AttemptResult, AttemptRun
-from jp.turn.digests import digests_of, message_digests
+from jp.turn.calls import CallsRun
 from jp.turn.machine import Ask, AttemptEnded, Ending, EndTurn, Limits, RunTools, TurnState, after_attempt, after_tools
-from jp.turn.ports import Clock, Recorder, Renderer, ToolRunner
-from jp.turn.request import (
-    ContentCache,
-    RequestSettings,
-    build_thread,
-    context_entry,
-    context_in_force,
-    is_same_context,
-)
+from jp.turn.ports import TurnPorts
+from jp.turn.preparation import Preparation
+from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy, waiting_time
-
-
-class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a turn works with."""
-
-    provider: Provider
-    recorder: Recorder
-    renderer: Renderer
-    tools: ToolRunner
-    clock: Clock
-    stand_ins: StandIns
 
 
 class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,16 +38,12 @@ class TurnLoop:
 
     def __init__(self, ports: TurnPorts, settings: RequestSettings, *, limits: Limits, retry: RetryPolicy) -> None:
         self._ports = ports
-        self._settings = settings
         self._limits = limits
         self._retry = retry
-        self._cache = ContentCache(ports.recorder)
-        self._messages = message_digests(ports.recorder.entries)
-        self._context = context_in_force(ports.recorder.entries)
+        self._preparation = Preparation(ports, settings)
+        self._message = ""  # what came of the message that is being written, over all attempts at it
         self._usage = Usage()
-        self._message = ""
         self._denied: list[str] = []
-        self._open: dict[str, ToolCallRequest] = {}
 
     async def run(self, request: ChatRequest) -> TurnOutcome:
         """Record `request`, then ask and run tools until the turn is over.
@@ -87,121 +54,86 @@ class TurnLoop:
             StorageError: content that the request shows cannot be read, and nothing was written; or an entry could
                 not be.
         """
-        self._thread()  # content that cannot be read is found, and kept, before anything is written
-        self._record(TurnStart())
-        self._record(request)
+        self._preparation.thread()  # content that cannot be read is found, and kept, before anything is written
+        self._ports.record(TurnStart())
+        self._ports.record(request)
         try:
             return await self._cycles()
         finally:
-            self._answer_open_calls()
             self._ports.renderer.close()
 
     async def _cycles(self) -> TurnOutcome:
         state, ask = TurnState(), Ask()
         while True:
-            result = await self._ask(state, continuing=ask.continuing)
+            result = await self._ask(state, ask)
             wait = self._waiting_time(state, result)
-            ended = AttemptEnded(
-                finish=result.finish,
-                incomplete=bool(self._message) and not (result.finish == "length" and result.dropped_calls),
-                answered=result.answered,
-                calls=len(result.calls),
-                retryable=wait is not None,
-            )
-            state, following = after_attempt(state, ended, self._limits)
+            state, following = after_attempt(state, self._judged(result, retryable=wait is not None), self._limits)
             if isinstance(following, RunTools):
-                await self._run_tools(result.calls)
+                await self._run_calls(result.calls)
                 state, following = after_tools(state, self._limits)
             if isinstance(following, EndTurn):
                 return self._outcome(following.ending, state, result)
             ask = following
+            self._tell(state, result, ask)
             if wait is not None:
-                await self._pause(result, ask.retry, wait)
+                await self._pause(state, result, wait)
 
-    async def _ask(self, state: TurnState, *, continuing: bool) -> AttemptResult:
-        ports = self._ports
-        self._enter_context(tools_ran=state.cycle > 0 and not continuing)
-        if not continuing:
+    async def _ask(self, state: TurnState, ask: Ask) -> AttemptResult:
+        if not ask.continuing:
             self._message = ""
-        request = ports.provider.render(self._thread(continuing=continuing))
-        digests = digests_of(ports.provider.sections(request), self._messages)
-        self._messages = self._messages[: digests.kept] + digests.messages
+        prepared = self._preparation.prepare(going_on=ask.continuing or ask.insisting)
         attempt = AttemptRun(
-            recorder=ports.recorder,
-            renderer=ports.renderer,
+            self._ports,
             number=state.attempt,
-            continued=self._message if continuing else None,
+            continued=self._message if ask.continuing else None,
+            mended=state.mended,
         )
-        result = await attempt.run(ports.provider, request, digests)
+        result = await attempt.run(prepared)
         self._message += result.text
         self._usage = add_usage(self._usage, result.usage)
         for name in result.dropped_calls:
-            ports.renderer.notice(f"a call of {name!r} was cut off and did not run")
+            self._ports.renderer.notice(f"a call of {name!r} was cut off and did not run")
         return result
 
-    def _thread(self, *, continuing: bool = False) -> Thread:
-        ports = self._ports
-        return build_thread(
-            ports.recorder.entries,
-            self._settings,
-            loader=self._cache,
-            stand_ins=ports.stand_ins,
-            continuing=continuing,
+    def _judged(self, result: AttemptResult, *, retryable: bool) -> AttemptEnded:
+        """What the machine has to know of an attempt."""
+        return AttemptEnded(
+            finish=result.finish,
+            incomplete=bool(self._message) and not (result.finish == "length" and result.dropped_calls),
+            answered=result.answered,
+            calls=len(result.calls),
+            owing=self._preparation.demands_call,
+            retryable=retryable,
+            mendable=bool(result.rejected),
         )
 
-    def _enter_context(self, *, tools_ran: bool) -> None:
-        """Record what the next request holds besides the stream, where that changed.
-
-        A forced choice of tool is for the first cycle: kept, it would never let the model answer.
-        """
-        parameters = self._settings.parameters
-        if tools_ran and parameters.tool_choice not in {"auto", "none"}:
-            self._settings = replace(self._settings, parameters=replace(parameters, tool_choice="auto"))
-        context = context_entry(self._settings)
-        if not is_same_context(self._context, context):
-            self._record(context)
-            self._context = context
+    async def _run_calls(self, calls: tuple[ToolCallRequest, ...]) -> None:
+        run = CallsRun(self._ports, calls)
+        await run.run()
+        self._denied += run.denied
+        self._preparation.free_choice()
 
     def _waiting_time(self, state: TurnState, result: AttemptResult) -> float | None:
         error = result.error
         if error is None or not error.is_retryable:
             return None
         jitter = self._ports.clock.jitter()
-        return waiting_time(self._retry, retry=state.attempt, jitter=jitter, retry_after=error.retry_after)
+        return waiting_time(self._retry, error, retry=state.retries + 1, jitter=jitter)
 
-    async def _pause(self, result: AttemptResult, retry: int, seconds: float) -> None:
+    async def _pause(self, state: TurnState, result: AttemptResult, seconds: float) -> None:
         reason = "the stream was cut" if result.error is None else result.error.message
-        self._ports.renderer.notice(f"{reason}; retry {retry} of {self._retry.max_retries} in {seconds:.1f} s")
+        self._ports.renderer.notice(f"{reason}; retry {state.retries} of {self._retry.max_retries} in {seconds:.1f} s")
         await self._ports.clock.sleep(seconds)
 
-    async def _run_tools(self, calls: Sequence[ToolCallRequest]) -> None:
-        self._open = {call.id: call for call in calls}
-        async with aclosing(self._ports.tools.run(calls)) as outcomes:
-            async for outcome in outcomes:
-                response = ToolCallResponse(
-                    request=outcome.call.id,
-                    content=outcome.output.content,
-                    is_error=outcome.output.is_error,
-                    duration_ms=outcome.duration_ms,
-                    facts=outcome.output.facts,
-                )
-                self._respond(outcome.call, response)
-                if outcome.denied:
-                    self._denied.append(outcome.call.name)
-
-    def _respond(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        recorded = self._ports.recorder.append(response)
-        del self._open[call.id]
-        self._ports.renderer.entry(recorded)
-        self._ports.renderer.tool_result(call, response)
-
-    def _answer_open_calls(self) -> None:
-        """A turn that is cancelled while tools run leaves no call without a response."""
-        for call in tuple(self._open.values()):
-            self._respond(call, ToolCallResponse(request=call.id, content=INTERRUPTED_CONTENT, is_error=True))
-
-    def _record(self, entry: AnyEntry) -> None:
-        self._ports.renderer.entry(self._ports.recorder.append(entry))
+    def _tell(self, state: TurnState, result: AttemptResult, ask: Ask) -> None:
+        """Say why the model is asked again, where that is no retry."""
+        if result.rejected:
+            self._ports.renderer.notice(
+                "the provider does not take earlier reasoning back as the model's own: it is sent as text from now on"
+            )
+        if ask.insisting:
+            counted = f"{state.insistence} of {self._limits.max_insistence}"
+            self._ports.renderer.notice(f"the model called no tool, although it has to: asking again, {counted}")
 
     def _outcome(self, ending: Ending, state: TurnState, result: AttemptResult) -> TurnOutcome:
         return TurnOutcome(

@@ -9,25 +9,35 @@ from msgspec.structs import replace
 
 from jp.conversation.entries import Finish
 
-Ending = Literal["answered", "empty", "refused", "capped", "failed"]
+Ending = Literal["answered", "empty", "uncalled", "refused", "capped", "failed"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a turn stops by itself. `max_continuations` counts how often a cut answer is continued."""
+    """Where a turn stops by itself.
+
+    `max_continuations` counts how often a cut answer is continued, `max_insistence` how often a call that was demanded
+    is demanded again.
+    """
 
     max_cycles: int = 50
     max_continuations: int = 5
+    max_insistence: int = 3
 
 
 class TurnState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a turn has come. `cycle` counts from 0, `attempt` from 1 within it.
+    """How far a turn has come.
 
-    `answered` says that some message text or data has come in this turn.
+    `cycle` counts from 0; within it `attempt` counts from 1, `retries` those attempts that a failure that may pass
+    made necessary, and `mended` says that one was sent without reasoning that had been rejected. `answered` says that
+    some message text or data has come in this turn.
     """
 
     cycle: int = 0
     attempt: int = 1
+    retries: int = 0
+    mended: bool = False
     continuations: int = 0
+    insistence: int = 0
     answered: bool = False
 
 
@@ -35,21 +45,28 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt is over.
 
     `incomplete` says that a message stands there which is not complete yet, `answered` that message text or data came,
-    `calls` how many complete calls. `retryable` is about an error: whether waiting and asking again may help.
+    `calls` how many complete calls, `owing` that a call was demanded and none came. Two are about an error: `retryable`
+    says that waiting and asking again may help, `mendable` that the next request will be without what was rejected.
     """
 
     finish: Finish
     incomplete: bool = False
     answered: bool = False
     calls: int = 0
+    owing: bool = False
     retryable: bool = False
+    mendable: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """Send a request. `continuing`: the answer goes on where shown text was cut off. `retry` counts from 1, 0: none."""
+    """Send a request.
+
+    `continuing`: the answer goes on where its message is incomplete. `insisting`: what came lacks the call that was
+    demanded, so it is demanded again.
+    """
 
     continuing: bool = False
-    retry: int = 0
+    insisting: bool = False
 
 
 class RunTools(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,12 +85,17 @@ def after_attempt(state: TurnState, ended: AttemptEnded, limits: Limits) -> tupl
     match ended.finish:
         case "stop" | "tools" | "length" if ended.calls:
             return state, RunTools()
+        case "stop" | "tools" if ended.owing and state.insistence < limits.max_insistence:
+            return _next_cycle(replace(state, insistence=state.insistence + 1), limits, Ask(insisting=True))
         case "length" if ended.incomplete and state.continuations < limits.max_continuations:
             return _next_cycle(replace(state, continuations=state.continuations + 1), limits, Ask(continuing=True))
+        case "error" | "cancelled" if ended.mendable:
+            return replace(state, attempt=state.attempt + 1, mended=True), Ask(continuing=ended.incomplete)
         case "error" | "cancelled" if ended.retryable:
-            return replace(state, attempt=state.attempt + 1), Ask(continuing=ended.incomplete, retry=state.attempt)
+            retried = replace(state, attempt=state.attempt + 1, retries=state.retries + 1)
+            return retried, Ask(continuing=ended.incomplete)
         case finish:
-            return state, EndTurn(ending=_ending(finish, answered=state.answered))
+            return state, EndTurn(ending=_ending(finish, answered=state.answered, owing=ended.owing))
 
 
 def after_tools(state: TurnState, limits: Limits) -> tuple[TurnState, Ask | EndTurn]:
@@ -81,8 +103,10 @@ def after_tools(state: TurnState, limits: Limits) -> tuple[TurnState, Ask | EndT
     return _next_cycle(state, limits, Ask())
 
 
-def _ending(finish: Finish, *, answered: bool) -> Ending:
+def _ending(finish: Finish, *, answered: bool, owing: bool) -> Ending:
     match finish:
+        case "stop" | "tools" if owing:
+            return "uncalled"
         case "stop" | "tools":
             return "answered" if answered else "empty"
         case "length":
@@ -98,4 +122,4 @@ def _ending(finish: Finish, *, answered: bool) -> Ending:
 def _next_cycle(state: TurnState, limits: Limits, ask: Ask) -> tuple[TurnState, Ask | EndTurn]:
     if state.cycle + 1 >= limits.max_cycles:
         return state, EndTurn(ending="capped")
-    return replace(state, cycle=state.cycle + 1, attempt=1), ask
+    return replace(state, cycle=state.cycle + 1, attempt=1, retries=0, mended=False), ask

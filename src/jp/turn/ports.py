@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol, TypeVar
 
+import msgspec
+
+from jp.compaction.stand_ins import StandIns
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import CallOutcome
+from jp.provider.base import Provider
+from jp.tool.base import CallOutcome, CallStarted
 
 C = TypeVar("C", bound=Carrier)
 
@@ -46,8 +50,11 @@ class ToolRunner(Protocol):
         """The tools that the model may call, sorted by name."""
         ...
 
-    def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallOutcome, None]:
-        """Run the calls of one cycle; an outcome for each, in the order in which they arrive."""
+    def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallStarted | CallOutcome, None]:
+        """Run the calls of one cycle; an outcome for each, in the order in which they arrive.
+
+        What may have effects is announced before it starts: of a call that was not, none have to be feared.
+        """
         ...
 
 
@@ -101,3 +108,18 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         ...
+
+
+class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a turn works with."""
+
+    provider: Provider
+    recorder: Recorder
+    renderer: Renderer
+    tools: ToolRunner
+    clock: Clock
+    stand_ins: StandIns
+
+    def record(self, entry: AnyEntry) -> None:
+        """Append `entry` to the log, and say that it is there."""
+        self.renderer.entry(self.recorder.append(entry))

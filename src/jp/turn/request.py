@@ -12,12 +12,9 @@ from jp.compaction.stand_ins import StandIns
 from jp.conversation.carriers import map_view_carriers
 from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject, RequestContext, TurnStart
 from jp.conversation.resource import Carrier, Payload, Resource, StoredContent, checksum, content_of
-from jp.conversation.thread import Parameters, Thread, ToolDefinition
+from jp.conversation.thread import Parameters, Thread, ToolDefinition, set_parameters
 
 C = TypeVar("C", bound=Carrier)
-
-
-_DEFAULTS = Parameters()
 
 
 class Loader(Protocol):
@@ -84,14 +81,8 @@ def context_entry(settings: RequestSettings) -> RequestContext:
         renderer=settings.renderer,
         system=tuple(Payload(text=part) for part in settings.system),
         tools=Payload(text=canonical_json(settings.tools)) if settings.tools else None,
-        parameters=_set_parameters(settings.parameters),
+        parameters=set_parameters(settings.parameters),
     )
-
-
-def _set_parameters(parameters: Parameters) -> JsonObject:
-    """The parameters that differ from their defaults: equal ones give equal objects, wherever they came from."""
-    plain: JsonObject = msgspec.to_builtins(parameters)
-    return {name: value for name, value in plain.items() if getattr(parameters, name) != getattr(_DEFAULTS, name)}
 
 
 def _identity(context: RequestContext) -> tuple[object, ...]:

@@ -6,12 +6,13 @@ import pytest
 
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StatusLines
-from jp.compaction.wording import CONTINUE
+from jp.compaction.wording import CONTINUE, INSIST
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
     ChatResponse,
     Compaction,
+    CycleEnd,
     Finish,
     JsonObject,
     ToolCallPolicy,
@@ -193,6 +194,35 @@ def test_an_attempt_that_failed_with_nothing_shown_leaves_no_trace() -> None:
 
     assert texts(view(*entries, continuing=True)) == ["go"]
     assert texts(view(*entries, say("done"), end(attempt=2))) == ["go", "done"]
+
+
+def test_an_answer_without_a_call_that_is_asked_again_has_the_demand_for_one_behind_it() -> None:
+    no = (say("no"), end("stop"))
+
+    assert texts(view(ask("go"), *no, *no, *no, *no, call("c"), end("tools"))) == [
+        *("go", "no", INSIST[0], "no", INSIST[1], "no", INSIST[2], "no", INSIST[2])
+    ]
+    assert texts(view(ask("go"), *no)) == ["go", "no"]
+    assert texts(view(ask("go"), *no, continuing=True)) == ["go", "no", INSIST[0]]
+    assert texts(view(ask("go"), *no, ask("and?"), *no, continuing=True)) == ["go", "no", "and?", "no", INSIST[0]]
+
+
+def test_a_demand_is_shown_once_however_often_it_fails() -> None:
+    entries = (ask("go"), say("no"), end("stop"), end("error"), end("error", attempt=2))
+
+    assert texts(view(*entries, continuing=True)) == ["go", "no", INSIST[0]]
+
+
+def test_rejected_reasoning_is_shown_without_its_metadata_and_so_is_what_was_tied_to_it() -> None:
+    entries = (ask("go"), think("hm"), think(""), say("so", signature="s"), think("hm?"), end("stop"))
+    rejected = CycleEnd(attempt=1, finish="error", rejected=("e2", "e3"))
+
+    before = view(*entries)
+    after = view(*entries, ask("and?"), rejected)
+
+    assert metadata_of(before) == [{"signature": "signed"}, {"signature": "signed"}, {"signature": "s"}, None]
+    assert texts(after) == ["go", "hm", "so", "hm?", "and?"]
+    assert metadata_of(after) == [None, None, None]
 
 
 def test_a_cut_answer_whose_calls_ran_is_not_asked_to_continue() -> None:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 import msgspec
 import pytest
 
 from jp.errors import ExitCode
 from jp.provider.classification import Origin, Reply, classify, redact
-from jp.provider.errors import ProviderError
+from jp.provider.errors import ErrorKind, ProviderError
 
 ORIGIN = Origin(
     provider="anthropic",
@@ -52,6 +53,15 @@ def anthropic(kind: str, message: str, **details: object) -> dict[str, object]:
         (
             400,
             anthropic("invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block."),
+            "rejected_reasoning",
+        ),
+        (
+            400,
+            anthropic(
+                "invalid_request_error",
+                "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When "
+                "`thinking` is enabled, a final `assistant` message must start with a thinking block.",
+            ),
             "rejected_reasoning",
         ),
         (400, anthropic("invalid_request_error", "thinking.budget_tokens: must be at least 1024"), "invalid_request"),
@@ -169,15 +179,21 @@ def test_a_server_may_say_itself_whether_to_retry(status: int, should_retry: str
 
 def test_hints_say_what_mends_it() -> None:
     assert classified(401, b"").hint == "check the key in ANTHROPIC_API_KEY"
-    assert classified(401, b"", origin=Origin(provider="p")).hint == ""
+    assert classified(401, b"", origin=Origin(provider="p")).hint.startswith("check the provider's key")
     assert classified(404, anthropic("not_found_error", "model: x")).hint.startswith(
         "near: 'anthropic/claude-opus-5-5'"
     )
-    assert classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint == ""
+    assert classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint == (
+        "name another model with `--model`"
+    )
     assert "jp query --new" in classified(413, b"").hint
-    assert "`-m`" in classified(400, anthropic("x", "thinking signature invalid")).hint
+    assert "`--model`" in classified(400, anthropic("x", "thinking signature invalid")).hint
     assert "providers.llm.anthropic.base_url" in classified(302, b"").hint
-    assert classified(500, b"").hint == ""
+
+
+def test_every_kind_of_error_has_a_hint() -> None:
+    assert [kind for kind in get_args(ErrorKind) if not ProviderError("…", kind=kind).hint] == []
+    assert ProviderError("…", kind="other", hint="do this").hint == "do this"
 
 
 def test_a_redirect_names_its_target_without_the_query() -> None:

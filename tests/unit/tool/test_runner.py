@@ -10,7 +10,7 @@ from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.base import CallOutcome, ConfiguredTool, RunMode, ToolInvocation, ToolOutput
+from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, RunMode, ToolInvocation, ToolOutput
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
 
@@ -66,7 +66,7 @@ def call(name: str = "echo", arguments: JsonObject | str | None = None) -> ToolC
 
 def outcomes(runner: ToolRunner, *calls: ToolCallRequest) -> list[CallOutcome]:
     async def collect() -> list[CallOutcome]:
-        return [outcome async for outcome in runner.run(calls)]
+        return [event async for event in runner.run(calls) if isinstance(event, CallOutcome)]
 
     return anyio.run(collect)
 
@@ -92,6 +92,7 @@ def test_a_result_is_handed_over_before_the_next_call_runs() -> None:
 
     async def first() -> int:
         running = runner_of(tool).run([call(), call()])
+        assert await anext(running) == CallStarted(call=call())
         await anext(running)
         await running.aclose()
         return len(tool.ran)

@@ -112,16 +112,16 @@ def test_what_the_provider_reports_is_at_hand() -> None:
         builder.feed(part)
 
     assert (builder.usage, builder.finished) == (Usage(input=1, output=2), Finished("stop"))
-    assert not builder.shown
+    assert not builder.answered
 
 
 def test_reasoning_is_no_answer_but_text_and_data_are() -> None:
-    def shown(part: Part) -> bool:
+    def answers(part: Part) -> bool:
         builder = EntryBuilder()
         builder.feed(part)
-        return builder.shown
+        return builder.answered
 
-    assert shown(TextDelta(0, "x"))
-    assert shown(DataDelta(0, "1"))
-    assert not shown(ReasoningDelta(0, "x"))
-    assert not shown(TextDelta(0, ""))
+    assert answers(TextDelta(0, "x"))
+    assert answers(DataDelta(0, "1"))
+    assert not answers(ReasoningDelta(0, "x"))
+    assert not answers(TextDelta(0, ""))

@@ -21,15 +21,17 @@ from doubles import (
     messages,
 )
 from jp.compaction.stand_ins import StatusLines
+from jp.compaction.wording import INSIST
 from jp.conversation.entries import ChatRequest, CycleEnd, RequestContext, ToolCallResponse, TurnStart, Usage
-from jp.conversation.interruption import INTERRUPTED_CONTENT
-from jp.conversation.resource import Resource
-from jp.conversation.thread import Parameters, ToolResult, UserText
+from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.conversation.resource import Block, Resource
+from jp.conversation.thread import AssistantReasoning, Parameters, Thread, ToolDefinition, ToolResult, UserText
 from jp.errors import StorageError
 from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolCallStart, UsageReport
-from jp.turn.loop import TurnLoop, TurnOutcome, TurnPorts
+from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
+from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
 
@@ -258,6 +260,123 @@ def test_a_forced_tool_is_forced_once() -> None:
     assert [thread.parameters.tool_choice for thread in stage.provider.threads] == ["required", "auto"]
 
 
+FORCED = RequestSettings(
+    provider="scripted",
+    model="m",
+    renderer=1,
+    tools=(ToolDefinition(name="echo", description="Echo.", parameters={"type": "object"}),),
+    parameters=Parameters(tool_choice="required"),
+)
+
+
+def words_of(thread: Thread) -> list[str]:
+    return [event.text for event in thread.events if isinstance(event, UserText)]
+
+
+def test_a_demanded_call_that_does_not_come_is_demanded_again() -> None:
+    stage = Stage(answer("No."), answer("No, no."), call("{}"), answer("Done"))
+
+    outcome = stage.play(settings=FORCED)
+
+    assert outcome.ending == "answered"
+    assert [words_of(thread) for thread in stage.provider.threads] == [
+        ["Hi"],
+        ["Hi", INSIST[0]],
+        ["Hi", INSIST[0], INSIST[1]],
+        ["Hi", INSIST[0], INSIST[1]],
+    ]
+    choices = [thread.parameters.tool_choice for thread in stage.provider.threads]
+    assert choices == ["required", "required", "required", "auto"]
+    assert stage.screen.notices == [
+        f"the model called no tool, although it has to: asking again, {number} of 3" for number in (1, 2)
+    ]
+
+
+def test_a_demand_survives_a_failure() -> None:
+    stage = Stage(answer("No."), [overloaded()], [TextDelta(0, "Wait, "), overloaded()], [*call("{}")], answer("Done"))
+
+    assert stage.play(settings=FORCED).ending == "answered"
+    assert [words_of(thread)[1:2] for thread in stage.provider.threads] == [[], *[[INSIST[0]]] * 4]
+
+
+def test_a_model_that_never_calls_what_it_has_to_is_said_to() -> None:
+    stage = Stage(*[answer("No.")] * 4)
+
+    outcome = stage.play(settings=FORCED)
+
+    assert (outcome.ending, outcome.cycles) == ("uncalled", 4)
+
+
+def rejected() -> ProviderError:
+    return ProviderError("messages.1.content.0: bad signature", kind="rejected_reasoning", status=400)
+
+
+def reasoned(signature: str, *, model: str = "m") -> list[Step]:
+    metadata = {"provider": "scripted", "model": model, "signature": signature}
+    return [ReasoningDelta(0, f"thought {signature}"), BlockEnd(0, metadata), *answer("…")[1:]]
+
+
+def thoughts_of(thread: Thread) -> list[tuple[str, bool]]:
+    events = (event for event in thread.events if isinstance(event, AssistantReasoning))
+    return [(event.text, event.metadata is not None) for event in events]
+
+
+def thoughtful_log(*answers: list[Step]) -> MemoryRecorder:
+    """A log in which each answer is a turn."""
+    recorder = MemoryRecorder()
+    for given in answers:
+        Stage([*given[:2], TextDelta(1, "Well"), BlockEnd(1), Finished("stop")], recorder=recorder).play()
+    return recorder
+
+
+def test_reasoning_that_is_rejected_is_left_out_from_then_on() -> None:
+    recorder = thoughtful_log(reasoned("a"), reasoned("b"))
+    first = Stage([rejected()], answer("Hello"), recorder=recorder)
+    first.provider.located = (recorder.entries[4].id,)
+
+    assert first.play().ending == "answered"
+    second = Stage(answer("Hello again"), recorder=recorder)
+    second.play()
+
+    assert thoughts_of(first.provider.threads[0]) == [("thought a", True), ("thought b", True)]
+    assert thoughts_of(first.provider.threads[1]) == [("thought a", False), ("thought b", True)]
+    assert thoughts_of(second.provider.threads[0]) == [("thought a", False), ("thought b", True)]
+    assert len(first.screen.notices) == 1
+    assert first.clock.waits == []
+    ends = [(end.attempt, end.error, end.rejected) for end in first.ends()[-3:-1]]
+    assert ends == [(1, "rejected_reasoning", (recorder.entries[4].id,)), (2, None, ())]
+
+
+def test_reasoning_that_is_rejected_without_a_place_is_all_left_out_but_another_model_s() -> None:
+    recorder = thoughtful_log(reasoned("a"), reasoned("b"), reasoned("c", model="other"))
+    stage = Stage([rejected()], answer("Hello"), recorder=recorder)
+
+    assert stage.play().ending == "answered"
+    left = [("thought a", False), ("thought b", False), ("thought c", True)]
+    assert thoughts_of(stage.provider.threads[1]) == left
+
+
+def test_a_second_rejection_leaves_out_all_and_a_third_ends_the_turn() -> None:
+    recorder = thoughtful_log(reasoned("a"), reasoned("b"))
+    stage = Stage([rejected()], [rejected()], [rejected()], recorder=recorder)
+    stage.provider.located = (recorder.entries[4].id,)
+
+    outcome = stage.play()
+
+    assert outcome.ending == "failed"
+    assert outcome.error is not None
+    assert thoughts_of(stage.provider.threads[1]) == [("thought a", False), ("thought b", True)]
+    assert thoughts_of(stage.provider.threads[2]) == [("thought a", False), ("thought b", False)]
+
+
+def test_a_rejection_costs_no_retry() -> None:
+    recorder = thoughtful_log(reasoned("a"))
+    stage = Stage([rejected()], [overloaded()], [overloaded()], answer("Hello"), recorder=recorder)
+
+    assert stage.play().ending == "answered"
+    assert len(stage.clock.waits) == 2
+
+
 def test_what_a_cancelled_answer_brought_is_in_the_log() -> None:
     stage = Stage()
 
@@ -273,8 +392,15 @@ def test_what_a_cancelled_answer_brought_is_in_the_log() -> None:
     assert stage.screen.is_closed
 
 
-def test_a_turn_that_is_cancelled_while_tools_run_leaves_no_call_open() -> None:
-    stage = Stage(call('{"a":1}', '{"b":2}'), tools=EchoTools(hang=True))
+@pytest.mark.parametrize(
+    ("tools", "content"),
+    [(EchoTools(hang=True), INTERRUPTED_CONTENT), (EchoTools(ask=True), NOT_STARTED_CONTENT)],
+    ids=["running", "asked about"],
+)
+def test_a_turn_that_is_cancelled_while_tools_run_leaves_no_call_open(
+    tools: EchoTools, content: tuple[Block, ...]
+) -> None:
+    stage = Stage(call('{"a":1}', '{"b":2}', '{"c":3}'), tools=tools)
 
     async def play() -> None:
         async with anyio.create_task_group() as group:
@@ -290,8 +416,8 @@ def test_a_turn_that_is_cancelled_while_tools_run_leaves_no_call_open() -> None:
     anyio.run(play)
 
     responses = [entry for entry in stage.recorder.entries if isinstance(entry, ToolCallResponse)]
-    assert [response.is_error for response in responses] == [False, True]
-    assert responses[1].content == INTERRUPTED_CONTENT
+    assert [response.is_error for response in responses] == [False, True, True]
+    assert [response.content for response in responses[1:]] == [content, NOT_STARTED_CONTENT]
 
 
 @pytest.mark.parametrize("fails_at", range(1, 9))

@@ -26,11 +26,18 @@ LAST_CYCLE = TurnState(cycle=2)
         (TurnState(continuations=2), AttemptEnded(finish="length", incomplete=True), EndTurn(ending="capped")),
         (LAST_CYCLE, AttemptEnded(finish="length", incomplete=True), EndTurn(ending="capped")),
         (FRESH, AttemptEnded(finish="refused", answered=True), EndTurn(ending="refused")),
-        (FRESH, AttemptEnded(finish="error", retryable=True), Ask(retry=1)),
-        (FRESH, AttemptEnded(finish="error", incomplete=True, retryable=True), Ask(retry=1, continuing=True)),
-        (TurnState(attempt=4), AttemptEnded(finish="error", retryable=True), Ask(retry=4)),
+        (FRESH, AttemptEnded(finish="error", retryable=True), Ask()),
+        (FRESH, AttemptEnded(finish="error", incomplete=True, retryable=True), Ask(continuing=True)),
+        (TurnState(attempt=4), AttemptEnded(finish="error", retryable=True), Ask()),
         (FRESH, AttemptEnded(finish="error", calls=1), EndTurn(ending="failed")),
         (FRESH, AttemptEnded(finish="cancelled", answered=True), EndTurn(ending="failed")),
+        (FRESH, AttemptEnded(finish="error", mendable=True), Ask()),
+        (FRESH, AttemptEnded(finish="error", mendable=True, incomplete=True), Ask(continuing=True)),
+        (FRESH, AttemptEnded(finish="stop", answered=True, owing=True), Ask(insisting=True)),
+        (FRESH, AttemptEnded(finish="tools", calls=1, owing=True), RunTools()),
+        (FRESH, AttemptEnded(finish="refused", owing=True), EndTurn(ending="refused")),
+        (TurnState(insistence=3), AttemptEnded(finish="stop", owing=True), EndTurn(ending="uncalled")),
+        (LAST_CYCLE, AttemptEnded(finish="stop", owing=True), EndTurn(ending="capped")),
     ],
     ids=[
         "an answer",
@@ -50,6 +57,13 @@ LAST_CYCLE = TurnState(cycle=2)
         "a later attempt",
         "an error that will not pass, whatever was called",
         "cancelled",
+        "rejected reasoning can be left out",
+        "rejected reasoning in the middle of a message",
+        "a demanded call did not come",
+        "a demanded call came",
+        "a demand is refused",
+        "demanded often enough",
+        "no cycle left to demand it in",
     ],
 )
 def test_what_follows_an_attempt(state: TurnState, ended: AttemptEnded, step: Ask | RunTools | EndTurn) -> None:
@@ -59,11 +73,26 @@ def test_what_follows_an_attempt(state: TurnState, ended: AttemptEnded, step: As
 def test_a_retry_stays_in_its_cycle() -> None:
     state, _ = after_attempt(TurnState(cycle=1), AttemptEnded(finish="error", retryable=True), LIMITS)
 
-    assert state == TurnState(cycle=1, attempt=2)
+    assert state == TurnState(cycle=1, attempt=2, retries=1)
+
+
+def test_an_attempt_without_rejected_reasoning_is_no_retry() -> None:
+    state, _ = after_attempt(TurnState(cycle=1), AttemptEnded(finish="error", mendable=True), LIMITS)
+
+    assert state == TurnState(cycle=1, attempt=2, mended=True)
+
+
+def test_a_demand_is_made_again_in_a_new_cycle() -> None:
+    state, _ = after_attempt(TurnState(attempt=2, retries=1), AttemptEnded(finish="stop", owing=True), LIMITS)
+
+    assert state == TurnState(cycle=1, insistence=1)
 
 
 def test_tools_lead_to_the_next_cycle() -> None:
-    assert after_tools(TurnState(cycle=0, attempt=2), LIMITS) == (TurnState(cycle=1, attempt=1), Ask())
+    assert after_tools(TurnState(cycle=0, attempt=3, retries=1, mended=True), LIMITS) == (
+        TurnState(cycle=1, attempt=1),
+        Ask(),
+    )
 
 
 def test_the_last_cycle_is_a_cap() -> None:
@@ -76,6 +105,7 @@ ENDED = st.builds(
     incomplete=st.booleans(),
     answered=st.booleans(),
     calls=st.integers(0, 3),
+    owing=st.booleans(),
 )
 
 

@@ -20,8 +20,8 @@ from jp.conversation.entries import ChatRequest, Usage
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
 from jp.turn.clock import SystemClock
-from jp.turn.loop import TurnLoop, TurnOutcome, TurnPorts
-from jp.turn.ports import Recorder
+from jp.turn.loop import TurnLoop, TurnOutcome
+from jp.turn.ports import Recorder, TurnPorts
 from jp.turn.settings import limits_of, retry_policy_of
 
 Animation = Callable[[], Coroutine[object, object, None]]
@@ -76,7 +76,7 @@ async def take_turn(
         notice(options, "stopped; what came is kept")
         raise
     _show_usage(options, wiring, outcome.usage)
-    return _exit_code(outcome, options, cycles=limits.max_cycles)
+    return _exit_code(outcome, options, wiring, cycles=limits.max_cycles)
 
 
 async def _watched(turn: TurnLoop, request: ChatRequest, animate: Animation) -> TurnOutcome:
@@ -91,12 +91,18 @@ async def _watched(turn: TurnLoop, request: ChatRequest, animate: Animation) -> 
     return outcomes[0]
 
 
-def _exit_code(outcome: TurnOutcome, options: GlobalOptions, *, cycles: int) -> int:
+def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, cycles: int) -> int:
     match outcome.ending:
         case "answered":
             return _after_answer(outcome, options)
         case "empty":
             raise RefusedError("the answer is empty", hint="ask again, or in other words")
+        case "uncalled":
+            choice = wiring.settings.parameters.tool_choice
+            raise RefusedError(
+                f"the model called no tool, although 'assistant.tool_choice' is {choice!r}",
+                hint="ask in other words, or another model; `--cfg assistant.tool_choice=auto` leaves the choice to it",
+            )
         case "refused":
             why = f": {outcome.detail}" if outcome.detail else ""
             raise RefusedError(f"the model refused to answer{why}", hint="ask in other words, or another model")
@@ -114,7 +120,7 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, *, cycles: int) -> 
 def _explained(error: ProviderError | None) -> JpError:
     if error is None:
         return JpError("the turn was stopped")
-    if error.retry_after and not error.hint:
+    if error.retry_after:
         error.hint = f"the provider asks to wait {error.retry_after:,.0f} s: try again then"
     return error
 

@@ -9,6 +9,7 @@ from jp.conversation.thread import Thread
 from jp.provider.anthropic.messages import PROVIDER
 from jp.provider.anthropic.request import RENDERER, render, sections
 from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.errors import ProviderError
 
 
 class AnthropicAdapter:
@@ -28,6 +29,12 @@ class AnthropicAdapter:
     def sections(self, request: WireRequest) -> Sections:
         """The parts of `request` that prompt caches see."""
         return sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """The origins of the reasoning that `error` is about. This is hardly ever asked for."""
+        from jp.provider.anthropic.rejection import locate
+
+        return locate(self.render(thread), thread, error.message)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
         """What reads the response to `request`. It is not needed before there is one."""

@@ -24,7 +24,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.anthropic.content import attachment_blocks, result_content, text_block
-from jp.provider.models import canonical_name
+from jp.provider.opaque import is_made_by
 
 PROVIDER = "anthropic"
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
@@ -40,9 +40,13 @@ class Message(msgspec.Struct, kw_only=True):
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages of a request; `last_resource` is the last block of what the user attached last."""
+    """The messages of a request.
+
+    `asked` is the one that holds what the user asked last, `last_resource` the last block of what was attached last.
+    """
 
     messages: list[Message]
+    asked: Message | None
     last_resource: JsonObject | None
 
 
@@ -57,13 +61,10 @@ def _as_text(block: JsonObject) -> JsonObject | None:
     return _thought(block["thinking"]) if block["type"] == "thinking" else block
 
 
-def _own_thinking(event: AssistantReasoning, model: str) -> JsonObject | None:
+def own_thinking(event: AssistantReasoning, model: str) -> JsonObject | None:
     """The block as the API gave it, None unless this provider and model made it."""
     metadata = event.metadata or {}
-    maker = metadata.get("model")
-    if metadata.get("provider") != PROVIDER or not isinstance(maker, str):
-        return None
-    if canonical_name(maker) != canonical_name(model):
+    if not is_made_by(metadata, PROVIDER, model):
         return None
     if isinstance(redacted := metadata.get("redacted"), str):
         return {"type": "redacted_thinking", "data": redacted}
@@ -99,6 +100,7 @@ class _Builder:
         self._model = model
         self._newest = newest
         self._messages: list[Message] = []
+        self._asked: Message | None = None
         self._last_resource: JsonObject | None = None
         self._ids = _CallIds()
         self._open: list[tuple[str, ToolCall]] = []
@@ -109,15 +111,15 @@ class _Builder:
     def add(self, event: ViewEvent) -> None:
         match event:
             case UserText(text=text):
-                self._say("user", text_block(text) if text.strip() else None)
+                self._ask(event, [text_block(text)] if text.strip() else [])
             case UserResource(resource=resource):
-                for block in attachment_blocks(resource, is_new=_request_of(event) == self._newest):
-                    self._last_resource = block
-                    self._say("user", block)
+                blocks = attachment_blocks(resource, is_new=_request_of(event) == self._newest)
+                self._last_resource = blocks[-1]
+                self._ask(event, blocks)
             case AssistantText(text=text) | AssistantData(text=text):
                 self._say("assistant", text_block(text) if text.strip() else None)
             case AssistantReasoning(text=text):
-                self._say("assistant", _own_thinking(event, self._model) or _thought(text))
+                self._say("assistant", own_thinking(event, self._model) or _thought(text))
             case ToolCall():
                 self._call(event)
             case ToolResult():
@@ -129,7 +131,13 @@ class _Builder:
         self._answer_calls()
         if self._messages and self._messages[-1].role == "assistant":
             self._end_answer()
-        return Messages(messages=self._messages, last_resource=self._last_resource)
+        return Messages(messages=self._messages, asked=self._asked, last_resource=self._last_resource)
+
+    def _ask(self, event: UserText | UserResource, blocks: Sequence[JsonObject]) -> None:
+        for block in blocks:
+            self._say("user", block)
+        if blocks and _request_of(event) == self._newest:
+            self._asked = self._messages[-1]
 
     def _call(self, call: ToolCall) -> None:
         wire_id = self._ids.take(call.call_id)

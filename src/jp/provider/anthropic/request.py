@@ -105,8 +105,9 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
     choice = choice_of(parameters, thread.tools, model)
     plain = choice.forces or _answers_a_thoughtless_call(messages)
     thinking = thinking_of(parameters, model, max_tokens=max_tokens, plain=plain)
-    if choice.plea and messages[-1].role == "user":
-        messages[-1].content.append(text_block(choice.plea))
+    if choice.plea and conversation.asked is not None:
+        # Where it is asked, not at the end: it has to stay in its place when the model is asked again.
+        conversation.asked.content.append(text_block(choice.plea))
     if parameters.cache != "off":
         for block in _cache_points(system, tools, messages, conversation.last_resource):
             block[_MARKER] = _marker(parameters.cache)

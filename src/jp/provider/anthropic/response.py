@@ -9,7 +9,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
 from jp.provider.anthropic.messages import PROVIDER
-from jp.provider.errors import RETRYABLE, ProviderError
+from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
     DataDelta,
@@ -23,8 +23,8 @@ from jp.provider.parts import (
     UsageReport,
 )
 
-_DEFAULT_WAIT = 3.0
-"""Seconds to wait after an error inside a stream, where no header can say how long."""
+_LEAST_WAIT = 3.0
+"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
 
 Reason = Literal["stop", "tools", "length", "refused"]
 
@@ -292,6 +292,5 @@ def _error(data: bytes, model: str) -> ProviderError:
     from jp.provider.classification import Origin, Reply, classify
 
     error = classify(Reply(body=data), Origin(provider=PROVIDER, model=model), now=0.0)
-    if error.kind in RETRYABLE and error.retry_after is None:
-        error.retry_after = _DEFAULT_WAIT
+    error.least_wait = _LEAST_WAIT
     return error

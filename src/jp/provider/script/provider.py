@@ -61,6 +61,10 @@ class ScriptProvider:
         """See the port."""
         return sections_of(msgspec.convert(request.body, Body))
 
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """Nothing: a scenario's reasoning has nothing opaque that could be rejected."""
+        return ()
+
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """Play the reply that fits."""
         from anyio import sleep

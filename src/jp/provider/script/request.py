@@ -33,6 +33,7 @@ from jp.conversation.thread import (
     UserResource,
     UserText,
     ViewEvent,
+    set_parameters,
 )
 from jp.provider.base import Sections
 from jp.provider.errors import ProviderError
@@ -139,7 +140,7 @@ def body_of(thread: Thread) -> Body:
         system=thread.system,
         tools=thread.tools,
         messages=tuple(messages),
-        parameters=msgspec.to_builtins(thread.parameters),
+        parameters=set_parameters(thread.parameters),
         schema=thread.schema,
     )
 
@@ -223,5 +224,5 @@ def _source(resource: Resource) -> Source:
 def _content(carrier: Carrier) -> TextContent | BinaryContent:
     content = content_of(carrier)
     if isinstance(content, StoredContent):
-        raise ProviderError(f"content {content.sha256!r} was not loaded", kind="unsupported")
+        raise ProviderError(f"content {content.sha256!r} was not loaded", kind="other")
     return content

@@ -223,7 +223,8 @@ def test_an_error_event_raises(kind: str, found: str) -> None:
         parts_of(wire.error(kind, "So it is"))
 
     assert caught.value.kind == found
-    assert caught.value.retry_after == (3.0 if caught.value.is_retryable else None)
+    assert caught.value.retry_after is None
+    assert caught.value.least_wait == 3.0
 
 
 def test_an_error_event_that_says_when_is_believed() -> None:

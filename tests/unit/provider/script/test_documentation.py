@@ -21,8 +21,9 @@ from jp.tool.builtin import built_in_tools
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
 from jp.tool.toolbox import build_toolbox
-from jp.turn.loop import TurnLoop, TurnOutcome, TurnPorts
+from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
+from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
 from plain_names import PlainNames

@@ -179,4 +179,4 @@ def test_content_that_was_not_loaded_cannot_be_sent() -> None:
     with pytest.raises(ProviderError) as caught:
         body_of(thread((stored,)))
 
-    assert caught.value.kind == "unsupported"
+    assert caught.value.kind == "other"

@@ -1,0 +1,63 @@
+"""The calls of one cycle: every one has its response in the log at the end, whatever ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import assert_never
+
+from jp.conversation.entries import ToolCallRequest, ToolCallResponse
+from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.tool.base import CallOutcome, CallStarted
+from jp.turn.ports import TurnPorts
+
+
+class CallsRun:
+    """Runs once. `denied` names the tools that did not run for want of consent."""
+
+    def __init__(self, ports: TurnPorts, calls: Sequence[ToolCallRequest]) -> None:
+        self.denied: list[str] = []
+        self._ports = ports
+        self._open = {call.id: call for call in calls}
+        self._started: set[str] = set()
+
+    async def run(self) -> None:
+        """Run the calls and record each result as it arrives.
+
+        Where this is cancelled, what is left open is answered by an error that says whether it had been started.
+        """
+        try:
+            async with aclosing(self._ports.tools.run(tuple(self._open.values()))) as events:
+                async for event in events:
+                    self._take(event)
+        finally:
+            for call in tuple(self._open.values()):
+                content = INTERRUPTED_CONTENT if call.id in self._started else NOT_STARTED_CONTENT
+                self._respond(call, ToolCallResponse(request=call.id, content=content, is_error=True))
+
+    def _take(self, event: CallStarted | CallOutcome) -> None:
+        match event:
+            case CallStarted(call=call):
+                self._started.add(call.id)
+            case CallOutcome():
+                self._end(event)
+            case _:
+                assert_never(event)
+
+    def _end(self, outcome: CallOutcome) -> None:
+        response = ToolCallResponse(
+            request=outcome.call.id,
+            content=outcome.output.content,
+            is_error=outcome.output.is_error,
+            duration_ms=outcome.duration_ms,
+            facts=outcome.output.facts,
+        )
+        self._respond(outcome.call, response)
+        if outcome.denied:
+            self.denied.append(outcome.call.name)
+
+    def _respond(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+        recorded = self._ports.recorder.append(response)
+        del self._open[call.id]
+        self._ports.renderer.entry(recorded)
+        self._ports.renderer.tool_result(call, response)

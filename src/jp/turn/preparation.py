@@ -1,0 +1,80 @@
+"""The requests of one turn: each made from the log as it stands, with the trail that it leaves there."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.conversation.entries import Digests
+from jp.conversation.thread import Thread
+from jp.provider.base import WireRequest
+from jp.turn.digests import digests_of, message_digests
+from jp.turn.ports import TurnPorts
+from jp.turn.request import (
+    ContentCache,
+    RequestSettings,
+    build_thread,
+    context_entry,
+    context_in_force,
+    is_same_context,
+)
+
+FREE_CHOICES = frozenset({"auto", "none"})
+"""The choices of tool that demand no call."""
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is ready to be sent: what it says, in the provider's form, and its hashes for the log."""
+
+    thread: Thread
+    wire: WireRequest
+    digests: Digests
+
+
+class Preparation:
+    """Makes the requests of one turn."""
+
+    def __init__(self, ports: TurnPorts, settings: RequestSettings) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._cache = ContentCache(ports.recorder)
+        self._messages = message_digests(ports.recorder.entries)
+        self._context = context_in_force(ports.recorder.entries)
+
+    @property
+    def demands_call(self) -> bool:
+        """Whether the model has to call a tool."""
+        return bool(self._settings.tools) and self._settings.parameters.tool_choice not in FREE_CHOICES
+
+    def free_choice(self) -> None:
+        """Demand no call from here on: a demand that is kept would never let the model answer."""
+        parameters = self._settings.parameters
+        if parameters.tool_choice not in FREE_CHOICES:
+            self._settings = replace(self._settings, parameters=replace(parameters, tool_choice="auto"))
+
+    def thread(self, *, going_on: bool = False) -> Thread:
+        """What the model is shown of the log. `going_on`: it is asked again before anybody else has said anything.
+
+        Raises:
+            StorageError: content that it shows cannot be read.
+        """
+        return build_thread(
+            self._ports.recorder.entries,
+            self._settings,
+            loader=self._cache,
+            stand_ins=self._ports.stand_ins,
+            continuing=going_on,
+        )
+
+    def prepare(self, *, going_on: bool) -> Prepared:
+        """The next request; what it holds besides the stream is recorded where that has changed."""
+        context = context_entry(self._settings)
+        if not is_same_context(self._context, context):
+            self._ports.record(context)
+            self._context = context
+        provider = self._ports.provider
+        thread = self.thread(going_on=going_on)
+        wire = provider.render(thread)
+        digests = digests_of(provider.sections(wire), self._messages)
+        self._messages = self._messages[: digests.kept] + digests.messages
+        return Prepared(thread=thread, wire=wire, digests=digests)

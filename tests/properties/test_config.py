@@ -7,8 +7,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jp.config.assignment import node_at
+from jp.config.explain import Explanation, explain
 from jp.config.keys import key_text, parse_key
-from jp.config.layers import Layer, Origin, Resolved, as_data, contributions, resolve
+from jp.config.layers import DEFAULT, Layer, Origin, Resolved, as_data, contributions, resolve
 from jp.config.merge import Change, ListChange, MapChange, Unset, applied, merge, merge_all
 from jp.config.partial import read_partial
 from jp.config.rewrite import rewritten, toml_value
@@ -261,6 +263,53 @@ def test_the_origin_of_a_value_is_the_last_layer_that_gave_it(raws: list[Raw]) -
     of = resolved(*raws)
 
     for key, origin in of.origins.items():
-        last, change = contributions(of.layers, parse_key(key))[-1]
-        assert last == origin
-        assert change != Unset()
+        last = contributions(of.layers, parse_key(key))[-1]
+        assert last.layer.origin == origin
+        assert last.change != Unset()
+
+
+@given(st.lists(RAWS, max_size=4))
+def test_an_explanation_comes_to_the_value_that_holds(raws: list[Raw]) -> None:
+    of = resolved(*raws)
+
+    for name in APP.fields:
+        _, explanations = explain(of, name, lambda _, __: False)
+        for explanation in explanations:
+            check_explanation(of, explanation)
+
+
+def check_explanation(of: Resolved, explanation: Explanation) -> None:
+    path = parse_key(explanation.key)
+    node = node_at(path)
+    if isinstance(node, Items):
+        said = [element.value for element in explanation.elements]
+        assert plain([with_known_keys(*both) for both in zip(said, explanation.value, strict=True)]) == plain(
+            explanation.value
+        )
+        named = {source for element in explanation.elements for source in element.sources}
+        assert all(explanation.statements[source].effect in {"in effect", "in part"} for source in named)
+        return
+    last = explanation.statements[-1]
+    assert last.effect == "in effect"
+    assert explanation.is_default or last.origin == of.layers[-1].origin or of.origin(path) in {last.origin, DEFAULT}
+    match last.action:
+        case "default" | "set":
+            assert plain(explanation.value) == plain(last.value)
+        case "append":
+            assert explanation.value.endswith(last.value)
+        case "prepend":
+            assert explanation.value.startswith(last.value)
+        case "unset":
+            assert plain(explanation.value) == plain(explanation.statements[0].value)
+        case _:
+            raise AssertionError(last)
+
+
+def with_known_keys(said: Any, held: Any) -> Any:
+    """An element as a layer said it, with the defaults that it holds for what was not said."""
+    return cast("Raw", held) | said if isinstance(held, dict) else said
+
+
+def plain(value: Any) -> Any:
+    """What JSON makes of a value, null of none."""
+    return None if value is msgspec.UNSET else msgspec.json.decode(msgspec.json.encode(value))

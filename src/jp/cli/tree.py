@@ -137,10 +137,11 @@ ROOT = Group(
             "config",
             "Settings, and where each comes from",
             (
-                Command("show", "jp.cli.config:show", "Show the configuration in effect"),
-                Command("get", "jp.cli.config:get", "Print one value"),
-                Command("set", "jp.cli.config:set_value", "Set values in a configuration file"),
-                Command("path", "jp.cli.config:path", "Print which files are read"),
+                Command("show", "jp.cli.config.show:show", "Show the configuration in effect"),
+                Command("get", "jp.cli.config.show:get", "Print one value"),
+                Command("set", "jp.cli.config.set:set_value", "Set values in a configuration file"),
+                Command("explain", "jp.cli.config.explain:explain", "Say how a key came to its value"),
+                Command("path", "jp.cli.config.path:path", "Print which files are read"),
             ),
         ),
         Group(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace
+from jp.config.keys import KeyPath, parse_key
 from jp.config.layers import Layer
 from jp.config.model import JsonObject
 from jp.config.stored import conversation_layers
@@ -48,6 +49,35 @@ def unaccepted(
     if info is not None:
         accepted |= trust_store(options, workspace, info).accepted()
     return untrusted(values, accepted)
+
+
+def distrusted(
+    layers: Sequence[Layer], options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo | None = None
+) -> Callable[[Layer, KeyPath], bool]:
+    """Whether what a layer says at a key waits for the user's trust."""
+    import os
+
+    missing = {
+        trust_hash((value,)) for value in unaccepted(sensitive_values(layers, workspace), options, workspace, info)
+    }
+    waiting = [
+        (layer.origin, value.key, value.value)
+        for layer in layers
+        for value in sensitive_values([layer], workspace)
+        if trust_hash((value,)) in missing
+    ]
+    outside = {value for _, key, value in waiting if key == "extends"}
+
+    def waits(layer: Layer, path: KeyPath) -> bool:
+        if layer.foreign and os.path.realpath(layer.origin.where) in outside:
+            return True
+        return any(origin == layer.origin and _overlap(parse_key(key), path) for origin, key, _ in waiting)
+
+    return waits
+
+
+def _overlap(one: KeyPath, other: KeyPath) -> bool:
+    return one[: len(other)] == other[: len(one)]
 
 
 def accept(

@@ -154,18 +154,31 @@ def _origins(layers: Sequence[Layer]) -> dict[str, Origin]:
     return origins
 
 
-def contributions(layers: Sequence[Layer], path: KeyPath) -> list[tuple[Origin, Change]]:
-    """What each layer asks for at a key, least specific first: the ground for saying which one had the last word."""
-    found = ((layer.origin, _at(layer.change, path)) for layer in layers)
-    return [(origin, change) for origin, change in found if change is not None]
+class Contribution(msgspec.Struct, frozen=True):
+    """What a layer asks for at a key; `fresh`: without what the layers below it say of that key."""
+
+    layer: Layer
+    change: Change
+    fresh: bool = False
 
 
-def _at(change: Change, path: KeyPath) -> Change | None:
+def contributions(layers: Sequence[Layer], path: KeyPath) -> list[Contribution]:
+    """What each layer that says anything of a key asks for, least specific first.
+
+    Where it takes away what is above the key, it unsets the key.
+    """
+    found = ((layer, _at(layer.change, path)) for layer in layers)
+    return [Contribution(layer, *said) for layer, said in found if said is not None]
+
+
+def _at(change: Change, path: KeyPath) -> tuple[Change, bool] | None:
+    fresh = False
     for name in path:
         if not isinstance(change, MapChange):
-            return change
+            return Unset(), True
+        fresh = fresh or change.replace
         below = change.entries.get(name)
         if below is None:
-            return Unset() if change.replace else None
+            return (Unset(), True) if fresh else None
         change = below
-    return change
+    return change, fresh

@@ -6,6 +6,7 @@ one comes what stands before the first line that makes no sense here.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import assert_never
@@ -105,6 +106,7 @@ def scan(text: str) -> tuple[Part, ...]:
     return tuple(_Scanner(text).parts())
 
 
+@functools.lru_cache(maxsize=8)
 def positions(text: str) -> Mapping[KeyPath, tuple[Position, Position]]:
     """Where each key and each element is written first, and where its value is."""
     lines = _Lines(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import assert_never
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, change_of, parse_cfg
@@ -15,7 +16,7 @@ from jp.config.merge import applied, merge_all
 from jp.config.model import JsonObject
 from jp.config.partial import read_partial
 from jp.config.places import Places, candidates
-from jp.config.toml import InvalidFileError
+from jp.config.toml import InvalidFileError, is_file
 
 
 def lower_layers(places: Places, environ: Mapping[str, str]) -> list[Layer]:
@@ -42,6 +43,23 @@ def file_layers(places: Places) -> list[Layer]:
         if not group.inherit:
             break
     return layers
+
+
+def unread_files(places: Places) -> list[Path]:
+    """The files that are there and do not count, because one before them says `inherit = false`.
+
+    Raises:
+        ConfigurationError: one that counts cannot be read or is invalid.
+    """
+    inherits = True
+    unread: list[Path] = []
+    for candidate in candidates(places):
+        if not inherits:
+            unread += [candidate.path] if is_file(candidate.path) else []
+            continue
+        group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
+        inherits = group is None or group.inherit
+    return unread
 
 
 def environment_layers(environ: Mapping[str, str]) -> list[Layer]:

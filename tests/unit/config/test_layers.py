@@ -6,7 +6,7 @@ import pytest
 
 from jp.config.assignment import FragmentName, change_of, parse_cfg
 from jp.config.keys import parse_key
-from jp.config.layers import DEFAULT, Layer, LayerKind, Origin, as_data, contributions, resolve
+from jp.config.layers import DEFAULT, Contribution, Layer, LayerKind, Origin, as_data, contributions, resolve
 from jp.config.merge import AddItems, ListChange, MapChange, Put, Unset
 from jp.config.model import AppConfig
 from jp.config.partial import read_partial
@@ -127,16 +127,16 @@ def test_every_layers_part_in_a_value_can_be_shown() -> None:
         assigned("conversation.tools.a:=null"),
     ]
 
-    assert [change for _, change in contributions(layers, ("conversation", "tools", "a", "run"))] == [
+    assert [said.change for said in contributions(layers, ("conversation", "tools", "a", "run"))] == [
         Put("ask"),
         Unset(),
         Put("skip"),
         Unset(),
     ]
-    assert contributions(layers, ("conversation", "attachments", "0")) == [
-        (USER, ListChange(steps=(AddItems(("x",)),), dedup_default=True))
-    ]
-    assert contributions(layers, ("user",)) == [(WORKSPACE, MapChange({"name": Put("a")}))]
+    attachments = ListChange(steps=(AddItems(("x",)),), dedup_default=True)
+    assert contributions(layers, ("conversation", "attachments")) == [Contribution(layers[0], attachments)]
+    assert contributions(layers, ("user",)) == [Contribution(layers[1], MapChange({"name": Put("a")}))]
+    assert [said.fresh for said in contributions(layers, ("conversation", "tools", "b"))] == [True]
 
 
 def test_the_configuration_as_data_is_what_json_holds() -> None:

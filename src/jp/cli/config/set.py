@@ -1,4 +1,4 @@
-"""`jp config`."""
+"""`jp config set`."""
 
 from __future__ import annotations
 
@@ -11,58 +11,8 @@ from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
     from jp.cli.places import AnyWorkspace
-    from jp.config.layers import Resolved
 
 Which = Literal["workspace", "user", "cwd"]
-_OptionalTarget = Annotated[
-    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
-]
-
-
-def show(
-    options: GlobalOptions,
-    *,
-    target: _OptionalTarget = None,
-    origins: Annotated[bool, typer.Option("--origins", help="Say behind each value where it came from.")] = False,
-) -> None:
-    """Show the configuration in effect, as TOML that could be read again.
-
-    Examples:
-        jp config show --origins
-        jp config show --id .
-        jp config show --format json
-    """
-    from jp.cli.output import print_result
-    from jp.config.show import as_data, as_toml
-
-    resolved = _resolved(options, target)
-    text = as_toml(resolved, with_origins=origins)
-    value: dict[str, object] = {"config": as_data(resolved.config)}
-    if origins:
-        value["origins"] = {key: origin.text for key, origin in resolved.origins.items()}
-    print_result(options, text=text, value=value)
-
-
-def get(
-    options: GlobalOptions,
-    *,
-    key: Annotated[str, typer.Argument(help="Such as assistant.model.id.", metavar="KEY")],
-    target: _OptionalTarget = None,
-) -> None:
-    """Print one value: a text as it is, anything else as JSON, nothing where there is none.
-
-    Examples:
-        jp config get assistant.model.id
-        jp config get conversation.attachments
-    """
-    from jp.cli.output import print_result
-    from jp.config.keys import parse_key
-    from jp.config.show import value_at, value_text
-
-    resolved = _resolved(options, target)
-    value = value_at(resolved.config, key)
-    origin = resolved.origin(parse_key(key)).text
-    print_result(options, text=value_text(value), value={"key": key, "value": value, "origin": origin})
 
 
 def set_value(
@@ -98,33 +48,6 @@ def set_value(
     if was_trusted and where != "user":
         _trust(options, workspace)
     print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
-
-
-def path(options: GlobalOptions) -> None:
-    """Print which configuration files are read here, least specific first, and which of them exist.
-
-    Examples:
-        jp config path
-    """
-    from jp.cli.output import print_result
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import config_places
-    from jp.config.places import candidates
-
-    found = list(candidates(config_places(open_workspace(options))))
-    lines = [f"{item.kind:<15}{item.path}{'' if item.path.exists() else '  (not there)'}" for item in found]
-    value = [{"kind": item.kind, "path": str(item.path), "exists": item.path.exists()} for item in found]
-    print_result(options, text="\n".join(lines), value={"files": value})
-
-
-def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
-    from jp.cli.held import read_conversation
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
-
-    if target is None:
-        return read_sources(options, open_workspace(options)).resolve()
-    return read_conversation(options, target).resolved
 
 
 def _file(workspace: AnyWorkspace, where: Which) -> Path:

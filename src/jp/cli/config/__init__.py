@@ -1,0 +1,1 @@
+"""`jp config`: settings, and where each comes from."""

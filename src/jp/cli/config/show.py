@@ -1,0 +1,72 @@
+"""`jp config show` and `jp config get`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+
+if TYPE_CHECKING:
+    from jp.config.layers import Resolved
+
+_OptionalTarget = Annotated[
+    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
+]
+
+
+def show(
+    options: GlobalOptions,
+    *,
+    target: _OptionalTarget = None,
+    origins: Annotated[bool, typer.Option("--origins", help="Say behind each value where it came from.")] = False,
+) -> None:
+    """Show the configuration in effect, as TOML that could be read again.
+
+    Examples:
+        jp config show --origins
+        jp config show --id .
+        jp config show --format json
+    """
+    from jp.cli.output import print_result
+    from jp.config.show import as_data, as_toml
+
+    resolved = _resolved(options, target)
+    text = as_toml(resolved, with_origins=origins)
+    value: dict[str, object] = {"config": as_data(resolved.config)}
+    if origins:
+        value["origins"] = {key: origin.text for key, origin in resolved.origins.items()}
+    print_result(options, text=text, value=value)
+
+
+def get(
+    options: GlobalOptions,
+    *,
+    key: Annotated[str, typer.Argument(help="Such as assistant.model.id.", metavar="KEY")],
+    target: _OptionalTarget = None,
+) -> None:
+    """Print one value: a text as it is, anything else as JSON, nothing where there is none.
+
+    Examples:
+        jp config get assistant.model.id
+        jp config get conversation.attachments
+    """
+    from jp.cli.output import print_result
+    from jp.config.keys import parse_key
+    from jp.config.show import value_at, value_text
+
+    resolved = _resolved(options, target)
+    value = value_at(resolved.config, key)
+    origin = resolved.origin(parse_key(key)).text
+    print_result(options, text=value_text(value), value={"key": key, "value": value, "origin": origin})
+
+
+def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
+    from jp.cli.held import read_conversation
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import read_sources
+
+    if target is None:
+        return read_sources(options, open_workspace(options)).resolve()
+    return read_conversation(options, target).resolved

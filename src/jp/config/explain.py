@@ -1,0 +1,241 @@
+"""How a key came to its value: what each layer says of it, and what became of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+
+from jp.config.assignment import node_at
+from jp.config.elements import ElementOrigin, counts_once, element_origins, last_reset
+from jp.config.keys import KeyPath, key_text, parse_key
+from jp.config.layers import DEFAULT, Contribution, Layer, Origin, Resolved, contributions
+from jp.config.merge import AddItems, Change, ChangeItem, ListChange, ListStep, MapChange, Put, TextChange, applied
+from jp.config.scan import Position, place_of
+from jp.config.schema import Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.show import value_at
+from jp.errors import ConfigurationError
+
+Action = Literal["default", "set", "append", "prepend", "replace", "change", "merge", "unset"]
+Effect = Literal["in effect", "in part", "no effect", "replaced", "not applied"]
+Leaf = Scalar | Free | MergedText | Items
+"""What is merged as a whole."""
+
+Distrusted = Callable[[Layer, KeyPath], bool]
+"""Whether what a layer says of a key waits for the user's trust."""
+
+TABLE_RULE = "a table is merged key by key"
+_RULES: Mapping[type[Leaf], str] = {
+    Scalar: "a later layer replaces an earlier one",
+    Free: "a later layer replaces an earlier one; tables are merged key by key",
+    MergedText: "a later layer replaces an earlier one, or adds to it where it says so; the default then vanishes",
+    Items: "a later layer adds to an earlier one, or replaces it where it says so",
+}
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """What one layer says of a key; `value` is plain data, absent where there is none.
+
+    `place` is where in a file it says so. What is not `trusted` is not applied before the user has accepted it.
+    """
+
+    origin: Origin
+    action: Action
+    value: Any
+    effect: Effect
+    place: Position | None = None
+    trusted: bool = True
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that is merged as a whole, and what the layers say of it, the default first.
+
+    `value` is absent where nothing is configured. The `sources` of a list's `elements` are indexes of statements.
+    """
+
+    key: str
+    value: Any
+    rule: str
+    statements: tuple[Statement, ...]
+    elements: tuple[ElementOrigin, ...] = ()
+
+    @property
+    def is_default(self) -> bool:
+        """Whether no layer says anything of it."""
+        return len(self.statements) == 1
+
+    @property
+    def waits_for_trust(self) -> bool:
+        """Whether a statement that makes the value does not apply yet."""
+        return any(statement.effect == "not applied" for statement in self.statements)
+
+
+def explain(resolved: Resolved, key: str, distrusted: Distrusted) -> tuple[Any, tuple[Explanation, ...]]:
+    """The value of a key, absent where there is none any more, and how it came about.
+
+    A table has an explanation for each key in it; what lies in a list is explained by the list.
+
+    Raises:
+        ConfigurationError: the key is unknown, or nothing was ever configured there.
+    """
+    path = parse_key(key)
+    node_at(path)
+    whole = next((path[:count] for count in range(1, len(path)) if isinstance(node_at(path[:count]), Items)), path)
+    reader = _Reader(resolved, distrusted)
+    found = tuple(reader.explanation(leaf, node) for leaf, node in reader.leaves(whole, node_at(whole)))
+    try:
+        return value_at(resolved.config, key), found
+    except ConfigurationError:
+        if whole != path or all(each.is_default for each in found):
+            raise
+        return msgspec.UNSET, found
+
+
+class _Reader:
+    def __init__(self, resolved: Resolved, distrusted: Distrusted) -> None:
+        self._resolved = resolved
+        self._distrusted = distrusted
+
+    def leaves(self, path: KeyPath, node: Node) -> Iterator[tuple[KeyPath, Leaf]]:
+        """The keys at and below `path` that are merged as a whole."""
+        match node:
+            case Table(fields=fields):
+                for name, field in fields.items():
+                    yield from self.leaves((*path, name), field.node)
+            case Names(value=below):
+                for name in self._names(path):
+                    yield from self.leaves((*path, name), below)
+            case Free() if isinstance(self._value(path), dict):
+                for name in self._names(path):
+                    yield from self.leaves((*path, name), node)
+            case _:
+                yield path, node
+
+    def explanation(self, path: KeyPath, node: Leaf) -> Explanation:
+        """How the key came to its value."""
+        said = contributions(self._resolved.layers, path)
+        rule = _RULES[type(node)]
+        elements: tuple[ElementOrigin, ...] = ()
+        if isinstance(node, Items):
+            dedup = counts_once(said, default=node.dedup)
+            rule += "; a repeated element counts once" if dedup else ""
+            elements = element_origins(said, path, dedup=dedup)
+            effects = _list_effects(said, elements)
+            elements = _by_statement(elements) if _is_said(said) else _by_default(node)
+        else:
+            effects = _effects(said)
+        first = Statement(origin=DEFAULT, action="default", value=_default_of(path), effect=effects[0])
+        rest = (self._statement(one, path, effect) for one, effect in zip(said, effects[1:], strict=True))
+        return Explanation(
+            key=key_text(path), value=self._value(path), rule=rule, statements=(first, *rest), elements=elements
+        )
+
+    def _value(self, path: KeyPath) -> Any:
+        try:
+            return value_at(self._resolved.config, key_text(path))
+        except ConfigurationError:
+            return msgspec.UNSET
+
+    def _names(self, path: KeyPath) -> list[str]:
+        """The names of the entries at `path`, those that a later layer took out included."""
+        value = self._value(path)
+        names: dict[str, None] = dict.fromkeys(cast("dict[str, Any]", value) if isinstance(value, dict) else ())
+        for contribution in contributions(self._resolved.layers, path):
+            if isinstance(contribution.change, MapChange):
+                names |= dict.fromkeys(contribution.change.entries)
+        return list(names)
+
+    def _statement(self, said: Contribution, path: KeyPath, effect: Effect) -> Statement:
+        action, value = _asked(said.change)
+        source = said.layer.source
+        trusted = not self._distrusted(said.layer, path)
+        return Statement(
+            origin=said.layer.origin,
+            action=action,
+            value=value,
+            effect=effect if trusted or effect == "replaced" else "not applied",
+            place=place_of(source, path) if source else None,
+            trusted=trusted,
+        )
+
+
+def _is_said(said: Sequence[Contribution]) -> bool:
+    """Whether the last word is about the list itself: where all around it is taken out, its default holds."""
+    return bool(said) and isinstance(said[-1].change, ListChange)
+
+
+def _by_statement(elements: Sequence[ElementOrigin]) -> tuple[ElementOrigin, ...]:
+    """The elements with indexes of statements, among which the default comes first."""
+    moved = ((element.value, tuple(source + 1 for source in element.sources)) for element in elements)
+    return tuple(ElementOrigin(value=value, sources=sources) for value, sources in moved)
+
+
+def _by_default(node: Items) -> tuple[ElementOrigin, ...]:
+    return tuple(ElementOrigin(value=value, sources=(0,)) for value in node.default)
+
+
+def _default_of(path: KeyPath) -> Any:
+    *above, name = path
+    table = node_at(tuple(above))
+    return table.fields[name].default if isinstance(table, Table) else msgspec.UNSET
+
+
+def _asked(change: Change) -> tuple[Action, Any]:
+    match change:
+        case Put(value=value):
+            return "set", value
+        case ListChange(steps=steps):
+            return _asked_of_list(steps)
+        case TextChange(steps=steps):
+            last = steps[-1]
+            return "set" if last.strategy == "replace" else last.strategy, last.text
+        case MapChange(entries=entries) if entries:
+            return "merge", applied(change)
+        case _:
+            return "unset", msgspec.UNSET
+
+
+def _asked_of_list(steps: Sequence[ListStep]) -> tuple[Action, Any]:
+    changed = [step for step in steps if isinstance(step, ChangeItem)]
+    if changed:
+        return "change", {str(step.index): _plain(applied(step.change)) for step in changed}
+    items = [item for step in steps if not isinstance(step, ChangeItem) for item in step.items]
+    match steps[-1]:
+        case AddItems(front=front):
+            return "prepend" if front else "append", items
+        case _:
+            return "replace", items
+
+
+def _plain(value: Any) -> Any:
+    return None if value is msgspec.UNSET else value
+
+
+def _effects(said: Sequence[Contribution]) -> list[Effect]:
+    """What became of the default, and of each statement on a single value."""
+    effects: list[Effect] = ["in effect"]
+    for one in said:
+        is_added = _asked(one.change)[0] in {"append", "prepend"} and not one.fresh
+        effects = [effect if is_added and index else "replaced" for index, effect in enumerate(effects)]
+        effects.append("in effect")
+    if said and _asked(said[-1].change)[0] == "unset":
+        effects[0] = "in effect"
+    return effects
+
+
+def _list_effects(said: Sequence[Contribution], elements: Sequence[ElementOrigin]) -> list[Effect]:
+    """What became of the default, and of each statement on a list."""
+    reset = last_reset(said)
+    effects: list[Effect] = ["replaced" if _is_said(said) else "in effect"]
+    for index, one in enumerate(said):
+        action, asked = _asked(one.change)
+        brought = 0 if asked is msgspec.UNSET else len(asked)
+        kept = sum(index in element.sources for element in elements)
+        if index < reset:
+            effects.append("replaced")
+        elif index == reset or action == "change" or kept == brought:
+            effects.append("in effect")
+        else:
+            effects.append("in part" if kept else "no effect")
+    return effects

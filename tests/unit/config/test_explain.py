@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from jp.config.assignment import FragmentName, change_of, parse_cfg
+from jp.config.explain import Explanation, explain
+from jp.config.keys import KeyPath
+from jp.config.layers import Layer, Origin, resolve
+from jp.config.partial import read_partial
+from jp.config.toml import parse_toml
+from jp.errors import ConfigurationError
+
+Said = tuple[str, Any, str]
+
+
+def file(text: str, *, kind: str = "workspace") -> Layer:
+    origin = Origin(kind="user" if kind == "user" else "workspace", where="/f")
+    return Layer(origin=origin, change=read_partial(parse_toml(text, Path("/f"))), source=text, foreign=kind != "user")
+
+
+def cfg(text: str) -> Layer:
+    value = parse_cfg(text)
+    assert not isinstance(value, FragmentName)
+    return Layer(origin=Origin(kind="cfg", where=text), change=change_of(value))
+
+
+def trusted(_: Layer, __: KeyPath) -> bool:
+    return False
+
+
+def explained(key: str, *layers: Layer) -> Explanation:
+    _, (found,) = explain(resolve(layers), key, trusted)
+    return found
+
+
+def said(explanation: Explanation) -> list[Said]:
+    return [
+        (one.action, None if one.value is msgspec.UNSET else one.value, one.effect) for one in explanation.statements
+    ]
+
+
+def test_the_last_word_on_a_single_value_wins() -> None:
+    layers = [file('[user]\nname = "a"', kind="user"), file('[user]\n\nname = "b"'), cfg("user.name=c")]
+
+    found = explained("user.name", *layers)
+
+    assert found.value == "c"
+    assert said(found) == [
+        ("default", None, "replaced"),
+        ("set", "a", "replaced"),
+        ("set", "b", "replaced"),
+        ("set", "c", "in effect"),
+    ]
+    assert [str(one.place) for one in found.statements] == ["None", "line 2, column 1", "line 3, column 1", "None"]
+    assert not found.is_default
+    assert not found.waits_for_trust
+
+
+def test_where_nobody_says_anything_the_default_holds() -> None:
+    found = explained("assistant.request.max_retries", cfg("user.name=a"))
+
+    assert said(found) == [("default", 5, "in effect")]
+    assert found.is_default
+
+
+def test_a_value_that_is_taken_out_leaves_the_default() -> None:
+    found = explained("assistant.request.max_retries", cfg("assistant.request.max_retries=1"), cfg("assistant:=null"))
+
+    assert (found.value, said(found)) == (
+        5,
+        [("default", 5, "in effect"), ("set", 1, "replaced"), ("unset", None, "in effect")],
+    )
+
+
+def test_texts_are_added_to_one_another() -> None:
+    layers = [
+        cfg("assistant.system_prompt=a"),
+        cfg("assistant.system_prompt+=b"),
+        cfg('assistant.system_prompt:={"value": "c", "strategy": "prepend"}'),
+    ]
+
+    found = explained("assistant.system_prompt", *layers)
+
+    assert found.value == "c\n\na\n\nb"
+    assert said(found)[1:] == [("set", "a", "in effect"), ("append", "b", "in effect"), ("prepend", "c", "in effect")]
+    assert said(found)[0][2] == "replaced"
+    assert said(explained("assistant.system_prompt", *layers, cfg("assistant.system_prompt=d")))[1:] == [
+        ("set", "a", "replaced"),
+        ("append", "b", "replaced"),
+        ("prepend", "c", "replaced"),
+        ("set", "d", "in effect"),
+    ]
+
+
+def test_every_element_of_a_list_knows_where_it_comes_from() -> None:
+    layers = [
+        cfg("conversation.attachments=x"),
+        file('[conversation]\nattachments = { value = ["a", "b"], strategy = "replace" }'),
+        cfg('conversation.attachments:+=["b", "c"]'),
+        cfg('conversation.attachments:+=["a"]'),
+        cfg('conversation.attachments:={"value": ["p"], "strategy": "prepend"}'),
+        cfg("conversation.attachments.1=A"),
+        cfg("conversation.attachments.2:=null"),
+    ]
+
+    found = explained("conversation.attachments", *layers)
+
+    assert found.value == ["p", "A", "c"]
+    assert [(element.value, element.sources) for element in found.elements] == [("p", (5,)), ("A", (2, 6)), ("c", (3,))]
+    assert said(found) == [
+        ("default", (), "replaced"),
+        ("replace", ["x"], "replaced"),
+        ("replace", ["a", "b"], "in effect"),
+        ("append", ["b", "c"], "in part"),
+        ("append", ["a"], "no effect"),
+        ("prepend", ["p"], "in effect"),
+        ("change", {"1": "A"}, "in effect"),
+        ("change", {"2": None}, "in effect"),
+    ]
+    assert found.rule.endswith("; a repeated element counts once")
+
+
+def test_whether_repeated_elements_count_is_the_last_word_on_it() -> None:
+    twice = cfg('conversation.attachments:={"value": ["a", "a"], "dedup": false}')
+
+    found = explained("conversation.attachments", twice, cfg("conversation.attachments+=a"))
+    again = explained("conversation.attachments", twice, cfg('conversation:={"attachments": ["a", "a"]}'))
+
+    assert [element.sources for element in found.elements] == [(1,), (1,), (2,)]
+    assert "counts once" not in found.rule
+    assert [element.sources for element in again.elements] == [(2,)]
+
+
+def test_a_list_that_is_taken_out_with_all_around_it_has_its_default() -> None:
+    found = explained("editor.envs", cfg("editor.envs=A"), cfg("editor:=null"))
+
+    assert [(element.value, element.sources) for element in found.elements][:1] == [("JP_EDITOR", (0,))]
+    assert [effect for _, _, effect in said(found)] == ["in effect", "replaced", "in effect"]
+
+
+def test_an_element_is_explained_by_its_list() -> None:
+    value, (found,) = explain(
+        resolve([cfg('assistant.instructions:=[{"title": "a"}]')]), "assistant.instructions.0.title", trusted
+    )
+
+    assert (value, found.key) == ("a", "assistant.instructions")
+    with pytest.raises(ConfigurationError, match=r"nothing is configured at 'assistant\.instructions\.1'"):
+        explain(resolve([cfg("user.name=a")]), "assistant.instructions.1", trusted)
+
+
+def test_a_table_is_explained_key_by_key() -> None:
+    layers = [
+        cfg("conversation.tools.x.run=ask"),
+        cfg("conversation.tools.y.run=skip"),
+        cfg("conversation.tools.x:=null"),
+    ]
+
+    value, found = explain(resolve(layers), "conversation.tools", trusted)
+
+    assert value == {"y": {"enable": None, "run": "skip"}}
+    assert [(each.key, said(each)[1:]) for each in found] == [
+        ("conversation.tools.y.enable", []),
+        ("conversation.tools.y.run", [("set", "skip", "in effect")]),
+        ("conversation.tools.x.enable", [("unset", None, "in effect")]),
+        ("conversation.tools.x.run", [("set", "ask", "replaced"), ("unset", None, "in effect")]),
+    ]
+
+
+def test_what_was_taken_out_is_explained_and_what_never_was_is_not() -> None:
+    layers = [cfg("conversation.tools.x.run=ask"), cfg("conversation.tools:={}")]
+
+    value, (found,) = explain(resolve(layers), "conversation.tools.x.run", trusted)
+
+    assert value is msgspec.UNSET
+    assert said(found)[1:] == [("set", "ask", "replaced"), ("unset", None, "in effect")]
+    with pytest.raises(ConfigurationError, match=r"nothing is configured at 'conversation\.tools\.z'"):
+        explain(resolve(layers[:1]), "conversation.tools.z.run", trusted)
+    with pytest.raises(ConfigurationError, match=r"the nearest known key is 'user\.name'"):
+        explain(resolve(layers), "user.nmae", trusted)
+
+
+def test_free_values_replace_tables_and_the_other_way_round() -> None:
+    key = "assistant.model.parameters.other.a"
+    layers = [cfg(f'{key}:={{"b": 1}}'), cfg(f"{key}=5")]
+
+    assert said(explained(key, *layers)) == [
+        ("default", None, "replaced"),
+        ("merge", {"b": 1}, "replaced"),
+        ("set", 5, "in effect"),
+    ]
+    _, found = explain(resolve([*layers, cfg(f'{key}:+={{"c": 2}}')]), key, trusted)
+    assert [(each.key, said(each)[-1]) for each in found] == [
+        (f"{key}.c", ("set", 2, "in effect")),
+        (f"{key}.b", ("unset", None, "in effect")),
+    ]
+
+
+def test_what_nobody_has_accepted_is_not_applied() -> None:
+    layers = [file("user.name = 'a'"), cfg("conversation.attachments=x"), file("conversation.attachments = ['b']")]
+
+    _, found = explain(
+        resolve(layers), "conversation.attachments", lambda layer, path: layer.foreign and path[0] != "user"
+    )
+    _, others = explain(resolve(layers), "user.name", lambda layer, path: layer.foreign and path[0] != "user")
+    _, replaced = explain(resolve([*layers, cfg("user.name=c")]), "user.name", lambda layer, _: layer.foreign)
+
+    assert [(one.effect, one.trusted) for one in found[0].statements] == [
+        ("replaced", True),
+        ("in effect", True),
+        ("not applied", False),
+    ]
+    assert (found[0].waits_for_trust, others[0].waits_for_trust, replaced[0].waits_for_trust) == (True, False, False)
+    assert replaced[0].statements[1].effect == "replaced"

@@ -37,6 +37,11 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     approve: frozenset[str] = frozenset()
     approve_all: bool = False
     deny_all: bool = False
+    edit: bool = False
+    no_edit: bool = False
+    replay: bool = False
+    quote: bool = False
+    template: bool = False
     dry_run: bool = False
     max_cycles: int | None = None
     deadline: float | None = None
@@ -56,6 +61,16 @@ def check(arguments: QueryArguments) -> None:
         raise UsageError("--new and --id exclude each other", hint="--new starts a conversation, --id continues one")
     if arguments.approve_all and arguments.deny_all:
         raise UsageError("--approve-all and --deny-all exclude each other", hint="leave one of them out")
+    if arguments.edit and arguments.no_edit:
+        raise UsageError("--edit and --no-edit exclude each other", hint="leave one of them out")
+    for option, is_given in (("--replay", arguments.replay), ("--quote", arguments.quote)):
+        if is_given and arguments.new:
+            raise UsageError(f"{option} and --new exclude each other", hint=f"{option} needs what was said before")
+    if arguments.template and (arguments.quote or (arguments.replay and arguments.edit)):
+        raise UsageError(
+            "--template would read what was said before as a template",
+            hint="leave --template out, or --quote and --edit",
+        )
     if arguments.deadline == 0:
         raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")
 

@@ -108,6 +108,8 @@ async def compose_request(
 ) -> tuple[ChatRequest, tuple[str, ...]]:
     """The turn's `chat_request` with what is attached to it, and sentences for the user.
 
+    What `question` brings along counts as delivered: only what is typed is read again, and takes its place.
+
     Raises:
         AttachmentError: an attachment could not be resolved.
     """
@@ -122,7 +124,8 @@ async def compose_request(
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     standing = [entry for turn in turns for entry in turn.entries]
-    plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered_in(standing))
+    delivered = {*delivered_in(standing), *question.attachments}
+    plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered)
     context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
     resolved = await resolve_all(plan, schemes.registry, context)
     deduplication = config.deduplication
@@ -134,7 +137,10 @@ async def compose_request(
         min_bytes=deduplication.min_bytes,
         lookback_turns=deduplication.lookback_turns,
     )
-    return replace(question, resources=marked, attachments=resolved.declarations), resolved.notices
+    fresh = {resource.uri for resource in marked}
+    brought = [resource for resource in question.resources if resource.uri not in fresh]
+    declared = dict.fromkeys((*question.attachments, *resolved.declarations))
+    return replace(question, resources=(*brought, *marked), attachments=tuple(declared)), resolved.notices
 
 
 async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_bytes: int) -> ResolvedAttachments:

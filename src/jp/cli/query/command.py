@@ -48,6 +48,15 @@ def query(
     ] = None,
     approve_all: Annotated[bool, typer.Option("--approve-all", help="Let every enabled tool run.")] = False,
     deny_all: Annotated[bool, typer.Option("--deny-all", help="Deny every tool that would ask.")] = False,
+    edit: Annotated[bool, typer.Option("-e", "--edit", help="Write or finish the query in an editor.")] = False,
+    no_edit: Annotated[bool, typer.Option("-E", "--no-edit", help="Never open an editor.")] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Undo the last turn and ask its request again, with more words if typed.")
+    ] = False,
+    quote: Annotated[bool, typer.Option("--quote", help="Quote the last answer, and write below it.")] = False,
+    template: Annotated[
+        bool, typer.Option("-%", "--template", help="The query is a Jinja template of `template.values`.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
     ] = False,
@@ -107,6 +116,11 @@ def query(
         approve=frozenset(name for names in approve or () for name in names.split(",") if name),
         approve_all=approve_all,
         deny_all=deny_all,
+        edit=edit,
+        no_edit=no_edit,
+        replay=replay,
+        quote=quote,
+        template=template,
         dry_run=dry_run,
         max_cycles=max_cycles,
         deadline=_seconds(deadline, "--deadline"),

@@ -48,11 +48,15 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asks. `outside` are typed attachments that do not lie in the workspace."""
+    """What the command line asks. `outside` are typed attachments that do not lie in the workspace.
+
+    `topic` names the directory of a new conversation.
+    """
 
     options: GlobalOptions
     arguments: QueryArguments
     outside: tuple[str, ...] = ()
+    topic: str = ""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +112,17 @@ def _continued(arguments: QueryArguments, place: Place) -> ConversationInfo | No
     return None if active is None else place.workspace.get(active)
 
 
+def peek(info: ConversationInfo, place: Place) -> Held:
+    """A conversation as it is now, only to read it.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    stream = place.workspace.read(info)
+    layers = layers_of(place.workspace, info, stream.entries)
+    return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+
+
 async def hold(
     info: ConversationInfo, place: Place, options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack
 ) -> Held:
@@ -118,9 +133,7 @@ async def hold(
         StorageError: it cannot be read or written.
     """
     if arguments.dry_run:
-        stream = place.workspace.read(info)
-        layers = layers_of(place.workspace, info, stream.entries)
-        return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+        return peek(info, place)
     lock = place.workspace.lock(info)
     patience = arguments.patience
     if patience is None and not is_attended():
@@ -150,8 +163,8 @@ def settle(place: Place, held: Held | None, flags: Sequence[Layer], options: Glo
 async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Log:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
-    From here on it is this terminal's active conversation. The words that were typed name a new one's directory. One
-    that fails before its first request is in the log is taken away again.
+    From here on it is this terminal's active conversation. A new one that fails before its first request is in the log
+    is taken away again.
 
     Raises:
         StorageError: it could not be written.
@@ -172,9 +185,8 @@ async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncEx
 
     arguments, workspace = asked.arguments, place.workspace
     local = arguments.local or resolved.config.conversation.start_local
-    topic = " ".join(arguments.words)
     base = frozen(resolved)
-    info = workspace.create(base, Metadata(title=arguments.title), local=local, topic=topic)
+    info = workspace.create(base, Metadata(title=arguments.title), local=local, topic=asked.topic)
     lock = workspace.lock(info)
     logs: list[Log] = []
 

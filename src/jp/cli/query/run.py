@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+from msgspec.structs import replace
+
 from jp.cli.looks import check_theme
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, outside_of_root
+from jp.cli.query.composing import compose
 from jp.cli.query.conversation import Asked, begin, choose_conversation, find_place, hold, settle
 from jp.cli.query.question import read_question
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import check_rendering, wire
 from jp.cli.signals import heed_interruptions, interruptions
-from jp.conversation.entries import ChatRequest
 from jp.errors import ExitCode
 
 
@@ -35,9 +37,10 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
 
 
 async def _query(options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack) -> int:
-    text = await read_question(options, arguments)
+    given = await read_question(options, arguments)
     place = find_place(options)
     chosen = choose_conversation(arguments, place)
+    composed = await compose(options, arguments, given, place, chosen, stack)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
     schemes = Schemes(place.workspace, options, chosen, earlier=None if held is None else len(held.entries))
     typed = schemes.typed(arguments.attach)
@@ -45,9 +48,9 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     settings = settle(place, held, flags, options)
     config = settings.resolved.config
     wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence))
-    entries = () if held is None else held.entries
-    question = ChatRequest(content=text, author=config.user.name)
-    request, sentences = await compose_request(question, typed, schemes, entries, config.conversation)
+    question = composed.question(held, author=config.user.name)
+    entries = question.after(() if held is None else held.entries)
+    request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
     for sentence in sentences:
         notice(options, sentence)
     if not arguments.yes:
@@ -55,10 +58,13 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     if arguments.dry_run:
         from jp.cli.query.dry_run import show_request
 
-        return show_request(options, held, wiring, request)
+        return show_request(options, held and replace(held, entries=entries), wiring, request)
     check_rendering(wiring, request)
     check_theme(options, config.style)
     await heed_interruptions()  # before anything is written
-    asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed))
+    asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
     log = await begin(place, held, settings, asked, stack)
-    return await take_turn(options, arguments, wiring, log=log, config=config, request=request)
+    composed.begun()
+    code = await take_turn(options, arguments, wiring, log=question.recorder(log), config=config, request=request)
+    composed.answered()
+    return code

@@ -1,0 +1,189 @@
+"""Composing words with the help of what was said before, in the user's editor, or from a template."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
+from jp.cli.query.arguments import QueryArguments, flag_layers
+from jp.cli.query.attachments import Schemes
+from jp.cli.query.conversation import Held, Place, peek, settle
+from jp.cli.query.draft_page import Fact, block_quote, is_quote_only, notes
+from jp.cli.query.past import last_answer, standing_turns
+from jp.cli.query.question import Composed, Given, nothing_asked
+from jp.cli.query.wiring import Wiring, wire
+from jp.config.model import AppConfig
+from jp.conversation.entries import AnyEntry, CycleEnd
+from jp.errors import ConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from jp.cli.query.drafts import OpenedDraft
+    from jp.cli.query.editor import Editor
+    from jp.cli.query.keeping import Keeper
+    from jp.workspace.listing import ConversationInfo
+
+_MOST_ATTACHMENTS = 20
+
+
+class Composer:
+    """Composes the words of one query. The conversation is only read, without its lock."""
+
+    def __init__(
+        self, options: GlobalOptions, arguments: QueryArguments, place: Place, chosen: ConversationInfo | None
+    ) -> None:
+        self._options = options
+        self._arguments = arguments
+        self._place = place
+        self._chosen = chosen
+
+    async def compose(self, given: Given, stack: AsyncExitStack) -> Composed:
+        """See `jp.cli.query.composing.compose`."""
+        arguments = self._arguments
+        parts = [self._quote()] if arguments.quote else []
+        replayed = ""
+        if arguments.replay and given.opens_editor:
+            from jp.cli.query.replaying import conversation_of, last_request
+
+            last = last_request(conversation_of(self._held).entries)
+            replayed = last.identity
+            parts.append(last.request.content)
+        parts.append(given.typed)
+        if not given.opens_editor:
+            text, keeper = "\n\n".join(part for part in parts if part.strip()), None
+        else:
+            keeper, text = await self._edited(parts, given, stack)
+        if arguments.template:
+            text = self._rendered(text)
+        if keeper is None and self._is_blank(text) and not (given.piped.strip() or arguments.replay):
+            raise nothing_asked()
+        return Composed(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
+
+    async def _edited(self, parts: Sequence[str], given: Given, stack: AsyncExitStack) -> tuple[Keeper, str]:
+        from jp.cli.query.drafts import drafts_directory, open_draft
+        from jp.cli.query.editor import NotAskedError, edit
+        from jp.cli.query.keeping import Keeper
+
+        editor = self._editor(given)
+        below = notes(self._facts(given), standing_turns(self._entries))
+        digits = "" if self._chosen is None else self._chosen.id.digits
+        directory = drafts_directory(self._place.workspace, digits, persistent=self._options.persist)
+        opened = open_draft(directory, parts)
+        keeper = stack.enter_context(Keeper(opened.draft, self._options, self._place, self._chosen))
+        opened.draft.write(opened.text, below)
+        self._say_what_is_kept(opened)
+        try:
+            await edit(editor, opened.draft.path)
+        except NotAskedError as error:
+            keeper.explain(error)
+            raise
+        text = opened.draft.text()
+        opened.draft.protect()
+        if self._is_blank(text):
+            opened.draft.remove()
+            raise NotAskedError("nothing was asked: the text is empty")
+        return keeper, text
+
+    def _is_blank(self, text: str) -> bool:
+        """Whether nothing is asked: of a quote alone nothing is."""
+        return not text.strip() or (self._arguments.quote and is_quote_only(text))
+
+    def _say_what_is_kept(self, opened: OpenedDraft) -> None:
+        if opened.is_kept:
+            others = f"; {opened.others} more in {str(opened.draft.path.parent.parent)!r}" if opened.others else ""
+            notice(self._options, f"the editor starts from what you wrote before and was not answered{others}")
+
+    def _editor(self, given: Given) -> Editor:
+        from jp.cli.query.editor import find_editor
+
+        editor = find_editor(self._config.editor, os.environ)
+        if editor is None and given.is_empty and not (self._arguments.edit or self._arguments.quote):
+            raise nothing_asked(more="; with EDITOR set, it is written in an editor")
+        if editor is None:
+            raise ConfigurationError(
+                "no editor is set", hint="set EDITOR, or for good: `jp config set --user editor.cmd=vim`"
+            )
+        return editor
+
+    def _quote(self) -> str:
+        answer = last_answer(self._entries)
+        if not answer:
+            what = "this conversation has" if self._held else "there is"
+            raise UsageError(
+                f"{what} no answer that could be quoted",
+                hint="name another conversation: `jp query --id TARGET --quote`",
+            )
+        return block_quote(answer)
+
+    def _rendered(self, text: str) -> str:
+        from jp.cli.query.template import TemplateError, render
+
+        rendered = render(text, self._config.template.values)
+        if text.strip() and not rendered.strip():
+            raise TemplateError("the template renders to nothing")
+        return rendered
+
+    @property
+    def _entries(self) -> Sequence[AnyEntry]:
+        return () if self._held is None else self._held.entries
+
+    @cached_property
+    def _held(self) -> Held | None:
+        return None if self._chosen is None else peek(self._chosen, self._place)
+
+    @cached_property
+    def _wiring(self) -> Wiring:
+        return wire(self._config, self._place, self._arguments, lambda sentence: notice(self._options, sentence))
+
+    @cached_property
+    def _config(self) -> AppConfig:
+        """What will hold for the turn, if nobody else changes the conversation before it begins."""
+        schemes = Schemes(self._place.workspace, self._options, self._chosen)
+        typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
+        return settle(self._place, self._held, flag_layers(self._arguments, typed), self._options).resolved.config
+
+    def _facts(self, given: Given) -> list[Fact]:
+        """What is worth knowing while one writes: also that there is a model, and a key for it.
+
+        Raises:
+            JpError: there is none.
+        """
+        attachments = self._config.conversation.attachments
+        more = f" and {len(attachments) - _MOST_ATTACHMENTS} more" if len(attachments) > _MOST_ATTACHMENTS else ""
+        known = {
+            "conversation": self._conversation(),
+            "model": str(self._wiring.model),
+            "attachments": ", ".join(attachments[:_MOST_ATTACHMENTS]) + more,
+            "tokens": self._tokens(),
+            "standard input": f"{len(given.piped):,} characters follow your text" if given.piped else "",
+        }
+        return [Fact(name=name, value=value) for name, value in known.items() if value]
+
+    def _conversation(self) -> str:
+        if self._chosen is None:
+            return "a new one"
+
+        from jp.cli.targets import title_of
+
+        turns = len(standing_turns(self._entries))
+        return f"{self._chosen.id}, {title_of(self._chosen)}, {turns} {'turn' if turns == 1 else 'turns'}"
+
+    def _tokens(self) -> str:
+        """How large the last request was, and its answer: what the next one has to begin with."""
+        ends = (entry for entry in reversed(self._entries) if isinstance(entry, CycleEnd))
+        usage = next((end.usage for end in ends if end.usage.output), None)
+        if usage is None:
+            return ""
+        used = usage.input + usage.cache_read + usage.cache_write + usage.output
+        return f"{used:,} with the last answer{self._window()}"
+
+    def _window(self) -> str:
+        from jp.provider.models import find_model
+
+        model = self._wiring.model
+        window = find_model(model.provider, model.name).details.context_window
+        return "" if window is None else f", of {window:,}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import cast
 
 import msgspec
 
-from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, Resolution, ResolveContext
-from jp.errors import JpError
+from jp.attachment.base import AttachmentError, AttachmentHandler
 
 GROUP = "jp.attachments"
 """The entry point group. The name of an entry is its scheme, its value a callable that gives a handler."""
 
+_REMEDY = "Update or uninstall the package that provides it."
 _CACHE_NAME = "attachment-schemes.json"
 
 
@@ -94,38 +94,23 @@ def load(scheme: str, value: str) -> AttachmentHandler:
         for name in path.strip().split("."):
             found = getattr(found, name)
         handler = found() if callable(found) else found
-    except Exception as error:
-        message = f"the attachment scheme {scheme!r} comes from {value!r}, which failed to load: {error}"
-        raise AttachmentError(message, hint="Update or uninstall the package that provides it.") from error
+    except (Exception, SystemExit) as error:
+        message = f"the attachment scheme {scheme!r} comes from {_source(scheme, value)}, which failed to load: {error}"
+        raise AttachmentError(message, hint=_REMEDY) from error
     if not (callable(getattr(handler, "canonical", None)) and callable(getattr(handler, "resolve", None))):
-        raise AttachmentError(f"the attachment scheme {scheme!r} comes from {value!r}, which is not a handler")
-    return _Guarded(cast("AttachmentHandler", handler), value)
+        message = f"the attachment scheme {scheme!r} comes from {_source(scheme, value)}, which is not a handler"
+        raise AttachmentError(message, hint=_REMEDY)
+
+    from jp.attachment.guard import Guarded
+
+    return Guarded(cast("AttachmentHandler", handler), scheme, lambda: _source(scheme, value))
 
 
-class _Guarded:
-    """A handler whose defects are errors that name where it comes from."""
+def _source(scheme: str, value: str) -> str:
+    """The entry point's value and the package that it comes from. Only looked for when something is wrong."""
+    from importlib.metadata import entry_points
 
-    def __init__(self, handler: AttachmentHandler, value: str) -> None:
-        self._handler = handler
-        self._value = value
-
-    def canonical(self, uri: str, context: ResolveContext) -> str:
-        try:
-            return self._handler.canonical(uri, context)
-        except JpError:
-            raise
-        except Exception as error:
-            raise self._failure(uri, error) from error
-
-    async def resolve(
-        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
-    ) -> Resolution:
-        try:
-            return await self._handler.resolve(declaration, context, excludes=excludes)
-        except JpError:
-            raise
-        except Exception as error:
-            raise self._failure(declaration.written, error) from error
-
-    def _failure(self, written: str, error: Exception) -> AttachmentError:
-        return AttachmentError(f"{self._value!r} failed on {written!r}: {type(error).__name__}: {error}")
+    for entry in entry_points(group=GROUP):
+        if entry.name.lower() == scheme and entry.value == value and entry.dist is not None:
+            return f"{value!r} of the package {entry.dist.name!r}"
+    return repr(value)

@@ -124,6 +124,17 @@ def test_a_package_that_does_not_load_is_named(value: str) -> None:
     assert "uninstall" in raised.value.hint
 
 
+def test_the_package_of_a_defect_is_named(site: Path) -> None:
+    with pytest.raises(AttachmentError, match=r"NOT_A_HANDLER', which is not a handler"):
+        load("echo", f"{__name__}:NOT_A_HANDLER")
+
+    entry = f"[jp.attachments]\nEcho = {__name__}:NOT_A_HANDLER\n"
+    (site / "echo-1.0.dist-info" / "entry_points.txt").write_text(entry, encoding="utf-8")
+
+    with pytest.raises(AttachmentError, match=r"NOT_A_HANDLER' of the package 'echo', which is not a handler"):
+        load("echo", f"{__name__}:NOT_A_HANDLER")
+
+
 def test_what_is_no_handler_is_refused() -> None:
     with pytest.raises(AttachmentError, match="is not a handler"):
         load("x", f"{__name__}:NOT_A_HANDLER")
@@ -132,9 +143,11 @@ def test_what_is_no_handler_is_refused() -> None:
 def test_a_defect_of_a_handler_is_an_error_that_names_it(context: ResolveContext) -> None:
     handler = load("echo", f"{__name__}:EchoHandler")
 
-    with pytest.raises(AttachmentError, match=r"EchoHandler' failed on 'echo:defect': KeyError"):
+    with pytest.raises(
+        AttachmentError, match=r"^'echo:defect': the attachment scheme 'echo', .*EchoHandler', failed: K"
+    ):
         handler.canonical("echo:defect", context)
-    with pytest.raises(AttachmentError, match=r"EchoHandler' failed on '!x': KeyError"):
+    with pytest.raises(AttachmentError, match=r"^'!x': the attachment scheme 'echo', .*EchoHandler', failed: KeyError"):
         anyio.run(handler.resolve, Declaration(uri="echo:defect", written="!x"), context)
 
 

@@ -17,7 +17,13 @@ def _file() -> AttachmentHandler:
     return FileHandler()
 
 
-BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {"file": _file}
+def _github() -> AttachmentHandler:
+    from jp.attachment.github import GithubHandler
+
+    return GithubHandler()
+
+
+BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {"file": _file, "gh": _github}
 """A function that imports and makes the handler, for each scheme that comes with jp."""
 
 

@@ -40,7 +40,7 @@ def test_a_file_needs_no_look_at_other_packages(
 
 
 def test_an_unknown_scheme_names_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = provide(monkeypatch, {"gh": "x:y"})
+    looks = provide(monkeypatch, {"notion": "x:y"})
     registry = AttachmentRegistry(cache_directory=Path("/cache"))
 
     with pytest.raises(AttachmentError, match="'http', which is not known") as raised:
@@ -48,7 +48,7 @@ def test_an_unknown_scheme_names_the_known_ones(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(AttachmentError, match="'https', which is not known"):
         registry.handler("https://x")
 
-    assert raised.value.hint == "Known schemes: file, gh."
+    assert raised.value.hint == "Known schemes: file, gh, notion."
     assert looks == [Path("/cache")]
 
 

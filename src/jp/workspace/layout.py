@@ -22,6 +22,8 @@ EVENTS = "events.jsonl"
 ORIGINAL_EVENTS = "events.json"
 METADATA = "metadata.json"
 BASE_CONFIG = "base_config.json"
+MOVED = ".moved"
+"""Marks a directory whose conversation was copied to another place, where it counts if both are there."""
 
 _ID_FILE = ".id"
 _ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -151,6 +153,23 @@ def silo_directory(marker: Path, user_data: Path, *, create: bool) -> Path:
     if not create or by_path.is_dir():
         return by_path
     return silos / identity if (identity := create_id(marker)) is not None else by_path
+
+
+def storage_at(root: Path | None, user_data: Path, *, local: bool, create: bool = False) -> Storage:
+    """Where the conversations of the workspace at `root` lie: its own, or the `local` ones; outside any they are one.
+
+    What else a user's data directory holds for the workspace lies beside the local ones. `create` says that something
+    is about to be written there.
+
+    Raises:
+        StorageError: the workspace's id is not one.
+    """
+    if root is None:
+        return Storage(user_data, private=True)
+    marker = root / MARKER
+    if not local:
+        return Storage(marker, private=False)
+    return Storage(silo_directory(marker, user_data, create=create), private=True)
 
 
 def create_id(marker: Path) -> str | None:

@@ -18,8 +18,10 @@ from jp.workspace.stamp import SYSTEM, Stamps, timestamp
 
 _EXPLICIT = "JP_SESSION"
 _PANES = ("TMUX_PANE", "WEZTERM_PANE", "TERM_SESSION_ID", "ITERM_SESSION_ID")
-_TERMINAL = "terminal"
+TERMINAL = "terminal"
 _REMEMBERED = 100
+SESSIONS = "sessions"
+"""The directory of the sessions' files, in what the user's data directory holds for a workspace."""
 
 
 class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,24 +38,45 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def file_name(self) -> str:
         """The name of the session's file."""
-        if self.source == _TERMINAL:
-            return f"{_TERMINAL}-{self.value}.json"
+        if self.source == TERMINAL:
+            return f"{TERMINAL}-{self.value}.json"
         return f"env-{self.source}-{hashlib.sha256(os.fsencode(self.value)).hexdigest()[:16]}.json"
 
 
-class _Visit(msgspec.Struct, frozen=True, kw_only=True):
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that was made active; none with the id "": the one before it stopped being active."""
+
     id: str
     activated_at: str
 
 
-class _SessionFile(msgspec.Struct, frozen=True, kw_only=True):
+class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a session: its key, and its conversations, the active one first."""
+
     source: str
     value: str
     leader: str = ""
-    history: tuple[_Visit, ...] = ()
+    history: tuple[Visit, ...] = ()
 
 
-_decoder = msgspec.json.Decoder(_SessionFile)
+_decoder = msgspec.json.Decoder(SessionFile)
+
+
+def read_session(path: Path) -> SessionFile | None:
+    """A session's file; None where it cannot be read: that costs no more than the choice of a conversation."""
+    try:
+        return _decoder.decode(read_file(path))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def write_session(path: Path, file: SessionFile) -> None:
+    """Write a session's file.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    replace_file(path, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
 
 
 def session_key(environment: Mapping[str, str] | None = None) -> SessionKey | None:
@@ -72,7 +95,7 @@ def _terminal_key() -> SessionKey | None:
     # A leader outside of this process's namespace has the id 0, in every terminal.
     if name is None or leader <= 0:
         return None
-    return SessionKey(source=_TERMINAL, value=str(leader), leader=_leader_mark(leader) or name)
+    return SessionKey(source=TERMINAL, value=str(leader), leader=leader_mark(leader) or name)
 
 
 def _terminal_name() -> str | None:
@@ -87,7 +110,7 @@ def _terminal_name() -> str | None:
     return ""
 
 
-def _leader_mark(process: int) -> str:
+def leader_mark(process: int) -> str:
     """The terminal and the start of a process, in clock ticks since boot; empty where there is no `/proc`."""
     try:
         status = Path(f"/proc/{process}/stat").read_bytes()
@@ -127,7 +150,7 @@ class Session:
         self._existing = existing
         self._stamps = stamps
         self._persistent = persistent
-        self._history: list[_Visit] | None = None
+        self._history: list[Visit] | None = None
 
     def active(self) -> ConversationId | None:
         """The active conversation; None where it was removed: nobody asked for the one before it."""
@@ -152,28 +175,26 @@ class Session:
             return
         existing = self._existing() if history else set[ConversationId]()
         kept = [past for past in history if past.id != conversation_id and past.id in existing]
-        visit = _Visit(id=str(conversation_id), activated_at=timestamp(self._stamps.now()))
+        visit = Visit(id=str(conversation_id), activated_at=timestamp(self._stamps.now()))
         visits = [visit, *kept[: _REMEMBERED - 1]]
         if self._persistent:
             self._write(self._key, visits)
         self._history = visits
 
-    def _write(self, key: SessionKey, visits: list[_Visit]) -> None:
+    def _write(self, key: SessionKey, visits: list[Visit]) -> None:
         directory = self._directory(create=True)
         make_directories(directory, private=True)
-        file = _SessionFile(source=key.source, value=key.value, leader=key.leader, history=tuple(visits))
-        replace_file(directory / key.file_name, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
+        file = SessionFile(source=key.source, value=key.value, leader=key.leader, history=tuple(visits))
+        write_session(directory / key.file_name, file)
 
-    def _visits(self) -> list[_Visit]:
+    def _visits(self) -> list[Visit]:
         if self._history is None:
             self._history = [] if self._key is None else self._read(self._key)
         return self._history
 
-    def _read(self, key: SessionKey) -> list[_Visit]:
-        # A file that cannot be read or decoded costs no more than the choice of a conversation.
-        try:
-            file = _decoder.decode(read_file(self._directory(create=False) / key.file_name))
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    def _read(self, key: SessionKey) -> list[Visit]:
+        file = read_session(self._directory(create=False) / key.file_name)
+        if file is None:
             return []
         same_leader = file.leader == key.leader or not (file.leader and key.leader)
         return list(file.history) if file.value == key.value and same_leader else []

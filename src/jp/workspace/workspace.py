@@ -14,19 +14,20 @@ from jp.workspace.blobs import BlobStore, DiskBlobs
 from jp.workspace.files import create_file, failure, make_directories
 from jp.workspace.layout import (
     MARKER,
+    MOVED,
     Storage,
     create_id,
     explicit_root,
     find_root,
     path_digest,
-    silo_directory,
+    storage_at,
     user_data_directory,
 )
 from jp.workspace.listing import ConversationInfo, directories_in, info_of
 from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_log
 from jp.workspace.metadata import Metadata, update_metadata
-from jp.workspace.session import Session, SessionKey
+from jp.workspace.session import SESSIONS, Session, SessionKey
 from jp.workspace.stamp import SYSTEM, Stamps
 from jp.workspace.store import Stream, read_base_config, read_stream
 
@@ -53,7 +54,7 @@ class Workspace:
         self.root = root
         self.user_data = user_data
         self.stamps = stamps
-        self._shared = Storage(user_data, private=True) if root is None else Storage(root / MARKER, private=False)
+        self._shared = storage_at(root, user_data, local=False)
 
     def conversations(self) -> list[ConversationInfo]:
         """All conversations, oldest first. No log is opened.
@@ -61,11 +62,7 @@ class Workspace:
         Raises:
             StorageError: a directory cannot be listed.
         """
-        found = [
-            info_of(conversation_id, directory, local=local)
-            for storage, local in self._storages()
-            for conversation_id, directory in directories_in(storage)
-        ]
+        found = [info_of(*item[:2], local=item[2]) for item in self._directories()]
         return sorted(found, key=lambda info: info.id.deciseconds)
 
     def ids(self) -> set[ConversationId]:
@@ -83,12 +80,7 @@ class Workspace:
             ConversationNotFoundError: there is none.
             StorageError: there are several, or a directory cannot be listed.
         """
-        found = [
-            (directory, local)
-            for storage, local in self._storages()
-            for other, directory in directories_in(storage)
-            if other == conversation_id
-        ]
+        found = [(directory, local) for other, directory, local in self._directories() if other == conversation_id]
         if not found:
             msg = f"there is no conversation {str(conversation_id)!r} here"
             raise ConversationNotFoundError(msg, hint="List the conversations with `jp conversation ls`.")
@@ -131,7 +123,7 @@ class Workspace:
         Raises:
             StorageError: it could not be written; nothing of it is left.
         """
-        silo = self._silo(create=local)
+        silo = storage_at(self.root, self.user_data, local=True, create=local)
         target, other = (silo, self._shared) if local else (self._shared, silo)
         others = [] if target == other else [other]
         words = metadata.title or topic
@@ -163,6 +155,7 @@ class Workspace:
             StorageError: the log is missing, damaged or cannot be written.
         """
         _check_held(lock)
+        self._check_still_here(info)
         return open_log(info.directory, self._blobs(info), stamps=self.stamps)
 
     def update_metadata(
@@ -174,6 +167,7 @@ class Workspace:
             StorageError: the file is damaged or cannot be written.
         """
         _check_held(lock)
+        self._check_still_here(info)
         update_metadata(info.directory, change)
         return info_of(info.id, info.directory, local=info.local)
 
@@ -209,15 +203,33 @@ class Workspace:
         )
 
     def _sessions(self, *, create: bool) -> Path:
-        return self._silo(create=create).directory / "sessions"
+        return storage_at(self.root, self.user_data, local=True, create=create).directory / SESSIONS
 
-    def _silo(self, *, create: bool) -> Storage:
-        if self.root is None:
-            return self._shared
-        return Storage(silo_directory(self.root / MARKER, self.user_data, create=create), private=True)
+    def _directories(self) -> list[tuple[ConversationId, Path, bool]]:
+        found = [
+            (conversation_id, directory, local)
+            for storage, local in self._storages()
+            for conversation_id, directory in directories_in(storage)
+        ]
+        if len({conversation_id for conversation_id, _, _ in found}) == len(found):
+            return found
+        from jp.workspace.relocation import without_leftovers
+
+        return without_leftovers(found)
+
+    def _check_still_here(self, info: ConversationInfo) -> None:
+        """Refuse a directory that was moved away; the mark of a move that came to nothing is taken back."""
+        if not (info.directory / MOVED).exists():
+            return
+        from jp.workspace.relocation import unmark
+
+        if self.get(info.id).directory != info.directory:
+            msg = f"conversation {str(info.id)!r} was moved to another place just now"
+            raise StorageError(msg, hint="Run the command again.")
+        unmark(info.directory)
 
     def _storages(self) -> list[tuple[Storage, bool]]:
-        silo = self._silo(create=False)
+        silo = storage_at(self.root, self.user_data, local=True)
         return [(self._shared, False)] if silo == self._shared else [(self._shared, False), (silo, True)]
 
     def _blobs(self, info: ConversationInfo) -> BlobStore:
@@ -225,8 +237,13 @@ class Workspace:
         return DiskBlobs(storage.blobs, private=storage.private)
 
     def _storage_of(self, info: ConversationInfo) -> Storage:
-        storage = info.directory.parent.parent
-        return Storage(storage, private=storage != self._shared.directory or self._shared.private)
+        return storage_of(info, self._shared)
+
+
+def storage_of(info: ConversationInfo, shared: Storage) -> Storage:
+    """Where a conversation lies, in a workspace whose own conversations lie in `shared`."""
+    directory = info.directory.parent.parent
+    return Storage(directory, private=directory != shared.directory or shared.private)
 
 
 def _check_held(lock: Lock) -> None:

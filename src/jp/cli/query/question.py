@@ -118,7 +118,7 @@ async def read_question(options: GlobalOptions, arguments: QueryArguments) -> Gi
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
     if given.is_empty and not arguments.replay:
-        raise nothing_asked()
+        raise nothing_asked(more="; `--replay` asks the last request again" if arguments.no_edit else "")
     return given
 
 

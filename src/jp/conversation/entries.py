@@ -192,13 +192,9 @@ class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_
 
 
 class ConfigDelta(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="config_delta"):
-    """From here on, this configuration is merged over what held before.
-
-    `original` says that it came with a conversation of the original JP, in whose spelling it is.
-    """
+    """From here on, this configuration is merged over what held before."""
 
     delta: JsonObject
-    original: bool = False
 
 
 class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

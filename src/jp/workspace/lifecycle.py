@@ -43,8 +43,13 @@ def new_header(stamps: Stamps) -> Header:
         at=at,
         format=FORMAT,
         created_at=at,
-        nonce=stamps.entropy(_NONCE_BYTES).hex(),
+        nonce=new_nonce(stamps),
     )
+
+
+def new_nonce(stamps: Stamps) -> str:
+    """What makes the markers of one log."""
+    return stamps.entropy(_NONCE_BYTES).hex()
 
 
 def first_free_id(stamps: Stamps, taken: set[ConversationId]) -> ConversationId:

@@ -19,8 +19,9 @@ from jp.workspace.metadata import Metadata, decode_metadata
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a conversation without opening it.
 
-    `last_activity` is when its log was last written, in seconds since the Unix epoch. `local` ones lie in the user's
-    data directory though there is a workspace. `problem` says why its metadata could not be read.
+    `last_activity` is when its log was last written, in seconds since the Unix epoch; of a conversation of the
+    original JP, what its metadata says. `local` ones lie in the user's data directory though there is a workspace.
+    `problem` says why its metadata could not be read.
     """
 
     id: ConversationId
@@ -67,13 +68,21 @@ def info_of(conversation_id: ConversationId, directory: Path, *, local: bool) ->
         directory=directory,
         local=local,
         metadata=metadata,
-        last_activity=_last_activity(directory),
+        last_activity=_last_activity(directory, metadata),
         problem=problem,
     )
 
 
-def _last_activity(directory: Path) -> float:
-    for candidate in (directory / EVENTS, directory / ORIGINAL_EVENTS, directory):
+def _last_activity(directory: Path, metadata: Metadata) -> float:
+    with contextlib.suppress(OSError):
+        return (directory / EVENTS).stat().st_mtime
+    if metadata.last_activated_at is not None:
+        # A clone gives all files the same date, and the original says it itself.
+        from jp.conversation.original_values import moment_of
+
+        if (moment := moment_of(metadata.last_activated_at)) is not None:
+            return moment.milliseconds / 1000
+    for candidate in (directory / ORIGINAL_EVENTS, directory):
         with contextlib.suppress(OSError):
             return candidate.stat().st_mtime
     return 0.0

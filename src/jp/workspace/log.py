@@ -21,7 +21,7 @@ from jp.workspace.content import stored
 from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA
 from jp.workspace.log_file import LogFile
 from jp.workspace.stamp import SYSTEM, Stamps, timestamp
-from jp.workspace.store import Stream, parse_log
+from jp.workspace.store import LogMissingError, Stream, change_notices, parse_log, read_stream
 
 C = TypeVar("C", bound=Carrier)
 
@@ -176,15 +176,20 @@ class Log:
 def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> Log:
     """Open the log in `directory` for appending; the conversation's lock must be held.
 
-    An unterminated last line is cut off and kept beside the log; what a crash left open is closed by new entries.
+    An unterminated last line is cut off and kept beside the log; what a crash left open is closed by new entries. Of a
+    conversation of the original JP the log comes into being with the first entry that is appended.
 
     Raises:
         LockedError: a process that knows another lock (another user's, a container's) writes it.
         StorageError: there is none, it is damaged, or it cannot be written.
     """
-    file = LogFile.open(directory / EVENTS)
+    try:
+        file = LogFile.open(directory / EVENTS)
+    except LogMissingError:
+        return _open_original(directory, blobs, stamps)
     try:
         entries, notices = _mended(file)
+        notices += change_notices(directory, entries)
         if len(entries) == 1:
             file.sync_also(directory / METADATA, directory / BASE_CONFIG)
         stream = Stream(conversation=directory.name, entries=entries, blobs=blobs, notices=notices)
@@ -192,6 +197,18 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
     except BaseException:
         file.close()
         raise
+
+
+def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
+    """The log of a conversation of the original's; nothing is written yet."""
+    from jp.workspace.conversion import ConvertingSink, unforeseeable
+
+    stream = read_stream(directory, blobs)
+    stream.entries[0] = unforeseeable(stream.entries[0], stamps)
+    sink = ConvertingSink(directory / EVENTS, stream.entries, blobs)
+    log = _repaired(Log(stream, sink=sink, stamps=stamps))
+    sink.start()
+    return log
 
 
 def open_in_memory(stream: Stream, *, stamps: Stamps = SYSTEM) -> Log:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from jp.errors import StorageError
-from jp.workspace.files import create_file, failure, read_all, sync_descriptor, sync_file, write_all
+from jp.workspace.files import create_file, failure, read_all, sync_descriptor, sync_file, temporary_beside, write_all
 from jp.workspace.lock import LockedError
 from jp.workspace.store import missing_log
 
@@ -47,6 +47,40 @@ class LogFile:
             # A file system without locks; the conversation's own lock is held all the same.
             pass
         return cls(descriptor, path)
+
+    @classmethod
+    def create(cls, path: Path, data: bytes) -> LogFile:
+        """A new log that holds `data`, open for appending: all of it or nothing, whenever this process dies.
+
+        The conversation's lock must be held: what an earlier attempt left behind is taken away.
+
+        Raises:
+            LockedError: there is a log now; a process that knows another lock was first.
+            StorageError: it could not be written; nothing of it is left.
+        """
+        temporary = temporary_beside(path)
+        try:
+            _remove_leftovers(path)
+            descriptor = os.open(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+            try:
+                with contextlib.suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                write_all(descriptor, data)
+                sync_descriptor(descriptor)
+                _put_in_place(temporary, path)
+            except BaseException:
+                os.close(descriptor)
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
+        except FileExistsError:
+            msg = f"{str(path)!r} was written by another process just now"
+            raise LockedError(msg, hint="Run the command again: it continues what is there.") from None
+        except OSError as error:
+            raise failure("write", path, error) from error
+        created = cls(descriptor, path)
+        created._end = len(data)
+        return created
 
     def read(self) -> bytes:
         """All of it.
@@ -162,3 +196,26 @@ class LogFile:
                 number += 1
             else:
                 return path
+
+
+def _remove_leftovers(path: Path) -> None:
+    with contextlib.suppress(OSError), os.scandir(path.parent) as found:
+        for entry in found:
+            if entry.name.startswith(f".{path.name}.") and entry.name.endswith(".tmp"):
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless there is one of that name."""
+    try:
+        # Unlike a rename, a link leaves alone what another process has just created.
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        # A file system without hard links.
+        if os.path.lexists(path):
+            raise FileExistsError from error
+        temporary.rename(path)
+    else:
+        temporary.unlink()

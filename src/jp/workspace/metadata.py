@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.errors import StorageError
 from jp.workspace.files import failure, read_file, replace_file
@@ -34,6 +36,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _decoder = msgspec.json.Decoder(Metadata)
 _fields_decoder: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_MOMENTS = ("pinned_at", "archived_at", "expires_at", "last_activated_at")
 _HINT = "Mend the file by hand, or delete it: title and labels are lost with it, the conversation is not."
 
 
@@ -58,9 +61,34 @@ def decode_metadata(data: bytes, path: Path) -> Metadata:
         StorageError: it is no JSON object, or a field has a value of another type.
     """
     try:
-        return _decoder.decode(data) if data else Metadata()
+        return _in_jps_spelling(_decoded(data)) if data else Metadata()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StorageError(f"{str(path)!r} is not what it should be: {error}", hint=_HINT) from None
+
+
+def _decoded(data: bytes) -> Metadata:
+    try:
+        return _decoder.decode(data)
+    except msgspec.ValidationError:
+        # The original's labels need no value.
+        fields = msgspec.json.decode(data, type=dict[str, Any])
+        labels = fields.get("labels")
+        if isinstance(labels, dict):
+            named = cast("dict[str, Any]", labels).items()
+            fields["labels"] = {name: "" if value is None else value for name, value in named}
+        return msgspec.convert(fields, Metadata)
+
+
+def _in_jps_spelling(metadata: Metadata) -> Metadata:
+    """Moments as RFC 3339, where the original wrote them."""
+    written = {name: getattr(metadata, name) for name in _MOMENTS}
+    if not any(moment and "T" not in moment for moment in written.values()):
+        return metadata
+
+    from jp.conversation.original_values import moment_of
+
+    read = {name: moment_of(moment) for name, moment in written.items()}
+    return replace(metadata, **{name: moment.at for name, moment in read.items() if moment is not None})
 
 
 def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> Metadata:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from jp.conversation.codec import MalformedEntryError, decode
-from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknown
+from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Original, Unknown
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError
 from jp.workspace.blobs import BlobStore
@@ -152,17 +153,14 @@ def missing_log(directory: Path) -> StorageError:
     if not directory.is_dir():
         msg = f"{str(directory)!r} is not a directory, so no conversation"
         return LogMissingError(msg, hint="List what is there with `jp conversation ls`.")
-    if (directory / ORIGINAL_EVENTS).exists():
-        msg = (
-            f"{str(directory)!r} holds a conversation of the original JP ({ORIGINAL_EVENTS}), which is not readable yet"
-        )
-        return LogFormatError(msg, hint="It is left as it is; start a new conversation with `jp query --new`.")
     msg = f"{str(directory)!r} is not a conversation: it has no {EVENTS!r}"
     return LogMissingError(msg, hint="Restore that file from a copy; `jp conversation rm` takes away what is left.")
 
 
 def read_stream(directory: Path, blobs: BlobStore) -> Stream:
-    """The log of the conversation in `directory`. Needs no lock, changes nothing, reads no blob.
+    """The conversation in `directory`, as its log has it, else as the original JP stored it.
+
+    Needs no lock, changes nothing, reads no blob.
 
     Raises:
         StorageError: there is none, it cannot be read, or it is damaged.
@@ -171,26 +169,58 @@ def read_stream(directory: Path, blobs: BlobStore) -> Stream:
     try:
         data = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise missing_log(directory) from None
+        return _read_original(directory, blobs)
     except OSError as error:
         raise failure("read", path, error) from error
     log = parse_log(data, path)
     notices = (torn_notice(path),) if log.end < len(data) else ()
+    notices += change_notices(directory, log.entries)
     return Stream(conversation=directory.name, entries=log.entries, blobs=blobs, notices=notices)
+
+
+def _read_original(directory: Path, blobs: BlobStore) -> Stream:
+    from jp.workspace.original import read_original
+
+    try:
+        entries = read_original(directory, read_base_config)
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing_log(directory) from None
+    return Stream(conversation=directory.name, entries=entries, blobs=blobs)
+
+
+def original_of(entries: Sequence[AnyEntry]) -> Original | None:
+    """The file of the original's that a stream was converted from, if it was."""
+    return entries[0].original if entries and isinstance(entries[0], Header) else None
+
+
+def change_notices(directory: Path, entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """What to say where the file that a log was converted from holds something else since then."""
+    original = original_of(entries)
+    if original is None:
+        return ()
+
+    from jp.workspace.original import has_changed
+
+    path = directory / ORIGINAL_EVENTS
+    if not has_changed(path, original, since=directory / EVENTS):
+        return ()
+    return (
+        f"{str(path)!r} has changed since this conversation was continued here: what counts is {EVENTS!r} beside it",
+    )
 
 
 _object_decoder: msgspec.json.Decoder[JsonObject] = msgspec.json.Decoder(JsonObject)
 
 
 def read_base_config(directory: Path) -> JsonObject:
-    """The configuration that the conversation was created with; empty where the file is missing.
+    """The configuration that the conversation was created with, in jp's spelling; empty where the file is missing.
 
     Raises:
         StorageError: it cannot be read, or is no JSON object.
     """
     path = directory / BASE_CONFIG
     try:
-        return _object_decoder.decode(read_file(path))
+        found = _object_decoder.decode(read_file(path))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -198,3 +228,7 @@ def read_base_config(directory: Path) -> JsonObject:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{str(path)!r} is not what it should be: {error}"
         raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None
+
+    from jp.config.original_settings import in_jps_spelling
+
+    return in_jps_spelling(found, beside_original=(directory / ORIGINAL_EVENTS).exists())

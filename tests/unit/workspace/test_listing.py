@@ -62,17 +62,18 @@ def test_what_is_known_comes_from_the_metadata_and_the_logs_time(directory: Path
     assert info.problem == ""
 
 
-def test_a_conversation_of_the_original_is_as_old_as_its_log(directory: Path) -> None:
-    (directory / "metadata.json").write_text(
-        '{"title":"A","last_activated_at":"2025-12-20 11:33:49.091877"}', encoding="utf-8"
-    )
+@pytest.mark.parametrize(("said", "last"), [("2025-12-20 11:33:49.091877", 1766230429.091), ("once", 2000.0)])
+def test_a_conversation_of_the_original_is_as_old_as_it_says_or_its_log(
+    directory: Path, said: str, last: float
+) -> None:
+    (directory / "metadata.json").write_text(f'{{"title":"A","last_activated_at":"{said}"}}', encoding="utf-8")
     (directory / "events.json").write_text("[]", encoding="utf-8")
     os.utime(directory / "events.json", (1000.0, 2000.0))
 
     info = info_of(ID, directory, local=False)
 
     assert info.metadata.title == "A"
-    assert info.last_activity == 2000.0
+    assert info.last_activity == last
 
 
 def test_a_conversation_without_a_log_is_as_old_as_its_directory(directory: Path) -> None:

@@ -177,14 +177,6 @@ def test_a_directory_without_a_log_is_no_conversation(tmp_path: Path) -> None:
         read_stream(tmp_path, MemoryBlobs())
 
 
-def test_a_conversation_of_the_original_is_called_one(tmp_path: Path) -> None:
-    (tmp_path / "events.json").write_text("[]", encoding="utf-8")
-
-    with pytest.raises(LogFormatError, match="original JP") as caught:
-        read_stream(tmp_path, MemoryBlobs())
-    assert "left as it is" in caught.value.hint
-
-
 def test_a_log_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").mkdir()
 

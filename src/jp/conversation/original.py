@@ -1,0 +1,301 @@
+"""The stream of an original JP's conversation, `events.json`, as entries. Pure.
+
+Nothing is lost: what an entry has no place for, and whole events that are none of ours, become entries of the type
+`original`, which every version carries along. The ids of entries are made of what is converted and where it stands,
+so they are the same each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.conversation.entries import (
+    FORMAT,
+    AnyEntry,
+    Compaction,
+    ConfigDelta,
+    Header,
+    InquiryRequest,
+    InquiryResponse,
+    JsonObject,
+    Original,
+    ToolCallResponse,
+    TurnStart,
+    Unknown,
+)
+from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
+from jp.conversation.original_events import Asker, Draft, Surroundings, read_event
+from jp.conversation.original_pairs import Kind, Link, answered
+from jp.conversation.original_values import Moment, moment_at, moment_of
+from jp.conversation.turns import Turn, turns_of
+from jp.errors import JpError
+
+REMAINDER = "original"
+"""The type of an entry that holds what has no other place: `event`, whole, or `fields` of the entry `of`."""
+
+_NONCE_BYTES = 8
+_MILLISECONDS_A_DECISECOND = 100
+_EPOCH = Moment("1970-01-01T00:00:00.000Z", 0)
+_BESIDE_TURNS = frozenset({"config_delta", "compaction"})
+_LINKED: Mapping[str, Kind] = {
+    "turn_start": "turn",
+    "tool_call_request": "tool_request",
+    "tool_call_response": "tool_response",
+    "inquiry_request": "inquiry_request",
+    "inquiry_response": "inquiry_response",
+}
+
+
+class MalformedOriginalError(JpError):
+    """A file is no stream of the original's; the message does not name it."""
+
+
+class Settings(Protocol):
+    """What of a conversation's configuration decides what an event means; it follows the events."""
+
+    @property
+    def provider(self) -> str:
+        """Whom requests go to; empty where that is not known."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The provider's name of the model."""
+        ...
+
+    @property
+    def attachments(self) -> tuple[str, ...]:
+        """What every turn attaches, as it is declared."""
+        ...
+
+    def change(self, delta: JsonObject) -> JsonObject:
+        """Apply a delta of the stream; the delta in jp's spelling."""
+        ...
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True):
+    """An element of the file. `begins` says that a turn begins with it though the file does not say so."""
+
+    position: int
+    raw: bytes
+    type: str
+    moment: Moment
+    fields: JsonObject
+    begins: bool = False
+
+
+class _Step(msgspec.Struct, frozen=True, kw_only=True):
+    """An event with what becomes of it (None: it is kept whole), and the ids of its entries."""
+
+    event: _Event
+    draft: Draft | None
+    id: str
+    turn_id: str = ""
+    rest_id: str = ""
+
+
+def convert(data: bytes, conversation: ConversationId, settings: Settings) -> list[AnyEntry]:
+    """The entries of the `events.json` that holds `data`, with a header.
+
+    Every request that begins a turn names the attachments that were declared then: each turn attached all of them.
+
+    Raises:
+        MalformedOriginalError: it is no array of events.
+    """
+    events = _events(data)
+    requests = answered(list(_links(events)))
+    created = moment_at(conversation.deciseconds * _MILLISECONDS_A_DECISECOND)
+    stamps = _Stamps(created or (events[0].moment if events else _EPOCH))
+    header = stamps.header(data, conversation)
+    steps = [stamps.step(event, draft) for event, draft in _drafts(events, requests, settings)]
+    entries = [entry for step in steps for entry in _entries(step, steps, requests)]
+    return [header, *_with_our_turns(entries, {step.id: step.event for step in steps})]
+
+
+def _events(data: bytes) -> list[_Event]:
+    try:
+        elements = msgspec.json.decode(data, type=list[msgspec.Raw])
+        events = [_event(position, bytes(element)) for position, element in enumerate(elements)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"not an array of events: {error}"
+        raise MalformedOriginalError(msg) from None
+    first = next((event.position for event in events if event.type == "turn_start"), len(events))
+    # Versions that knew no `turn_start` wrote one request a turn.
+    return [replace(event, begins=event.position < first and event.type == "chat_request") for event in events]
+
+
+def _event(position: int, raw: bytes) -> _Event:
+    try:
+        fields = msgspec.json.decode(raw, type=JsonObject)
+    except msgspec.ValidationError:
+        raise MalformedOriginalError(f"event {position} (from 0) is not an object, or a number in it is none") from None
+    found = fields.pop("type", None)
+    moment = moment_of(fields.pop("timestamp", None))
+    if not isinstance(found, str) or moment is None:
+        lacking = "timestamp" if isinstance(found, str) else "type"
+        raise MalformedOriginalError(f"event {position} (from 0) has no valid {lacking!r}")
+    return _Event(position=position, raw=raw, type=found, moment=moment, fields=fields)
+
+
+def _links(events: Sequence[_Event]) -> Iterator[Link]:
+    for event in events:
+        if event.begins:
+            yield Link(event.position, "turn")
+        kind = _LINKED.get(event.type)
+        if kind is not None:
+            identity = event.fields.get("id")
+            yield Link(event.position, kind, identity if isinstance(identity, str) else "")
+
+
+def _drafts(
+    events: Sequence[_Event], requests: Mapping[int, int], settings: Settings
+) -> Iterator[tuple[_Event, Draft | None]]:
+    """What becomes of each event; `settings` follow."""
+    has_asked = False
+    for event in events:
+        if event.begins or event.type == "turn_start":
+            has_asked = False
+        around = Surroundings(
+            provider=settings.provider,
+            model=settings.model,
+            attachments=() if has_asked else settings.attachments,
+            asker=_asker(event, events, requests),
+        )
+        has_asked = has_asked or event.type == "chat_request"
+        yield event, _spelled(read_event(event.type, event.fields, around), settings)
+
+
+def _spelled(draft: Draft | None, settings: Settings) -> Draft | None:
+    """A delta in jp's spelling, with what it was spelled otherwise; anything else as it is."""
+    if draft is None or not isinstance(draft.entry, ConfigDelta):
+        return draft
+    delta = draft.entry.delta
+    spelled = settings.change(delta)
+    differing = _differing(delta, spelled)
+    remainder = {**draft.remainder, "delta": differing} if differing else draft.remainder
+    return Draft(entry=replace(draft.entry, delta=spelled), remainder=remainder)
+
+
+def _differing(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The values of `old` that `new` has not."""
+    found: JsonObject = {}
+    for name, value in old.items():
+        other: Any = new.get(name)
+        if isinstance(value, dict) and isinstance(other, dict):
+            if below := _differing(cast("JsonObject", value), cast("JsonObject", other)):
+                found[name] = below
+        elif value != other:
+            found[name] = value
+    return found
+
+
+def _asker(event: _Event, events: Sequence[_Event], requests: Mapping[int, int]) -> Asker | None:
+    if event.type != "inquiry_request" or event.position not in requests:
+        return None
+    call = events[requests[event.position]].fields
+    return Asker(call_id=call["id"], tool=call.get("name", ""))
+
+
+class _Stamps:
+    """Gives entries their ids, in the order of the stream."""
+
+    def __init__(self, created: Moment) -> None:
+        self._created = created
+        self._last = ""
+
+    def header(self, data: bytes, conversation: ConversationId) -> Header:
+        nonce = hashlib.sha256(b"nonce:" + data).digest()[:_NONCE_BYTES].hex()
+        return Header(
+            id=self._take("header", conversation.digits.encode(), self._created),
+            at=self._created.at,
+            format=FORMAT,
+            created_at=self._created.at,
+            nonce=nonce,
+            original=Original(sha256=hashlib.sha256(data).hexdigest(), size=len(data)),
+        )
+
+    def step(self, event: _Event, draft: Draft | None) -> _Step:
+        """The ids of the entries that an event becomes."""
+        turn_id = self._take(f"{event.position} turn", event.raw, event.moment) if event.begins else ""
+        identity = self._take(f"{event.position}", event.raw, event.moment)
+        has_rest = draft is not None and bool(draft.remainder)
+        rest_id = self._take(f"{event.position} rest", event.raw, event.moment) if has_rest else ""
+        return _Step(event=event, draft=draft, id=identity, turn_id=turn_id, rest_id=rest_id)
+
+    def _take(self, place: str, content: bytes, moment: Moment) -> str:
+        digest = hashlib.sha256(f"{place}:".encode() + content).digest()
+        self._last = entry_id(milliseconds=moment.milliseconds, entropy=digest[:ENTROPY_BYTES], last=self._last)
+        return self._last
+
+
+def _entry(step: _Step, steps: Sequence[_Step], requests: Mapping[int, int]) -> AnyEntry:
+    """The entry that an event becomes, with its stamps and the id of the entry that it answers."""
+    event, draft = step.event, step.draft
+    if draft is None:
+        raw = msgspec.Raw(msgspec.json.format(event.raw, indent=-1))
+        return _remainder(step.id, event.moment.at, {"event": raw})
+    entry = replace(draft.entry, id=step.id, at=event.moment.at)
+    request = requests.get(event.position)
+    if request is not None and isinstance(entry, (ToolCallResponse, InquiryRequest, InquiryResponse)):
+        return replace(entry, request=steps[request].id)
+    return entry
+
+
+def _entries(step: _Step, steps: Sequence[_Step], requests: Mapping[int, int]) -> Iterator[AnyEntry]:
+    at = step.event.moment.at
+    if step.turn_id:
+        yield TurnStart(id=step.turn_id, at=at)
+    yield _entry(step, steps, requests)
+    if step.draft is not None and step.rest_id:
+        yield _remainder(step.rest_id, at, {"of": step.id, "fields": step.draft.remainder})
+
+
+def _remainder(identity: str, at: str, content: JsonObject) -> Unknown:
+    raw = msgspec.json.encode({"id": identity, "type": REMAINDER, "at": at, **content})
+    return Unknown(raw=raw, id=identity, at=at, type=REMAINDER)
+
+
+def _with_our_turns(entries: list[AnyEntry], events: Mapping[str, _Event]) -> list[AnyEntry]:
+    """The entries, with compactions that say their range by the turns of this stream.
+
+    What stands before the first `turn_start` is one turn to the original. `events` are by the ids of their entries.
+    """
+    if not any(isinstance(entry, Compaction) for entry in entries):
+        return entries
+    ours = {entry.id: turn for turn in turns_of(entries) for entry in turn.entries}
+    spans: dict[int, list[Turn]] = {}
+    for identity, number in _their_turns(events).items():
+        if identity in ours:
+            spans.setdefault(number, []).append(ours[identity])
+    return [_ranged(entry, spans) if isinstance(entry, Compaction) else entry for entry in entries]
+
+
+def _their_turns(events: Mapping[str, _Event]) -> dict[str, int]:
+    """How the original counts: a `turn_start` opens a turn where the one before it holds something."""
+    found: dict[str, int] = {}
+    number, holds = 0, False
+    for identity, event in events.items():
+        if event.type == "turn_start" and holds:
+            number += 1
+        holds = holds or event.type not in _BESIDE_TURNS
+        found[identity] = number
+    return found
+
+
+def _ranged(compaction: Compaction, spans: Mapping[int, Sequence[Turn]]) -> Compaction:
+    last = min(compaction.to_turn, max(spans, default=0))
+    if compaction.from_turn not in spans or last not in spans:
+        return compaction
+    first_turn, last_turn = spans[compaction.from_turn][0], spans[last][-1]
+    return replace(
+        compaction,
+        from_turn=first_turn.number,
+        to_turn=last_turn.number,
+        from_id=first_turn.id or None,
+        to_id=last_turn.id or None,
+    )

@@ -1,0 +1,308 @@
+"""One event of an original JP's stream as an entry without its stamps, and what the entry has no place for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.conversation.entries import (
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    ConfigDelta,
+    InquiryRequest,
+    InquiryResponse,
+    JsonObject,
+    Question,
+    SummaryPolicy,
+    ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+from jp.conversation.original_values import decoded_metadata, decoded_text, decoded_values
+from jp.conversation.resource import TextBlock
+
+T = TypeVar("T")
+
+DraftEntry = (
+    TurnStart
+    | ChatRequest
+    | ChatResponse
+    | ToolCallRequest
+    | ToolCallResponse
+    | InquiryRequest
+    | InquiryResponse
+    | ConfigDelta
+    | Compaction
+)
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry to which its id, its moment and the entry that it answers are still to be given.
+
+    `remainder` are the fields of the event that it does not say.
+    """
+
+    entry: DraftEntry
+    remainder: JsonObject
+
+
+class Asker(msgspec.Struct, frozen=True, kw_only=True):
+    """The call of a tool that asks its user: the provider's id, and the tool."""
+
+    call_id: str = ""
+    tool: str = ""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an event does not say itself: who was asked, what its turn attaches, which call asks."""
+
+    provider: str = ""
+    model: str = ""
+    attachments: tuple[str, ...] = ()
+    asker: Asker | None = None
+
+
+def read_event(kind: str, fields: JsonObject, around: Surroundings) -> Draft | None:
+    """The entry for an event of the type `kind`; None where it is none of ours, or lacks what it needs."""
+    reader = _READERS.get(kind)
+    if reader is None:
+        return None
+    left = _Fields(fields, around)
+    entry = reader(left, around)
+    return None if entry is None else Draft(entry=entry, remainder=left.remainder())
+
+
+class _Fields:
+    """The fields of an event that were not taken yet."""
+
+    def __init__(self, fields: JsonObject, around: Surroundings) -> None:
+        self._left = dict(fields)
+        metadata = self.take_object("metadata")
+        self._metadata = (
+            None if metadata is None else decoded_metadata(metadata, provider=around.provider, model=around.model)
+        )
+
+    def has(self, name: str) -> bool:
+        return name in self._left
+
+    def take(self, name: str, kind: type[T]) -> T | None:
+        """A field of this type, no field any more; None where there is none, and one of another type stays."""
+        value = self._left.get(name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            return None
+        del self._left[name]
+        return value
+
+    def take_any(self, name: str) -> Any:
+        return self._left.pop(name)
+
+    def take_object(self, name: str) -> JsonObject | None:
+        return self.take_any(name) if isinstance(self._left.get(name), dict) else None
+
+    def take_all(self) -> JsonObject:
+        found, self._left = self._left, {}
+        return found
+
+    def drop(self, name: str, value: Any) -> None:
+        """Forget a field that the entry says elsewhere, where it is just `value`."""
+        if self.is_value(name, value):
+            del self._left[name]
+
+    def is_value(self, name: str, value: Any) -> bool:
+        return name in self._left and self._left[name] == value
+
+    def put_back(self, name: str, value: Any) -> None:
+        """Let a field that was taken be one that is left."""
+        self._left[name] = value
+
+    def take_metadata(self) -> JsonObject | None:
+        found, self._metadata = self._metadata, None
+        return found
+
+    def remainder(self) -> JsonObject:
+        return self._left if self._metadata is None else {**self._left, "metadata": self._metadata}
+
+
+def _turn_start(fields: _Fields, around: Surroundings) -> TurnStart:
+    return TurnStart()
+
+
+def _chat_request(fields: _Fields, around: Surroundings) -> ChatRequest | None:
+    content = fields.take("content", str)
+    if content is None:
+        return None
+    return ChatRequest(
+        content=content,
+        attachments=around.attachments,
+        schema=fields.take_object("schema"),
+        author=fields.take("author", str),
+    )
+
+
+def _chat_response(fields: _Fields, around: Surroundings) -> ChatResponse | None:
+    if (message := fields.take("message", str)) is not None:
+        return ChatResponse(message=message, metadata=fields.take_metadata())
+    if (reasoning := fields.take("reasoning", str)) is not None:
+        return ChatResponse(reasoning=reasoning, metadata=fields.take_metadata())
+    if fields.has("data"):
+        return ChatResponse(data=fields.take_any("data"), metadata=fields.take_metadata())
+    return None
+
+
+def _tool_call_request(fields: _Fields, around: Surroundings) -> ToolCallRequest | None:
+    call_id, name = fields.take("id", str), fields.take("name", str)
+    if call_id is None or name is None:
+        return None
+    arguments = fields.take_object("arguments") or {}
+    fields.drop("arguments", None)
+    return ToolCallRequest(
+        call_id=call_id, name=name, arguments=decoded_values(arguments), metadata=fields.take_metadata()
+    )
+
+
+def _tool_call_response(fields: _Fields, around: Surroundings) -> ToolCallResponse | None:
+    call_id, content = fields.take("id", str), fields.take("content", str)
+    if call_id is None or content is None:
+        return None
+    is_error = fields.take("is_error", bool) or False
+    return ToolCallResponse(request=call_id, content=(TextBlock(text=decoded_text(content)),), is_error=is_error)
+
+
+_KINDS: Mapping[object, Literal["boolean", "select", "text"]] = {
+    "boolean": "boolean",
+    "select": "select",
+    "text": "text",
+}
+
+
+def _inquiry_request(fields: _Fields, around: Surroundings) -> InquiryRequest | None:
+    identity, asked = fields.take("id", str), fields.take_object("question")
+    if identity is None or asked is None:
+        return None
+    question = _question(asked)
+    if question is None:
+        return None
+    if asked != _as_asked(question):
+        fields.put_back("question", asked)
+    asker = around.asker
+    if asker is None:
+        return InquiryRequest(request="", question=replace(question, id=identity))
+    fields.drop("source", {"source": "tool", "name": asker.tool})
+    name = identity.removeprefix(f"{asker.call_id}.")
+    return InquiryRequest(request=asker.call_id, question=replace(question, id=name))
+
+
+def _question(asked: JsonObject) -> Question | None:
+    match asked:
+        case {"text": str(text), "answer_type": {"type": str(kind), **form}} if kind in _KINDS:
+            options: Any = form.get("options")
+            listed = cast("list[Any]", options) if isinstance(options, list) else []
+            return Question(
+                id="",
+                text=text,
+                kind=_KINDS[kind],
+                options=tuple(map(_option_text, listed)),
+                default=asked.get("default"),
+            )
+        case _:
+            return None
+
+
+def _option_text(option: Any) -> str:
+    match option:
+        case str() | {"value": str()}:
+            return option if isinstance(option, str) else option["value"]
+        case {"value": value}:
+            return msgspec.json.encode(value).decode()
+        case _:
+            return msgspec.json.encode(option).decode()
+
+
+def _as_asked(question: Question) -> JsonObject:
+    """The question as the original writes it, as far as it has a place here."""
+    answer: JsonObject = {"type": question.kind}
+    if question.kind == "select":
+        answer["options"] = [{"value": option} for option in question.options]
+    asked: JsonObject = {"text": question.text, "answer_type": answer}
+    return asked if question.default is None else {**asked, "default": question.default}
+
+
+def _inquiry_response(fields: _Fields, around: Surroundings) -> InquiryResponse | None:
+    identity = fields.take("id", str)
+    if identity is None or not fields.has("answer"):
+        return None
+    return InquiryResponse(request=identity, answer=fields.take_any("answer"), answered_by="unknown")
+
+
+def _config_delta(fields: _Fields, around: Surroundings) -> ConfigDelta | None:
+    """Of the oldest form, the configuration stands in the event itself."""
+    delta = fields.take_object("delta") if fields.has("delta") else fields.take_all()
+    return None if delta is None else ConfigDelta(delta=delta)
+
+
+def _compaction(fields: _Fields, around: Surroundings) -> Compaction | None:
+    first, last = fields.take("from_turn", int), fields.take("to_turn", int)
+    if first is None or last is None:
+        return None
+    return Compaction(
+        from_turn=first,
+        to_turn=last,
+        summary=_summary(fields),
+        reasoning=_reasoning(fields),
+        tool_calls=_tool_calls(fields),
+    )
+
+
+def _summary(fields: _Fields) -> SummaryPolicy | None:
+    found = fields.take_object("summary")
+    match found:
+        case {"summary": str(text)}:
+            if len(found) > 1:
+                fields.put_back("summary", found)
+            return SummaryPolicy(text=text)
+        case None:
+            return None
+        case _:
+            fields.put_back("summary", found)
+            return None
+
+
+def _reasoning(fields: _Fields) -> Literal["strip"] | None:
+    if fields.is_value("reasoning", "strip"):
+        fields.drop("reasoning", "strip")
+        return "strip"
+    return None
+
+
+def _tool_calls(fields: _Fields) -> ToolCallPolicy | None:
+    found = fields.take_object("tool_calls")
+    match found:
+        case {"policy": "omit"}:
+            return ToolCallPolicy(policy="omit")
+        case {"policy": "strip"}:
+            return ToolCallPolicy(
+                policy="strip", request=found.get("request") is True, response=found.get("response") is True
+            )
+        case None:
+            return None
+        case _:
+            fields.put_back("tool_calls", found)
+            return None
+
+
+_READERS: Mapping[str, Callable[[_Fields, Surroundings], DraftEntry | None]] = {
+    "turn_start": _turn_start,
+    "chat_request": _chat_request,
+    "chat_response": _chat_response,
+    "tool_call_request": _tool_call_request,
+    "tool_call_response": _tool_call_response,
+    "inquiry_request": _inquiry_request,
+    "inquiry_response": _inquiry_response,
+    "config_delta": _config_delta,
+    "compaction": _compaction,
+}

@@ -196,8 +196,9 @@ def test_a_file_that_the_provider_cannot_take_is_refused_before_anything_is_writ
     with Loopback() as server:
         result = query(server, tmp_path, "--attach", "archive.zip", "Hi")
 
-    assert result.code in {5, 10}
+    assert result.code == 10
     assert "archive.zip" in result.stderr
+    assert "\nhint: " in result.stderr
     assert server.requests == []
     assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
 
@@ -206,10 +207,218 @@ def test_a_parameter_that_cannot_be_sent_is_refused_before_anything_is_written(t
     with Loopback() as server:
         result = query(server, tmp_path, "--param", "other.model=x", "Hi")
 
-    assert result.code == 5
-    assert "model" in result.stderr
+    assert (result.code, result.stderr) == (
+        3,
+        "error: 'model' cannot be set by a parameter\nhint: take it out of `assistant.model.parameters.other`\n",
+    )
     assert server.requests == []
     assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
+
+
+def test_a_parameter_that_is_not_sent_is_said_once(tmp_path: Path) -> None:
+    arguments = ("--model", "anthropic/claude-opus-4-8", "--param", "temperature=0.5", "Hi")
+
+    with Loopback(Reply(body=message(*text_block("Hello")))) as server:
+        sent = query(server, tmp_path, *arguments)
+        shown = query(server, tmp_path, "--dry-run", *arguments)
+
+    said = "note: 'temperature' not sent: 'claude-opus-4-8' takes none\n"
+    assert sent == (0, "Hello\n", said)
+    assert shown.stderr == said
+    assert "temperature" not in server.requests[0].json()
+
+
+@pytest.mark.parametrize("choice", ["fs_read_file", "required"])
+def test_a_choice_of_a_tool_that_is_not_enabled_is_refused_before_anything_is_written(
+    tmp_path: Path, choice: str
+) -> None:
+    with Loopback() as server:
+        result = query(server, tmp_path, "--cfg", f"assistant.tool_choice={choice}", "Hi")
+
+    assert (result.code, result.stdout) == (3, "")
+    assert result.stderr == (
+        f"error: 'assistant.tool_choice' is '{choice}', but no tool is enabled\n"
+        "hint: enable one with `conversation.tools.NAME.enable=true`, or let the model choose: "
+        "`assistant.tool_choice=auto`\n"
+    )
+    assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
+
+
+def test_a_choice_of_an_unknown_tool_names_those_that_there_are(tmp_path: Path) -> None:
+    tools = ("--cfg", "conversation.tools.fs_read_file.enable=true")
+    with Loopback() as server:
+        result = query(server, tmp_path, *tools, "--cfg", "assistant.tool_choice=fs_raed", "Hi")
+
+    assert result.code == 3
+    assert "'assistant.tool_choice' is 'fs_raed', but the enabled tools are: 'fs_read_file'" in result.stderr
+
+
+def tool_use(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": arguments}
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_stop", "index": 0},
+    ]
+
+
+def texts(said: dict[str, Any]) -> list[str]:
+    return [block.get("text", "") for block in said["content"]]
+
+
+def test_a_model_that_cannot_be_forced_is_asked_for_a_call_until_it_comes(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("content\n", encoding="utf-8")
+    settings = ("conversation.tools.fs_read_file.enable=true", "assistant.tool_choice=fs_read_file")
+    arguments = (*(word for setting in settings for word in ("--cfg", setting)), "--approve", "fs_read_file")
+    replies = (
+        message(*text_block("I would rather not.")),
+        message(*tool_use("fs_read_file", {"path": "a.txt"}), stop="tool_use"),
+        message(*text_block("It is content.")),
+    )
+
+    with Loopback(*[Reply(body=body) for body in replies]) as server:
+        result = query(server, tmp_path, "--model", "anthropic/claude-fable-5", *arguments, "What is in a.txt?")
+
+    bodies: list[dict[str, Any]] = [request.json() for request in server.requests]
+    asked = [[texts(said) for said in body["messages"]] for body in bodies]
+    plea = "Call the tool 'fs_read_file' now."
+    assert result.code == 0
+    assert "asking again, 1 of 3" in result.stderr
+    assert asked[0] == [["What is in a.txt?", plea]]
+    assert asked[1][:2] == [["What is in a.txt?", plea], ["I would rather not."]]
+    assert asked[1][2][0].startswith("You answered without calling a tool")
+    assert asked[2][0] == ["What is in a.txt?"]
+    assert [body.get("tool_choice") for body in bodies] == [None, None, None]
+
+
+def test_a_model_that_never_calls_what_it_has_to_is_an_error(tmp_path: Path) -> None:
+    settings = ("conversation.tools.fs_read_file.enable=true", "assistant.tool_choice=required")
+    arguments = [word for setting in settings for word in ("--cfg", setting)]
+
+    with Loopback(*[Reply(body=message(*text_block("No.")))] * 4) as server:
+        result = query(server, tmp_path, "--model", "anthropic/claude-fable-5", *arguments, "Hi")
+
+    assert result.code == 13
+    assert len(server.requests) == 4
+    assert "error: the model called no tool, although 'assistant.tool_choice' is 'required'\nhint: " in result.stderr
+
+
+def thinking(text: str, signature: str, index: int = 0) -> list[dict[str, Any]]:
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    deltas = ({"type": "thinking_delta", "thinking": text}, {"type": "signature_delta", "signature": signature})
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def refusal(words: str, *, status: int = 400, kind: str = "invalid_request_error") -> Reply:
+    body = json.dumps({"type": "error", "error": {"type": kind, "message": words}}).encode()
+    return Reply(status=status, headers=JSON, body=body)
+
+
+def thoughts(body: dict[str, Any]) -> list[tuple[str, str]]:
+    blocks = [block for said in body["messages"] if said["role"] == "assistant" for block in said["content"]]
+    return [(block["type"], block.get("signature", "")) for block in blocks]
+
+
+def test_reasoning_that_is_rejected_is_sent_as_text_from_then_on_by_every_process(tmp_path: Path) -> None:
+    def go_on(server: Loopback, text: str) -> Result:
+        (log,) = (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").glob("*")
+        return query(server, tmp_path, "--id", f"jp-c{log.name.partition('-')[0]}", "--reasoning", "high", text)
+
+    replies = [
+        Reply(body=message(*thinking("Hm.", "sig-1"), *text_block("One", 1))),
+        Reply(body=message(*thinking("Hm!", "sig-2"), *text_block("Two", 1))),
+        refusal("messages.1.content.0: Invalid `signature` in `thinking` block"),
+        Reply(body=message(*text_block("Three"))),
+        Reply(body=message(*text_block("Four"))),
+    ]
+    with Loopback(*replies) as server:
+        query(server, tmp_path, "--new", "--reasoning", "high", "1")
+        go_on(server, "2")
+        third = go_on(server, "3")
+        fourth = go_on(server, "4")
+
+    sent = [thoughts(request.json()) for request in server.requests]
+    one, two = [("thinking", "sig-1"), ("text", "")], [("thinking", "sig-2"), ("text", "")]
+    mended = [("text", ""), ("text", ""), *two]
+    assert third == (
+        0,
+        "Three\n",
+        "note: the provider does not take earlier reasoning back as the model's own: it is sent as text from now on\n",
+    )
+    assert fourth == (0, "Four\n", "")
+    assert sent == [[], one, [*one, *two], mended, [*mended, ("text", "")]]
+
+
+def test_an_answer_that_fills_the_context_window_is_kept_and_not_continued(tmp_path: Path) -> None:
+    with Loopback(Reply(body=message(*text_block("Half"), stop="model_context_window_exceeded"))) as server:
+        result = query(server, tmp_path, "Hi")
+
+    (log,) = (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").glob("*/events.jsonl")
+    assert (result.code, result.stdout) == (7, "Half\n")
+    assert "is full" in result.stderr
+    assert "\nhint: " in result.stderr
+    assert '"message":"Half"' in log.read_text(encoding="utf-8")
+
+
+def test_answers_are_not_chained_where_the_configuration_says_so(tmp_path: Path) -> None:
+    arguments = ("--cfg", "providers.llm.anthropic.chain_on_max_tokens=false", "Hi")
+    with Loopback(Reply(body=message(*text_block("Half"), stop="max_tokens"))) as server:
+        result = query(server, tmp_path, *arguments)
+
+    assert (result.code, result.stdout) == (14, "Half\n")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "hint"),
+    [
+        (refusal("messages: something is off"), 5, "`jp query --dry-run --format json …` shows what is sent"),
+        (refusal("prompt is too long: 2 tokens > 1 maximum"), 7, "send less"),
+        (refusal("Your credit balance is too low to access the API"), 6, "look at the plan, the credit"),
+        (refusal("messages.1.content.0: Invalid `signature` in `thinking` block"), 5, "use another model"),
+        (refusal("too many bytes", status=413, kind="request_too_large"), 7, "send less"),
+        (refusal("no", status=403, kind="permission_error"), 4, "check the key in ANTHROPIC_API_KEY"),
+        (refusal("no", status=404, kind="not_found_error"), 5, "`jp query --dry-run"),
+        (refusal("Overloaded", status=529, kind="overloaded_error"), 5, "try again in a while"),
+        (refusal("slow down", status=429, kind="rate_limit_error"), 6, "try again in a while"),
+        (Reply(status=500, body=b""), 5, "try again in a while"),
+        (Reply(body=sse({"type": "error", "error": {"type": "overloaded_error", "message": "…"}})), 5, "try again in"),
+    ],
+    ids=[
+        "invalid",
+        "too long",
+        "credit",
+        "reasoning",
+        "bytes",
+        "forbidden",
+        "path",
+        "overload",
+        "rate",
+        "500",
+        "event",
+    ],
+)
+def test_every_error_of_the_provider_has_a_hint(tmp_path: Path, reply: Reply, code: int, hint: str) -> None:
+    with Loopback(reply) as server:
+        result = query(server, tmp_path, "--cfg", "assistant.request.max_retries=0", "Hi")
+
+    assert result.code == code
+    assert f"\nhint: {hint}" in result.stderr
+    assert "asks to wait" not in result.stderr
+
+
+def test_an_error_in_a_stream_is_retried_within_the_longest_wait(tmp_path: Path) -> None:
+    overloaded = sse({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    arguments = ("--cfg", "assistant.request.max_backoff_secs=0", "Hi")
+
+    with Loopback(Reply(body=overloaded), Reply(body=message(*text_block("Hello")))) as server:
+        result = query(server, tmp_path, *arguments)
+
+    assert (result.code, result.stdout) == (0, "Hello\n")
+    assert "retry 1 of 5 in 0.0 s" in result.stderr
 
 
 def test_an_unreachable_server_is_a_provider_error(tmp_path: Path) -> None:

@@ -19,12 +19,14 @@ Framing = Literal["sse", "ndjson"]
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What goes over the wire, without credentials.
 
-    `path` is appended to the account's base URL. `headers` are the adapter's own (versions, betas).
+    `path` is appended to the account's base URL. `headers` are the adapter's own (versions, betas). `left_out` are
+    sentences about parameters that the model is not sent, or in another form, because it does not take them.
     """
 
     path: str
     body: JsonObject
     headers: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +69,8 @@ class Provider(Protocol):
         """The request for `thread`. Pure: the same thread gives the same bytes in canonical JSON.
 
         Raises:
-            ProviderError: the thread holds what this provider cannot be sent, of kind `unsupported`.
+            ConfigurationError: a parameter is one that this provider cannot be sent.
+            ProviderError: a new attachment is of a type that it does not take, of kind `unsupported`.
         """
         ...
 

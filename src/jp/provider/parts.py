@@ -63,10 +63,14 @@ class UsageReport(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """The response is complete. `detail` explains a refusal."""
+    """The response is complete. `detail` explains a refusal.
+
+    `is_final` says of an answer that reached its length that the provider does not want to be asked to go on with it.
+    """
 
     reason: Literal["stop", "tools", "length", "refused"]
     detail: str = ""
+    is_final: bool = False
 
 
 Part = (

@@ -105,7 +105,8 @@ def _anthropic(config: AppConfig, environ: Mapping[str, str], *, needs_key: bool
         key=key,
         key_variable=settings.api_key_env,
     )
-    return HttpProvider(AnthropicAdapter(settings.beta_headers), account, _limits(config.assistant.request))
+    adapter = AnthropicAdapter(settings.beta_headers, chains=settings.chain_on_max_tokens)
+    return HttpProvider(adapter, account, _limits(config.assistant.request))
 
 
 def _key(environ: Mapping[str, str], variable: str) -> str | None:

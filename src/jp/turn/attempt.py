@@ -33,8 +33,9 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt brought. `calls` are recorded; `error` is there where it failed.
 
     `text` is what it added to the message, `answered` also counts structured data. `dropped_calls` names the tools
-    whose calls were cut off half-way. `rejected` are the answers whose reasoning the provider did not take, and which
-    the next request is therefore without.
+    whose calls were cut off half-way. `is_final` says of an answer that reached its length that the model need not be
+    asked to go on with it. `rejected` are the answers whose reasoning the provider did not take, and which the next
+    request is therefore without.
     """
 
     finish: Finish
@@ -45,6 +46,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     error: ProviderError | None = None
     dropped_calls: tuple[str, ...] = ()
+    is_final: bool = False
     rejected: tuple[str, ...] = ()
 
 
@@ -96,15 +98,18 @@ class AttemptRun:
                     rejected=rejected,
                 )
             )
+        finished = self._builder.finished
         return AttemptResult(
             finish=finish,
             text="".join(self._texts),
             answered=self._builder.answered,
             calls=tuple(self._calls),
             usage=self._builder.usage,
-            detail="" if self._builder.finished is None else self._builder.finished.detail,
+            detail="" if finished is None else finished.detail,
             error=error,
             dropped_calls=tuple(self._builder.dropped_calls),
+            is_final=finish == "length"
+            and (bool(self._builder.dropped_calls) or (finished is not None and finished.is_final)),
             rejected=rejected,
         )
 

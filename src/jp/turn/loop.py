@@ -99,7 +99,7 @@ class TurnLoop:
         """What the machine has to know of an attempt."""
         return AttemptEnded(
             finish=result.finish,
-            incomplete=bool(self._message) and not (result.finish == "length" and result.dropped_calls),
+            incomplete=bool(self._message) and not result.is_final,
             answered=result.answered,
             calls=len(result.calls),
             owing=self._preparation.demands_call,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from jp.config.model import AppConfig, AssistantConfig, Instruction, SystemSection
 from jp.conversation.thread import Parameters
 from jp.turn.machine import Limits
@@ -51,9 +53,9 @@ def parameters_of(assistant: AssistantConfig) -> Parameters:
 
 def limits_of(config: AppConfig) -> Limits:
     """Where a turn stops by itself. Who bounds an answer wants it bounded: then what was cut is not continued."""
+    limits = Limits(max_cycles=config.assistant.request.max_cycles)
     is_bounded = config.assistant.model.parameters.max_tokens is not None
-    chains = config.providers.llm.anthropic.chain_on_max_tokens and not is_bounded
-    return Limits(max_cycles=config.assistant.request.max_cycles, max_continuations=5 if chains else 0)
+    return replace(limits, max_continuations=0) if is_bounded else limits
 
 
 def retry_policy_of(config: AppConfig) -> RetryPolicy:

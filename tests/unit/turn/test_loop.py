@@ -190,6 +190,12 @@ def test_a_message_at_its_length_is_continued_in_a_new_cycle() -> None:
     assert [(end.attempt, end.finish) for end in stage.ends()] == [(1, "length"), (1, "stop")]
 
 
+def test_an_answer_that_is_final_is_not_continued() -> None:
+    stage = Stage([TextDelta(0, "one two"), BlockEnd(0), Finished("length", is_final=True)])
+
+    assert stage.play().ending == "capped"
+
+
 def test_every_request_of_a_turn_starts_with_the_one_before() -> None:
     stage = Stage(
         [TextDelta(0, "Let me"), overloaded()],

@@ -58,7 +58,7 @@ def test_parameters_limits_and_patience_come_from_the_configuration() -> None:
     assert retry_policy_of(config) == RetryPolicy(max_retries=1, base_seconds=0.5, max_seconds=7.0)
 
 
-def test_a_cut_answer_is_not_continued_where_the_configuration_says_so() -> None:
+def test_a_setting_of_one_provider_says_nothing_of_others() -> None:
     config = msgspec.convert({"providers": {"llm": {"anthropic": {"chain_on_max_tokens": False}}}}, AppConfig)
 
-    assert limits_of(config).max_continuations == 0
+    assert limits_of(config) == limits_of(AppConfig())

@@ -7,7 +7,7 @@ import msgspec
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
 from jp.cli.query.conversation import Held
-from jp.cli.query.wiring import Wiring
+from jp.cli.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.stand_ins import StatusLines
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
@@ -38,6 +38,7 @@ def show_request(options: GlobalOptions, held: Held | None, wiring: Wiring, requ
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=StatusLines())
     wire = wiring.provider.render(thread)
+    say_what_is_left_out(wiring, wire)
     estimate = _estimate(wiring, wiring.provider.sections(wire))
     print_result(
         options,

@@ -14,9 +14,10 @@ from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, TurnStart
 from jp.errors import ConfigurationError, UsageError
-from jp.provider.base import Provider
+from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, parse_model_id
 from jp.tool.runner import ToolRunner
+from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from jp.turn.settings import parameters_of, system_parts
 
@@ -31,6 +32,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     provider: Provider
     tools: ToolRunner
     settings: RequestSettings
+    notice: Callable[[str], None]
 
 
 def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Wiring:
@@ -38,7 +40,8 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
 
     Raises:
         AuthenticationError: the provider has no key.
-        ConfigurationError: there is no model, or it, its provider or a tool is unknown.
+        ConfigurationError: there is no model, or it, its provider or a tool is unknown, or a call of a tool is
+            demanded that is not offered.
     """
     model = _model(config)
     provider = create_provider(config, model, environ=os.environ, root=place.root, needs_key=not arguments.dry_run)
@@ -51,17 +54,38 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
         tools=tools.definitions,
         parameters=parameters_of(config.assistant),
     )
-    return Wiring(model=model, provider=provider, tools=tools, settings=settings)
+    _check_choice(settings)
+    return Wiring(model=model, provider=provider, tools=tools, settings=settings, notice=notice)
 
 
 def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
-    """Refuse what the provider cannot be sent before anything is written: a file or a parameter that it does not take.
+    """Refuse what the provider cannot be sent before anything is written, and say what of the rest is left out.
 
     Raises:
-        ProviderError: there is such a thing.
+        ConfigurationError: a parameter cannot be sent.
+        ProviderError: an attachment cannot be sent.
     """
-    alone = (TurnStart(), request)
-    wiring.provider.render(build_thread(alone, wiring.settings, loader=InlineLoader(), stand_ins=StatusLines()))
+    thread = build_thread((TurnStart(), request), wiring.settings, loader=InlineLoader(), stand_ins=StatusLines())
+    say_what_is_left_out(wiring, wiring.provider.render(thread))
+
+
+def say_what_is_left_out(wiring: Wiring, request: WireRequest) -> None:
+    """Say which of the parameters that were asked for are not sent."""
+    for sentence in request.left_out:
+        wiring.notice(sentence)
+
+
+def _check_choice(settings: RequestSettings) -> None:
+    choice = settings.parameters.tool_choice
+    names = [tool.name for tool in settings.tools]
+    if choice in {*FREE_CHOICES, *names} or (choice == "required" and names):
+        return
+    offered = f"the enabled tools are: {', '.join(map(repr, names))}" if names else "no tool is enabled"
+    message = f"'assistant.tool_choice' is {choice!r}, but {offered}"
+    hint = (
+        "enable one with `conversation.tools.NAME.enable=true`, or let the model choose: `assistant.tool_choice=auto`"
+    )
+    raise ConfigurationError(message, hint=hint)
 
 
 def _model(config: AppConfig) -> ModelId:

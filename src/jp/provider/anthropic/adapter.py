@@ -13,14 +13,18 @@ from jp.provider.errors import ProviderError
 
 
 class AnthropicAdapter:
-    """Anthropic's Messages API. `betas` are sent with every request."""
+    """Anthropic's Messages API.
+
+    `betas` are sent with every request; `chains` says whether an answer at its longest output is to be continued.
+    """
 
     id = PROVIDER
     renderer = RENDERER
     framing: Literal["sse"] = "sse"
 
-    def __init__(self, betas: Sequence[str] = ()) -> None:
+    def __init__(self, betas: Sequence[str] = (), *, chains: bool = True) -> None:
         self._betas = tuple(betas)
+        self._chains = chains
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
@@ -41,7 +45,7 @@ class AnthropicAdapter:
         from jp.provider.anthropic.response import AnthropicDecoder
 
         is_structured = "format" in request.body.get("output_config", {})
-        return AnthropicDecoder(model=str(request.body["model"]), is_structured=is_structured)
+        return AnthropicDecoder(model=str(request.body["model"]), is_structured=is_structured, chains=self._chains)
 
     def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
         """The header that carries the key."""

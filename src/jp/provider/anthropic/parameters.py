@@ -8,7 +8,8 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, ToolDefinition
-from jp.provider.errors import ProviderError
+from jp.errors import ConfigurationError
+from jp.provider.anthropic.thinking import Thinking
 from jp.provider.models import Model
 
 _UNKNOWN_CLAUDE_OUTPUT = 32_000
@@ -40,20 +41,13 @@ def longest_output(parameters: Parameters, model: Model) -> int:
 
 
 def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model) -> Choice:
-    """The choice of tool.
-
-    Raises:
-        ProviderError: a tool is named that is not offered, of kind `invalid_request`.
-    """
+    """The choice of tool. A name is one of `tools`."""
     wanted = parameters.tool_choice
     if not tools or wanted == "auto":
         return Choice()
     if wanted == "none":
         return Choice(wire={"type": "none"})
     names = [tool.name for tool in tools]
-    if wanted != "required" and wanted not in names:
-        message = f"the tool {wanted!r} is not among those offered: {', '.join(map(repr, names))}"
-        raise ProviderError(message, kind="invalid_request", hint="name one of them, or `required`, with --tool-use")
     # With a single tool the API wants `any`: naming it is unreliable.
     is_free = wanted == "required" or len(names) == 1
     if not model.abilities.forced_tools:
@@ -70,24 +64,44 @@ def _named(wanted: str, names: Sequence[str]) -> str:
     return repr(names[0] if wanted == "required" else wanted)
 
 
-def sampling_of(parameters: Parameters, model: Model, *, thinks: bool) -> JsonObject:
-    """Temperature and the like, where the API accepts them: not while thinking, and not from 4.7 on."""
-    if thinks or not model.abilities.sampling:
-        return {}
+def sampling_of(parameters: Parameters) -> JsonObject:
+    """Temperature and the like, as far as they are set."""
     wanted = {"temperature": parameters.temperature, "top_p": parameters.top_p, "top_k": parameters.top_k}
     return {name: value for name, value in wanted.items() if value is not None}
+
+
+def takes_sampling(model: Model, thinking: Thinking) -> bool:
+    """Whether the API accepts temperature and the like: not while thinking, and not from 4.7 on."""
+    return model.abilities.sampling and not thinking.is_active
+
+
+def left_out(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[str, ...]:
+    """Sentences about the parameters that are not sent as they were asked for."""
+    name, sentences = model.details.id, list[str]()
+    sampling = ", ".join(map(repr, sampling_of(parameters)))
+    if sampling and not takes_sampling(model, thinking):
+        why = f"{name!r} takes none while it reasons" if model.abilities.sampling else f"{name!r} takes none"
+        sentences.append(f"{sampling} not sent: {why}")
+    if parameters.reasoning in {"off", "none"} and thinking.is_active:
+        sentences.append(f"{name!r} cannot wholly be kept from reasoning")
+    is_clamped = thinking.effort is not None and parameters.reasoning in {"xhigh", "max"}
+    if is_clamped and thinking.effort != parameters.reasoning:
+        sentences.append(
+            f"reasoning {parameters.reasoning!r} sent as {thinking.effort!r}, the most that {name!r} knows"
+        )
+    return tuple(sentences)
 
 
 def merged(body: JsonObject, other: JsonObject) -> JsonObject:
     """`body` with what only the API knows; objects are merged, everything else is replaced.
 
     Raises:
-        ProviderError: `other` sets what is not its to set, of kind `invalid_request`.
+        ConfigurationError: `other` sets what is not its to set.
     """
     if stolen := sorted(_PROTECTED.intersection(other)):
         message = f"{', '.join(map(repr, stolen))} cannot be set by a parameter"
         hint = "take it out of `assistant.model.parameters.other`"
-        raise ProviderError(message, kind="invalid_request", hint=hint)
+        raise ConfigurationError(message, hint=hint)
     result = dict(body)
     for name, value in other.items():
         both = isinstance(result.get(name), dict) and isinstance(value, dict)

@@ -10,7 +10,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Thread, ToolDefinition
 from jp.provider.anthropic.content import text_block
 from jp.provider.anthropic.messages import PROVIDER, THINKING_TYPES, Message, build_messages, settle_trailing_answer
-from jp.provider.anthropic.parameters import choice_of, longest_output, merged, sampling_of
+from jp.provider.anthropic.parameters import choice_of, left_out, longest_output, merged, sampling_of, takes_sampling
 from jp.provider.anthropic.thinking import BINDING_BETA, Thinking, thinking_of
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
@@ -89,8 +89,9 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
     """The request for `thread`. The same thread gives the same bytes.
 
     Raises:
-        ProviderError: the thread holds what the API cannot be sent (`unsupported`), or nothing at all, or parameters
-            that contradict it (`invalid_request`).
+        ConfigurationError: a parameter is one that cannot be set.
+        ProviderError: a new attachment is one that the API does not take (`unsupported`), or there is nothing to send
+            (`invalid_request`).
     """
     model = find_model(PROVIDER, thread.model)
     parameters = thread.parameters
@@ -121,9 +122,15 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
     }
     body: JsonObject = {"model": thread.model, "max_tokens": max_tokens, "stream": True}
     body.update({name: value for name, value in optional.items() if value})
-    body.update(sampling_of(parameters, model, thinks=thinking.is_active))
+    if takes_sampling(model, thinking):
+        body.update(sampling_of(parameters))
     body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
-    return WireRequest(path=_PATH, body=merged(body, parameters.other), headers=_headers(betas, thinking))
+    return WireRequest(
+        path=_PATH,
+        body=merged(body, parameters.other),
+        headers=_headers(betas, thinking),
+        left_out=left_out(parameters, model, thinking),
+    )
 
 
 def _canonical(block: JsonObject) -> bytes:

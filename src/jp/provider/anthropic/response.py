@@ -33,10 +33,10 @@ _REASONS: dict[str, Reason] = {
     "stop_sequence": "stop",
     "tool_use": "tools",
     "max_tokens": "length",
-    "model_context_window_exceeded": "length",
     "pause_turn": "length",
     "refusal": "refused",
 }
+_WINDOW_IS_FULL = "model_context_window_exceeded"
 _PLAIN_REASONS = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens"})
 """Reasons that need no explanation."""
 
@@ -142,11 +142,13 @@ class _OpenBlock:
 class AnthropicDecoder:
     """Reads one response.
 
-    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data.
+    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data, `chains`
+    that an answer at its longest output is to be continued.
     """
 
-    def __init__(self, *, model: str, is_structured: bool = False) -> None:
+    def __init__(self, *, model: str, is_structured: bool = False, chains: bool = True) -> None:
         self._model = model
+        self._chains = chains
         self._is_structured = is_structured
         self._blocks: dict[int, _OpenBlock] = {}
         self._call_ids: set[str] = set()
@@ -265,12 +267,15 @@ class AnthropicDecoder:
 
     def _finished(self) -> Finished:
         native = self._stop.stop_reason or ""
+        if native == _WINDOW_IS_FULL:
+            message = f"the context window of {self._model!r} is full, so the answer breaks off; what came is kept"
+            raise ProviderError(message, kind="context_too_long")
         reason = _REASONS.get(native, "stop")
         if reason == "stop" and self._call_ids:
             reason = "tools"
         details = self._stop.stop_details or _StopDetails()
         detail = details.explanation or details.category or ("" if native in _PLAIN_REASONS else native)
-        return Finished(reason, detail)
+        return Finished(reason, detail, is_final=native == "max_tokens" and not self._chains)
 
 
 def _updated(usage: Usage, reported: _Usage) -> Usage:

@@ -21,6 +21,7 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
+from jp.errors import ConfigurationError
 from jp.provider.anthropic.request import render, sections
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
@@ -127,11 +128,6 @@ def test_the_choice_of_tool(choice: str, tools: tuple[ToolDefinition, ...], sent
     assert body(thread(tools=tools), Parameters(tool_choice=choice)).get("tool_choice") == sent
 
 
-def test_a_tool_that_is_not_offered_cannot_be_chosen() -> None:
-    with pytest.raises(ProviderError, match="'fly' is not among those offered: 'look', 'run'"):
-        render(replace(thread(tools=TOOLS), parameters=Parameters(tool_choice="fly")))
-
-
 def test_a_forced_tool_is_not_thought_about() -> None:
     request = body(thread(tools=TOOLS), Parameters(tool_choice="run", reasoning="high"))
 
@@ -181,6 +177,33 @@ def test_betas_are_sent_once() -> None:
     assert rendered(thread(), betas=["a", "b", "a"]).headers[1] == ("anthropic-beta", "a,b")
 
 
+@pytest.mark.parametrize(
+    ("model", "parameters", "sentences"),
+    [
+        ("claude-haiku-4-5", Parameters(temperature=0.5), ()),
+        (
+            "claude-haiku-4-5",
+            Parameters(temperature=0.5, top_k=1, reasoning="low"),
+            ("'temperature', 'top_k' not sent: 'claude-haiku-4-5' takes none while it reasons",),
+        ),
+        ("claude-opus-4-8", Parameters(top_p=0.5), ("'top_p' not sent: 'claude-opus-4-8' takes none",)),
+        ("claude-opus-4-8", Parameters(reasoning="max"), ()),
+        ("claude-opus-4-6", Parameters(reasoning="high"), ()),
+        (
+            "claude-opus-4-6",
+            Parameters(reasoning="xhigh"),
+            ("reasoning 'xhigh' sent as 'high', the most that 'claude-opus-4-6' knows",),
+        ),
+        ("claude-opus-5", Parameters(reasoning="off"), ()),
+        ("claude-fable-5", Parameters(reasoning="off"), ("'claude-fable-5' cannot wholly be kept from reasoning",)),
+    ],
+)
+def test_what_is_not_sent_as_it_was_asked_for_is_said(
+    model: str, parameters: Parameters, sentences: tuple[str, ...]
+) -> None:
+    assert render(replace(thread(model=model), parameters=parameters)).left_out == sentences
+
+
 SAMPLING = Parameters(temperature=0.5, top_p=0.9, top_k=5)
 
 
@@ -209,7 +232,7 @@ def test_what_only_the_api_knows_is_merged_last() -> None:
 
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "system", "stream", "cache_control"])
 def test_what_the_log_says_cannot_be_overwritten(name: str) -> None:
-    with pytest.raises(ProviderError, match=f"'{name}' cannot be set by a parameter"):
+    with pytest.raises(ConfigurationError, match=f"'{name}' cannot be set by a parameter"):
         render(replace(thread(), parameters=Parameters(other={name: []})))
 
 

@@ -181,7 +181,6 @@ def test_usage_is_a_total_that_later_events_complete() -> None:
         ("stop_sequence", "stop", ""),
         ("tool_use", "tools", ""),
         ("max_tokens", "length", ""),
-        ("model_context_window_exceeded", "length", "model_context_window_exceeded"),
         ("pause_turn", "length", "pause_turn"),
         ("refusal", "refused", "refusal"),
         ("something_new", "stop", "something_new"),
@@ -190,6 +189,25 @@ def test_usage_is_a_total_that_later_events_complete() -> None:
 )
 def test_every_stop_reason_has_a_meaning(native: str | None, reason: str, detail: str) -> None:
     assert finished(*wire.ending(native)) == msgspec.convert({"reason": reason, "detail": detail}, Finished)
+
+
+def test_an_answer_at_its_longest_output_is_final_where_answers_are_not_chained() -> None:
+    def is_final(native: str, *, chains: bool) -> bool:
+        decoder = AnthropicDecoder(model="m", chains=chains)
+        parts = [part for event in wire.ending(native) for part in decoder.feed("", msgspec.json.encode(event))]
+        assert isinstance(parts[-1], Finished)
+        return parts[-1].is_final
+
+    assert is_final("max_tokens", chains=False)
+    assert not is_final("max_tokens", chains=True)
+    assert not is_final("pause_turn", chains=False)
+
+
+def test_a_context_window_that_is_full_is_an_error_after_what_was_said() -> None:
+    with pytest.raises(ProviderError, match="the context window of 'claude-haiku-4-5' is full") as caught:
+        finished(*wire.ending("model_context_window_exceeded"))
+
+    assert (caught.value.kind, caught.value.is_retryable) == ("context_too_long", False)
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def require_trust(
 
 
 def sensitive_values(layers: Sequence[Layer], workspace: AnyWorkspace) -> tuple[Sensitive, ...]:
-    """What needs trust in `layers`; outside a workspace nothing does."""
-    return () if workspace.root is None else values_needing_trust(layers, str(workspace.root))
+    """What needs trust in `layers`; outside a workspace only what an imported conversation declares."""
+    return values_needing_trust(layers, str(workspace.root or workspace.user_data))
 
 
 def unaccepted(

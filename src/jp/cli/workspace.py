@@ -76,7 +76,7 @@ def trust(
 
     require_persistence(options, "jp workspace trust")
     workspace = open_workspace(options)
-    if workspace.root is None:
+    if workspace.root is None and target is None:
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
     lower = read_sources(options, workspace).lower
     info, layers = _conversation(target, workspace)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from jp.conversation.carriers import map_carriers
 from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, Header
+from jp.conversation.entries import AnyEntry, ChatRequest, Header
 from jp.conversation.resource import Carrier
 from jp.workspace.blobs import BlobStore
 from jp.workspace.content import stored
@@ -24,6 +24,15 @@ C = TypeVar("C", bound=Carrier)
 def unforeseeable(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
     """A header with a nonce of its own: who wrote the original's file could foresee one that is made of it."""
     return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) else entry
+
+
+def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """What to say where the original attached sources: running a stranger's commands again helps nobody."""
+    named = [text for entry in entries if isinstance(entry, ChatRequest) for text in entry.attachments]
+    if not named:
+        return ()
+    shown = ", ".join(map(repr, dict.fromkeys(named)))
+    return (f"attached before this conversation came to jp, so not again: {shown}; --attach reads a source afresh",)
 
 
 class ConvertingSink:

@@ -201,12 +201,13 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
 
 def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
     """The log of a conversation of the original's; nothing is written yet."""
-    from jp.workspace.conversion import ConvertingSink, unforeseeable
+    from jp.workspace.conversion import ConvertingSink, delivery_notices, unforeseeable
 
     stream = read_stream(directory, blobs)
     stream.entries[0] = unforeseeable(stream.entries[0], stamps)
     sink = ConvertingSink(directory / EVENTS, stream.entries, blobs)
     log = _repaired(Log(stream, sink=sink, stamps=stamps))
+    log.notices += delivery_notices(stream.entries)
     sink.start()
     return log
 

@@ -23,7 +23,7 @@ class Parent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`metadata.json`. Moments are RFC 3339."""
+    """`metadata.json`. Moments are RFC 3339. `imported_at` is when a conversation came from elsewhere."""
 
     title: str | None = None
     labels: dict[str, str] = {}
@@ -31,6 +31,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     archived_at: str | None = None
     expires_at: str | None = None
     last_activated_at: str | None = None
+    imported_at: str | None = None
     parent: Parent | None = None
 
 

@@ -25,9 +25,13 @@ def path(
     from jp.cli.output import print_result
     from jp.cli.places import open_session, open_workspace
     from jp.cli.targets import choose
-    from jp.workspace.layout import EVENTS
+    from jp.workspace.layout import EVENTS, ORIGINAL_EVENTS
 
     workspace = open_workspace(options)
     info = choose(target, workspace, open_session(workspace))
-    place = info.directory / EVENTS if log else info.directory
+    place = info.directory
+    if log:
+        originals = info.directory / ORIGINAL_EVENTS
+        is_originals = originals.exists() and not (info.directory / EVENTS).exists()
+        place = originals if is_originals else info.directory / EVENTS
     print_result(options, text=str(place), value={"id": info.id, "path": str(place)})

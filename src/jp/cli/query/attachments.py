@@ -125,7 +125,9 @@ async def compose_request(
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     standing = [entry for turn in turns for entry in turn.entries]
     delivered = {*delivered_in(standing), *question.attachments}
-    plan = plan_resolution(schemes.configured(config.attachments), typed, delivered=delivered)
+    # What is delivered may be of a scheme that only the original JP knows.
+    pending = [text for text in config.attachments if text not in delivered]
+    plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)
     context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
     resolved = await resolve_all(plan, schemes.registry, context)
     deduplication = config.deduplication

@@ -14,9 +14,10 @@ from jp.config.layers import Layer, Resolved, resolve
 from jp.config.places import Places, user_directory
 from jp.config.sources import cfg_layers, lower_layers
 from jp.config.stored import conversation_layers
-from jp.conversation.entries import AnyEntry, ConfigDelta
+from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
 from jp.conversation.reverts import undone
 from jp.workspace.layout import MARKER, silo_directory
+from jp.workspace.store import original_of
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
@@ -62,7 +63,17 @@ def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence
     Raises:
         StorageError: its base configuration is damaged.
     """
+    return layers_from(workspace.base_config(info), entries, foreign=is_foreign(workspace, info, entries))
+
+
+def is_foreign(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> bool:
+    """Whether somebody else may have written a conversation: it lies where others write, or it came from elsewhere."""
+    is_shared = workspace.root is not None and not info.local
+    return is_shared or info.metadata.imported_at is not None or original_of(entries) is not None
+
+
+def layers_from(base: JsonObject, entries: Sequence[AnyEntry], *, foreign: bool) -> tuple[Layer, ...]:
+    """The layers of a conversation with the base configuration `base` and these entries."""
     gone = undone(entries)
     deltas = [(entry.id, entry.delta) for entry in entries if isinstance(entry, ConfigDelta) and entry.id not in gone]
-    foreign = workspace.root is not None and not info.local
-    return conversation_layers(workspace.base_config(info), deltas, foreign=foreign).layers
+    return conversation_layers(base, deltas, foreign=foreign).layers

@@ -31,22 +31,32 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     facts = _facts(read.info, read.entries)
     facts["model"] = read.resolved.config.assistant.model.id
     facts["attachments"] = list(read.resolved.config.conversation.attachments)
-    lines = [f"{name.replace('_', ' '):<14} {_text(value)}".rstrip() for name, value in facts.items()]
+    shown = facts | _in_words(read.info)
+    lines = [f"{name.replace('_', ' '):<14} {_text(value)}".rstrip() for name, value in shown.items()]
     print_result(options, text="\n".join(lines), value=facts)
 
 
 def _facts(info: ConversationInfo, entries: Sequence[AnyEntry]) -> dict[str, object]:
+    from msgspec import to_builtins
+
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
     from jp.conversation.turns import turns_of
     from jp.workspace.stamp import timestamp
 
     header = entries[0] if entries and isinstance(entries[0], Header) else None
     usage = _usage(entries)
+    metadata = info.metadata
+    parent = metadata.parent
     return {
         "id": info.id,
-        "title": info.metadata.title,
+        "title": metadata.title,
+        "labels": dict(metadata.labels),
         "path": str(info.directory),
         "local": info.local,
+        "pinned_at": metadata.pinned_at,
+        "archived_at": metadata.archived_at,
+        "expires_at": metadata.expires_at,
+        "parent": None if parent is None else to_builtins(parent),
         "created": None if header is None else header.created_at,
         "last_activity": timestamp(int(info.last_activity * 1000)),
         "turns": len(turns_of(entries)),
@@ -57,6 +67,16 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry]) -> dict[str, obj
         "tokens_cached": usage.cache_read,
         "tokens_out": usage.output,
     }
+
+
+def _in_words(info: ConversationInfo) -> dict[str, object]:
+    """What a person reads in place of fields with parts."""
+    from jp.cli.labels import label_text
+
+    parent = info.metadata.parent
+    labels = [label_text(name, info.metadata.labels[name]) for name in sorted(info.metadata.labels)]
+    origin = None if parent is None else f"{parent.conversation}, turns {parent.from_turn} to {parent.to_turn}"
+    return {"labels": labels, "parent": origin}
 
 
 def _usage(entries: Sequence[AnyEntry]) -> Usage:

@@ -1,0 +1,189 @@
+"""`jp conversation edit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.targets import TARGET_HELP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jp.cli.places import AnyWorkspace
+    from jp.workspace.listing import ConversationInfo
+    from jp.workspace.lock import Lock
+    from jp.workspace.metadata import Metadata
+
+
+def edit(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Its title.")] = None,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Take its title away.")] = False,
+    labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="A label; repeatable.")] = None,
+    no_labels: Annotated[
+        list[str] | None, typer.Option("--no-label", metavar="K", help="Take a label away; repeatable.")
+    ] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Pin it: it never expires.")] = False,
+    unpin: Annotated[bool, typer.Option("--unpin", help="Do not pin it any more.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Move it out of the workspace, to your own data.")] = False,
+    no_local: Annotated[bool, typer.Option("--no-local", help="Move it into the workspace.")] = False,
+    expires: Annotated[
+        str | None,
+        typer.Option("--expires", metavar="DURATION|never", help="Let jp delete it after this long, such as 12h."),
+    ] = None,
+) -> None:
+    """Change what is noted about a conversation, or where it lies. What was said in it stays as it is.
+
+    A conversation that has expired is deleted after some later command, never while it is active in a terminal.
+
+    Examples:
+        jp conversation edit --title "The lexer" --label area=parser
+        jp conversation edit last --pin
+        jp conversation edit --local
+        jp conversation edit --expires never
+    """
+    from jp.cli.conversation.facts import as_value
+    from jp.cli.output import print_result
+    from jp.cli.places import acquire, open_session, open_workspace
+    from jp.cli.targets import choose, title_of
+    from jp.cli.tidying import tidy
+
+    require_persistence(options, "jp conversation edit")
+    for one, other, both in (
+        ("--title", "--no-title", title is not None and no_title),
+        ("--pin", "--unpin", pin and unpin),
+        ("--local", "--no-local", local and no_local),
+    ):
+        _refuse_both(one, other, both=both)
+    changes = [
+        *_title_change(title, gone=no_title),
+        *_label_changes(labels or (), no_labels or ()),
+        *_pin_change(pin=pin, unpin=unpin),
+        *_expiry_change(expires),
+    ]
+    moves = local or no_local
+    _require_any(changes, moves=moves)
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    info = choose(target, workspace, session)
+    if moves:
+        _check_move(options, workspace, info, local=local)
+    lock = workspace.lock(info)
+    acquire(lock, options)
+    with lock:
+        if changes:
+            info = workspace.update_metadata(info, lock, lambda before: _applied(changes, before))
+        if moves:
+            info = _moved(options, workspace, info, lock, local=local)
+    print_result(options, text=f"{info.id}  {title_of(info)}", value=as_value(info, session.active()))
+    tidy(options, workspace)
+
+
+def _refuse_both(one: str, other: str, *, both: bool) -> None:
+    from jp.errors import UsageError
+
+    if both:
+        raise UsageError(f"{one} and {other} exclude each other", hint="leave one of them out")
+
+
+def _require_any(changes: Sequence[Callable[[Metadata], Metadata]], *, moves: bool) -> None:
+    from jp.errors import UsageError
+
+    if not (changes or moves):
+        raise UsageError("nothing says what to change", hint="add an option, such as --title TEXT; see --help")
+
+
+def _applied(changes: Sequence[Callable[[Metadata], Metadata]], metadata: Metadata) -> Metadata:
+    for change in changes:
+        metadata = change(metadata)
+    return metadata
+
+
+def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata], Metadata]]:
+    from msgspec.structs import replace
+
+    from jp.errors import UsageError
+
+    if title is None and not gone:
+        return []
+    if title is not None and not title.strip():
+        raise UsageError("a title has words in it", hint="take it away with --no-title")
+    new = None if title is None else title.strip()
+    return [lambda before: replace(before, title=new)]
+
+
+def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[Metadata], Metadata]]:
+    from msgspec.structs import replace
+
+    from jp.cli.labels import check_name, parse_labels
+
+    new = parse_labels(added, option="--label")
+    names = {check_name(name, option="--no-label") for name in gone}
+    if not (new or names):
+        return []
+
+    def change(before: Metadata) -> Metadata:
+        kept = {name: value for name, value in before.labels.items() if name not in names}
+        return replace(before, labels=kept | new)
+
+    return [change]
+
+
+def _pin_change(*, pin: bool, unpin: bool) -> list[Callable[[Metadata], Metadata]]:
+    from msgspec.structs import replace
+
+    from jp.workspace.stamp import SYSTEM, timestamp
+
+    if unpin:
+        return [lambda before: replace(before, pinned_at=None)]
+    return [lambda before: replace(before, pinned_at=before.pinned_at or timestamp(SYSTEM.now()))] if pin else []
+
+
+def _expiry_change(expires: str | None) -> list[Callable[[Metadata], Metadata]]:
+    from msgspec.structs import replace
+
+    from jp.cli.lifetimes import end_of_life
+
+    if expires is None:
+        return []
+    end = None if expires.strip().lower() == "never" else end_of_life(expires, option="--expires")
+    return [lambda before: replace(before, expires_at=end)]
+
+
+def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, *, local: bool) -> None:
+    """Refuse to make a stranger's settings the user's own, and to move where there is no second place."""
+    from jp.cli.settings import layers_of, read_sources
+    from jp.cli.trust import require_trust
+    from jp.errors import UsageError
+
+    if workspace.root is None:
+        option = "--local" if local else "--no-local"
+        raise UsageError(
+            f"{option} needs a workspace: outside any, all conversations are your own",
+            hint="run it in the workspace, or name that with --workspace",
+        )
+    if local and not info.local:
+        layers = layers_of(workspace, info, workspace.read(info).entries)
+        sources = read_sources(options, workspace)
+        require_trust([*sources.lower, *layers], options, workspace, info)
+
+
+def _moved(
+    options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, lock: Lock, *, local: bool
+) -> ConversationInfo:
+    from jp.cli.forking import own_changes
+    from jp.cli.trust import accept_own
+    from jp.workspace.moving import move_conversation
+    from jp.workspace.workspace import Workspace
+
+    if not isinstance(workspace, Workspace) or local == info.local:
+        return info
+    if not local:
+        for change in own_changes(workspace.base_config(info), workspace.read(info).entries):
+            accept_own(change, options, workspace, info)
+    return move_conversation(workspace, info, lock, local=local)

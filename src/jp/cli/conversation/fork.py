@@ -1,0 +1,115 @@
+"""`jp conversation fork`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.targets import TARGET_HELP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jp.cli.forking import Fork
+    from jp.conversation.entries import AnyEntry
+    from jp.conversation.forking import TurnRange
+
+
+def fork(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    turn: Annotated[
+        str | None,
+        typer.Option("--turn", metavar="N|A..B", help="Copy these turns; they count from 0, -1 is the last."),
+    ] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Copy the last N turns.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Its title, in place of its source's.")
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", metavar="K=V", help="Another label; repeatable.")
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="Keep it out of the workspace.")] = False,
+    no_local: Annotated[bool, typer.Option("--no-local", help="Keep it in the workspace.")] = False,
+    no_use: Annotated[bool, typer.Option("--no-use", help="Leave the active conversation as it is.")] = False,
+) -> None:
+    """Copy turns of a conversation into a new one, which becomes the active one. Prints its id.
+
+    All turns, or a range of whole ones: `--turn ..3` up to and including turn 3, `--turn 2..5`, `--turn -2..`. The
+    fork keeps title, labels, settings and attachments, and lies where its source lies. What was compacted stays so;
+    only a summary that tells of turns which are not copied is left behind.
+
+    Examples:
+        jp conversation fork
+        jp conversation fork --turn ..3 --title "Another way"
+        jp query --id "$(jp conversation fork --no-use last)" "and in French?"
+    """
+    from jp.cli.forking import Forking, with_labels
+    from jp.cli.labels import parse_labels
+    from jp.cli.output import notice, print_result
+    from jp.cli.places import open_session, open_workspace
+    from jp.cli.settings import read_sources
+    from jp.cli.targets import choose, title_of
+    from jp.cli.tidying import tidy
+    from jp.errors import UsageError
+
+    require_persistence(options, "jp conversation fork")
+    if local and no_local:
+        raise UsageError("--local and --no-local exclude each other", hint="leave one of them out")
+    wanted = parse_labels(labels or (), option="--label")
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    source = choose(target, workspace, session)
+    forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
+    place = True if local else False if no_local else None
+    prepared = forking.prepare(source, lambda entries: _turns(entries, turn, last), local=place)
+    for text in prepared.notices:
+        notice(options, text)
+    info = forking.write(prepared, with_labels(prepared.metadata, title=title, labels=wanted))
+    if not no_use:
+        session.activate(info.id)
+    is_active = session.active() == info.id
+    notice(options, _said(prepared, title_of(source), is_active=is_active))
+    value = {
+        "id": info.id,
+        "title": info.metadata.title,
+        "local": info.local,
+        "path": str(info.directory),
+        "parent": _parent(prepared),
+        "active": is_active,
+    }
+    print_result(options, text=info.id, value=value)
+    tidy(options, workspace)
+
+
+def _parent(fork: Fork) -> dict[str, object]:
+    return {"conversation": fork.source.id, "from_turn": fork.turns.first, "to_turn": fork.turns.last}
+
+
+def _said(fork: Fork, title: str, *, is_active: bool) -> str:
+    first, last = fork.turns.first, fork.turns.last
+    turns = f"turn {first}" if first == last else f"turns {first} to {last}"
+    active = "; the fork is active now" if is_active else ""
+    return f"copied {turns} of {fork.source.id} ({title}){active}"
+
+
+def _turns(entries: Sequence[AnyEntry], turn: str | None, last: int | None) -> TurnRange:
+    """The turns that are copied. Those that were undone come along where they stand between others."""
+    from jp.cli.turn_range import parse_turns
+    from jp.conversation.forking import TurnRange
+    from jp.conversation.reverts import undone
+    from jp.conversation.turns import turns_of
+    from jp.errors import UsageError
+
+    if turn is not None and last is not None:
+        raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
+    turns = turns_of(entries)
+    if turn is not None:
+        return parse_turns(turn, len(turns), option="--turn")
+    gone = undone(entries)
+    standing = [found.number for found in turns if found.id not in gone]
+    first = 0 if last is None or last >= len(standing) else standing[-last]
+    return TurnRange(first=first, last=len(turns) - 1)

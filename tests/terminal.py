@@ -60,6 +60,12 @@ class Terminal:
         """Change the size of the window."""
         termios.tcsetwinsize(self._ours, (rows, columns))
 
+    def hang_up(self) -> None:
+        """Close the window: who runs in it is told, and can no more read or write there."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._ours)
+
     def ends_within(self, seconds: float) -> bool:
         """Whether the program ends in this time, what it shows unread."""
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -113,14 +119,15 @@ def at_terminal(
         )
         terminal = Terminal(ours, process)
         os.close(theirs)
-        theirs = -1
+        ours = theirs = -1
         try:
             yield terminal
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(TIMEOUT_SECS)
+            terminal.hang_up()
     finally:
-        os.close(ours)
-        if theirs >= 0:
-            os.close(theirs)
+        for descriptor in (ours, theirs):
+            if descriptor >= 0:
+                os.close(descriptor)

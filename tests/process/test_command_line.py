@@ -169,6 +169,9 @@ def test_a_connection_that_breaks_elsewhere_is_an_error() -> None:
     assert result.stderr.startswith("error: Broken pipe\n")
 
 
+ROOM = "hint: look where the output goes: there has to be room\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["show", "a", "-q"]])
 def test_a_full_disk_under_stdout_is_an_error(arguments: list[str]) -> None:
@@ -177,7 +180,7 @@ def test_a_full_disk_under_stdout_is_an_error(arguments: list[str]) -> None:
     assert run_jp(*arguments, program=program) == (
         1,
         "",
-        "error: cannot write to stdout: No space left on device\n",
+        f"error: cannot write to stdout: No space left on device\n{ROOM}",
     )
 
 
@@ -185,7 +188,7 @@ def test_a_full_disk_under_stdout_is_an_error(arguments: list[str]) -> None:
 def test_a_closed_stdout_is_an_error(arguments: list[str]) -> None:
     program = through_shell(">&-", *TRIAL)
 
-    assert run_jp(*arguments, program=program) == (1, "", "error: cannot write to stdout: Bad file descriptor\n")
+    assert run_jp(*arguments, program=program) == (1, "", f"error: cannot write to stdout: Bad file descriptor\n{ROOM}")
 
 
 def test_a_failure_has_its_own_code_where_stdout_is_closed_too() -> None:

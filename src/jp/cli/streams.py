@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _SECRET_ENDINGS = ("_API_KEY", "_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 8
 _MASK = "***"
+_kept_secret: set[str] = set()
 
 
 def prepare() -> None:
@@ -55,19 +56,28 @@ def write_stdout(text: str) -> None:
 
 def stdout_failed(error: OSError) -> JpError:
     """What is said where stdout takes no more."""
-    return JpError(f"cannot write to stdout: {error.strerror or error}")
+    hint = "look where the output goes: there has to be room"
+    return JpError(f"cannot write to stdout: {error.strerror or error}", hint=hint)
 
 
 def write_stderr(text: str) -> None:
     """Write and flush `text`, with secrets masked and nothing that steers a terminal. What it cannot take is lost."""
     from jp.render.sanitise import sanitise
 
+    for secret in _kept_secret:
+        text = text.replace(secret, _MASK)
     safe = sanitise(redact(text, os.environ))
     try:
         sys.stderr.write(safe)
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         return
+
+
+def keep_secret(secret: str) -> None:
+    """Mask `secret`, which does not stand in the environment, in all that `write_stderr` writes from now on."""
+    if len(secret) >= _SHORTEST_SECRET:
+        _kept_secret.add(secret)
 
 
 def leave_echo() -> None:

@@ -114,7 +114,8 @@ class Channel:
             if isinstance(error, BrokenPipeError):
                 raise
             message = f"cannot write to {self._name}: {error.strerror or error}"
-            raise JpError(message) from error
+            hint = "look where the output goes; what came is kept, and `jp conversation print` shows it"
+            raise JpError(message, hint=hint) from error
 
 
 def _descriptor_of(stream: TextIO | None) -> int | None:

@@ -27,7 +27,7 @@ def raising(error: BaseException) -> Callable[[], int]:
     [
         (JpError("it failed"), 1, "error: it failed\n"),
         (UsageError("no 'x'", hint="use y"), 2, "error: no 'x'\nhint: use y\n"),
-        (ProviderError("too long", kind="context_too_long"), 7, "error: too long\n"),
+        (ProviderError("too long", kind="context_too_long", hint="send less"), 7, "error: too long\nhint: send less\n"),
         (KeyboardInterrupt(), 130, ""),
         (Terminated(ExitCode.TERMINATED), 143, ""),
         (SystemExit(7), 7, ""),
@@ -127,7 +127,10 @@ def test_a_full_disk_at_the_end_is_said(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr(sys, "stdout", Unflushable(FULL))
     flush_stdout(0, as_json=False)
 
-    assert capsys.readouterr().err == "error: cannot write to stdout: No space left on device\n"
+    assert capsys.readouterr().err == (
+        "error: cannot write to stdout: No space left on device\n"
+        "hint: look where the output goes: there has to be room\n"
+    )
 
 
 def test_a_connection_that_breaks_elsewhere_is_not_taken_for_the_end_of_a_pipe(

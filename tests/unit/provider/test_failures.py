@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import socket
 import ssl
 
 import httpx2
@@ -53,3 +54,22 @@ def test_what_breaks_off_is_cut_once_it_has_begun(kind: str, *, begun: bool) -> 
 )
 def test_what_cannot_be_sent_is_a_matter_of_configuration(error: Exception) -> None:
     assert isinstance(failure(error, host="h", begun=False), ConfigurationError)
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (caused(httpx2.ConnectError(""), socket.gaierror(socket.EAI_NONAME, "Name not known")), "check the network"),
+        (caused(httpx2.ConnectError(""), OSError(errno.ECONNREFUSED, "refused")), "check the network"),
+        (caused(httpx2.ConnectError(""), ssl.SSLError(1, "odd")), "if it speaks plain HTTP"),
+        (httpx2.ProxyError("407"), "check HTTPS_PROXY"),
+        (httpx2.ConnectTimeout(""), "connect_timeout_secs"),
+        (httpx2.ReadTimeout(""), "stream_idle_timeout_secs"),
+        (httpx2.ReadError(""), "try again in a while"),
+        (httpx2.DecodingError(""), "try again in a while"),
+        (httpx2.InvalidURL(""), "base_url"),
+    ],
+    ids=["DNS", "refused", "TLS", "proxy", "connect", "silence", "cut", "encoding", "address"],
+)
+def test_every_failure_on_the_way_has_a_hint(error: Exception, hint: str) -> None:
+    assert hint in failure(error, host="h", begun=True).hint

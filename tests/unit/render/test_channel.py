@@ -129,8 +129,9 @@ def test_a_full_disk_is_an_error_that_names_the_stream() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as stream:
         channel = channel_over(stream)
 
-        with pytest.raises(JpError, match="cannot write to stdout: No space left on device"):
+        with pytest.raises(JpError, match="cannot write to stdout: No space left on device") as caught:
             channel.write("text")
+    assert "`jp conversation print`" in caught.value.hint
 
 
 def test_a_reader_that_is_slow_gets_everything_from_a_pipe_that_does_not_block() -> None:

@@ -119,7 +119,7 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
 
 def _explained(error: ProviderError | None) -> JpError:
     if error is None:
-        return JpError("the turn was stopped")
+        return JpError("the turn was stopped", hint='go on with `jp query --id . "continue"`')
     if error.retry_after:
         error.hint = f"the provider asks to wait {error.retry_after:,.0f} s: try again then"
     return error

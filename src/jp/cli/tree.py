@@ -158,6 +158,15 @@ ROOT = Group(
             ),
         ),
         Group(
+            "keys",
+            "Keys of providers",
+            (
+                Command("set", "jp.cli.keys:set_key", "Store the key of a provider"),
+                Command("ls", "jp.cli.keys:ls", "List where each key comes from"),
+                Command("rm", "jp.cli.keys:remove", "Delete a stored key"),
+            ),
+        ),
+        Group(
             "workspace",
             "The directory tree that conversations belong to",
             (

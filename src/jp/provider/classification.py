@@ -71,11 +71,11 @@ _STATUSES: dict[int, ErrorKind] = {
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose answer it is. `key_source` names where the key comes from; `secrets` never appear in a message."""
+    """Whose answer it is. `key_hint` mends a key that is not accepted; `secrets` never appear in a message."""
 
     provider: str
     model: str = ""
-    key_source: str = ""
+    key_hint: str = ""
     base_url_setting: str = ""
     secrets: tuple[str, ...] = ()
 
@@ -197,7 +197,7 @@ def _overruled(kind: ErrorKind, should_retry: str | None) -> ErrorKind:
 def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
     """What mends the error, where more is known than its kind."""
     if kind == "authentication":
-        return f"check the key in {origin.key_source}" if origin.key_source else ""
+        return origin.key_hint
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""

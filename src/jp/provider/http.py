@@ -10,9 +10,9 @@ import msgspec
 
 from jp import __version__
 from jp.conversation.thread import Thread
-from jp.errors import AuthenticationError
 from jp.provider.base import Framing, ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
+from jp.provider.keys import missing_key
 from jp.provider.parts import Part
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
 
@@ -65,18 +65,16 @@ class Adapter(Protocol):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes."""
+    """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes.
+
+    `key_hint` is what mends it where the provider does not accept the key.
+    """
 
     base_url: str
     base_url_setting: str
     key: str | None
     key_variable: str
-
-
-def missing_key(provider: str, variable: str) -> AuthenticationError:
-    """What is said where there is no key."""
-    message = f"no API key for {provider!r}: the environment variable {variable!r} is not set"
-    return AuthenticationError(message, hint=f"export {variable}=…")
+    key_hint: str = ""
 
 
 class HttpProvider:
@@ -171,7 +169,7 @@ class HttpProvider:
         origin = Origin(
             provider=self.id,
             model=str(request.body.get("model", "")),
-            key_source=account.key_variable,
+            key_hint=account.key_hint,
             base_url_setting=account.base_url_setting,
             secrets=() if account.key is None else (account.key,),
         )

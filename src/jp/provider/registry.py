@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,11 +12,35 @@ from jp.config.aliases import resolve_alias
 from jp.config.model import AppConfig, RequestConfig
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
+from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, missing_key
 from jp.provider.models import known_names, near_names
 from jp.provider.transport import Limits
 
-PROVIDERS = ("anthropic", "script")
-"""The providers of this version."""
+if TYPE_CHECKING:
+    from jp.provider.local_servers import LocalServer
+
+
+class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the commands that set jp up have to know of a provider.
+
+    `key_variables` are where it is usual to keep its key, none where it needs none. `proposed` is the model that
+    somebody who has just begun is offered, empty where that takes more than a key. `server` is what listens on the
+    user's own machine.
+    """
+
+    id: str
+    key_variables: tuple[str, ...] = ()
+    proposed: str = ""
+    server: LocalServer | None = None
+
+
+FACTS = (
+    ProviderFacts(id="anthropic", key_variables=("ANTHROPIC_API_KEY",), proposed="anthropic/claude-sonnet-5-5"),
+    ProviderFacts(id="script"),
+)
+"""The providers of this version; what `jp init` and `jp keys` know of them comes from here."""
+
+PROVIDERS = tuple(facts.id for facts in FACTS)
 
 _LATER = frozenset({"openai", "google", "openrouter", "cerebras", "llamacpp", "ollama"})
 _HINT = "a model is `provider/name`, such as `anthropic/claude-sonnet-5-5`, or an alias of `providers.llm.aliases`"
@@ -69,12 +94,41 @@ def parse_model_id(text: str, aliases: Mapping[str, str]) -> ModelId:
     return ModelId(provider, name)
 
 
+def facts_of(provider: str) -> ProviderFacts:
+    """What is known of a provider.
+
+    Raises:
+        ConfigurationError: this version does not know it.
+    """
+    for facts in FACTS:
+        if facts.id == provider:
+            return facts
+    raise _unknown_provider(provider)
+
+
+def key_variables(config: AppConfig, provider: str) -> tuple[str, ...]:
+    """The environment variables that may hold a provider's key: the configured one goes before the usual ones."""
+    usual = facts_of(provider).key_variables
+    match provider:
+        case "anthropic":
+            return tuple(dict.fromkeys((config.providers.llm.anthropic.api_key_env, *usual)))
+        case _:
+            return usual
+
+
 def create_provider(
-    config: AppConfig, model: ModelId, *, environ: Mapping[str, str], root: Path, needs_key: bool = True
+    config: AppConfig,
+    model: ModelId,
+    *,
+    environ: Mapping[str, str],
+    root: Path,
+    stored: StoredKeys | None = None,
+    needs_key: bool = True,
 ) -> Provider:
     """The provider of `model`.
 
-    `root` is what a scenario's path is relative to. `needs_key` is false for who only renders requests.
+    `root` is what a scenario's path is relative to. `stored` is asked for a key where the environment has none.
+    `needs_key` is false for who only renders requests.
 
     Raises:
         AuthenticationError: the provider needs a key and there is none.
@@ -82,7 +136,7 @@ def create_provider(
     """
     match model.provider:
         case "anthropic":
-            return _anthropic(config, environ, needs_key=needs_key)
+            return _anthropic(config, _key(config, "anthropic", environ, stored) if needs_key else None)
         case "script":
             from jp.provider.script.provider import create
 
@@ -91,35 +145,28 @@ def create_provider(
             raise _unknown_provider(other)
 
 
-def _anthropic(config: AppConfig, environ: Mapping[str, str], *, needs_key: bool) -> Provider:
+def _anthropic(config: AppConfig, key: FoundKey | None) -> Provider:
     from jp.provider.anthropic.adapter import AnthropicAdapter
-    from jp.provider.http import Account, HttpProvider, missing_key
+    from jp.provider.http import Account, HttpProvider
 
     settings = config.providers.llm.anthropic
-    key = _key(environ, settings.api_key_env)
-    if key is None and needs_key:
-        raise missing_key("anthropic", settings.api_key_env)
     account = Account(
         base_url=settings.base_url.rstrip("/").removesuffix("/v1"),
         base_url_setting="providers.llm.anthropic.base_url",
-        key=key,
+        key=None if key is None else key.key,
         key_variable=settings.api_key_env,
+        key_hint="" if key is None else hint_for_rejected("anthropic", key),
     )
     adapter = AnthropicAdapter(settings.beta_headers, chains=settings.chain_on_max_tokens)
     return HttpProvider(adapter, account, _limits(config.assistant.request))
 
 
-def _key(environ: Mapping[str, str], variable: str) -> str | None:
-    """The key in `variable`, None where there is none.
-
-    Raises:
-        ConfigurationError: it has characters that no header can carry; it is not shown.
-    """
-    key = environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        message = f"the key in {variable!r} has characters that no key has"
-        raise ConfigurationError(message, hint=f"export {variable}=… again")
-    return key or None
+def _key(config: AppConfig, provider: str, environ: Mapping[str, str], stored: StoredKeys | None) -> FoundKey:
+    variables = key_variables(config, provider)
+    found = find_key(provider, variables, environ=environ, stored=stored)
+    if found is None:
+        raise missing_key(provider, variables[0])
+    return found
 
 
 def _limits(request: RequestConfig) -> Limits:

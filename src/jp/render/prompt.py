@@ -85,6 +85,26 @@ def ask_line(question: str, default: str = "") -> str | None:
         return None if answer is None else answer.strip() or default
 
 
+def ask_secret(question: str) -> str | None:
+    """Ask, and wait for a line that is not shown. None where there is no terminal, or the input ends.
+
+    The terminal shows what is typed again afterwards, whatever happens in between.
+    """
+    import termios
+
+    with _open_terminal() as terminal:
+        if terminal is None:
+            return None
+        before = termios.tcgetattr(terminal)
+        silent = [*before[:3], before[3] & ~termios.ECHO | termios.ECHONL, *before[4:]]
+        try:
+            termios.tcsetattr(terminal, termios.TCSAFLUSH, silent)
+            answer = _ask(terminal, f"{question} ")
+        finally:
+            termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
+        return None if answer is None else answer.strip()
+
+
 @contextmanager
 def _open_terminal() -> Generator[int | None]:
     """The controlling terminal; None where there is none, or where asking would stop a job in the background."""

@@ -13,7 +13,7 @@ from jp.provider.errors import ErrorKind, ProviderError
 ORIGIN = Origin(
     provider="anthropic",
     model="claude-opus-5.5",
-    key_source="ANTHROPIC_API_KEY",
+    key_hint="check the key in ANTHROPIC_API_KEY",
     base_url_setting="providers.llm.anthropic.base_url",
     secrets=("secret-key-1",),
 )

@@ -60,7 +60,7 @@ def test_a_missing_key_is_named_before_anything_else() -> None:
     with pytest.raises(AuthenticationError, match="'ANTHROPIC_API_KEY' is not set") as caught:
         create_provider(AppConfig(), HAIKU, environ={"ANTHROPIC_API_KEY": " "}, root=Path())
 
-    assert caught.value.hint == "export ANTHROPIC_API_KEY=…"
+    assert caught.value.hint == "store one with `jp keys set anthropic`, or export ANTHROPIC_API_KEY=…"
     assert caught.value.exit_code is ExitCode.AUTHENTICATION
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
+from jp.cli.user_keys import UserKeys
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, TurnStart
@@ -44,7 +45,9 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
             demanded that is not offered.
     """
     model = _model(config)
-    provider = create_provider(config, model, environ=os.environ, root=place.root, needs_key=not arguments.dry_run)
+    provider = create_provider(
+        config, model, environ=os.environ, root=place.root, stored=UserKeys(), needs_key=not arguments.dry_run
+    )
     tools = _tools(config, place, arguments, notice)
     settings = RequestSettings(
         provider=provider.id,

@@ -1,0 +1,187 @@
+"""`jp keys`: the keys of providers that are kept for the user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions, require_persistence
+
+if TYPE_CHECKING:
+    from jp.config.model import AppConfig
+    from jp.provider.keys import FoundKey
+
+_Provider = Annotated[str, typer.Argument(help="Such as anthropic.", metavar="PROVIDER")]
+
+
+def set_key(
+    options: GlobalOptions,
+    *,
+    provider: _Provider,
+    from_stdin: Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")] = False,
+) -> None:
+    """Store the key of a provider, instead of the one that was stored before.
+
+    It asks at the terminal without showing what is typed. The key goes into the keyring of the operating system, where
+    jp has been installed with its extra `keyring` and there is one that works; otherwise into a file that only you may
+    read. A key in the environment goes before a stored one.
+
+    Examples:
+        jp keys set anthropic
+        pass show anthropic | jp keys set anthropic --stdin
+    """
+    from jp.cli.output import notice, print_result
+    from jp.cli.streams import keep_secret
+    from jp.cli.user_keys import open_key_storage
+    from jp.provider.keys import check_key
+
+    require_persistence(options, "jp keys set")
+    _check_provider(provider)
+    key = _from_stdin(options, provider) if from_stdin else _from_terminal(provider)
+    keep_secret(key)
+    check_key(key, "what was given", hint="copy the key again, and nothing else")
+    found = open_key_storage().store(provider, key)
+    shadow = _in_environment(_config(options), provider)
+    if shadow is not None:
+        notice(options, f"{shadow.where} is set in the environment, and goes before the stored key")
+    text = f"the key for {provider} is stored in {found.place}"
+    print_result(options, text=text, value={"provider": provider, "source": found.source, "where": found.where})
+
+
+def ls(options: GlobalOptions) -> None:
+    """List where the key of each provider comes from, and its last characters; never the key.
+
+    A key in the environment goes before one in the keyring, and that before one in the file.
+
+    Examples:
+        jp keys ls
+        jp keys ls --format json
+    """
+    import os
+
+    from jp.cli.output import print_result
+    from jp.cli.user_keys import UserKeys
+    from jp.provider.keys import find_key
+    from jp.provider.registry import FACTS, key_variables
+
+    config = _config(options)
+    found = {
+        facts.id: find_key(facts.id, key_variables(config, facts.id), environ=os.environ, stored=UserKeys())
+        for facts in FACTS
+        if facts.key_variables
+    }
+    width = max(map(len, found), default=0)
+    lines = [f"{provider:<{width}}  {_source(provider, key)}" for provider, key in found.items()]
+    value = [_as_data(provider, key) for provider, key in found.items()]
+    print_result(options, text="\n".join(lines), value={"keys": value})
+
+
+def remove(options: GlobalOptions, *, provider: _Provider) -> None:
+    """Delete the key that is stored for a provider. One in the environment stays.
+
+    Examples:
+        jp keys rm anthropic
+    """
+    from jp.cli.output import notice, print_result
+    from jp.cli.user_keys import open_key_storage
+    from jp.errors import JpError
+
+    require_persistence(options, "jp keys rm")
+    _check_provider(provider)
+    places = open_key_storage().remove(provider)
+    left = _in_environment(_config(options), provider)
+    if not places:
+        hint = f"unset {left.where}, which holds one" if left else "`jp keys ls` lists where keys come from"
+        raise JpError(f"no key is stored for {provider!r}", hint=hint)
+    if left is not None:
+        notice(options, f"{left.where} is still set in the environment")
+    where = " and ".join(places)
+    print_result(options, text=f"deleted the key for {provider} from {where}", value={"provider": provider})
+
+
+def _check_provider(provider: str) -> None:
+    from jp.errors import UsageError
+    from jp.provider.registry import facts_of
+
+    if not facts_of(provider).key_variables:
+        raise UsageError(f"{provider!r} needs no key", hint="`jp keys ls` lists the providers that do")
+
+
+def _config(options: GlobalOptions) -> AppConfig:
+    """The configuration that says which variables hold keys: without what a stranger's files say unaccepted."""
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import sensitive_values, unaccepted
+    from jp.config.layers import resolve
+
+    workspace = open_workspace(options)
+    layers = read_sources(options, workspace).resolve().layers
+    if unaccepted(sensitive_values(layers, workspace), options, workspace):
+        layers = tuple(layer for layer in layers if not layer.foreign)
+    return resolve(layers).config
+
+
+def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
+    import os
+
+    from jp.provider.keys import find_key
+    from jp.provider.registry import key_variables
+
+    return find_key(provider, key_variables(config, provider), environ=os.environ, stored=None)
+
+
+def _from_terminal(provider: str) -> str:
+    from jp.errors import UsageError
+    from jp.render.prompt import ask_secret
+
+    key = ask_secret(f"Key for {provider} (it is not shown):")
+    if key is None:
+        hint = f"give it on standard input: `jp keys set {provider} --stdin`"
+        raise UsageError("there is no terminal at which the key could be asked for", hint=hint)
+    return _given(key, provider)
+
+
+def _from_stdin(options: GlobalOptions, provider: str) -> str:
+    import anyio
+
+    from jp.cli.output import notice
+    from jp.cli.stdin import read_piped, stdin_source
+    from jp.errors import UsageError
+
+    source = stdin_source(asked=True, refused=False)
+    if source == "terminal":
+        raise UsageError("--stdin reads a pipe or a file, and this is a terminal", hint=f"jp keys set {provider}")
+
+    async def read() -> str:
+        text = await read_piped(source, on_idle=lambda: notice(options, "reading the key from standard input …"))
+        return "" if text is None else text.text.strip()
+
+    return _given(anyio.run(read), provider)
+
+
+def _given(key: str, provider: str) -> str:
+    from jp.errors import UsageError
+
+    if not key:
+        raise UsageError("no key was given", hint=f"`jp keys rm {provider}` deletes the stored one")
+    return key
+
+
+def _source(provider: str, found: FoundKey | None) -> str:
+    if found is None:
+        return f"none: store one with `jp keys set {provider}`"
+    where = f" {found.where}" if found.where else ""
+    ending = f"  {found.ending}" if found.ending else ""
+    return f"{found.source}{where}{ending}"
+
+
+def _as_data(provider: str, found: FoundKey | None) -> dict[str, str | None]:
+    if found is None:
+        return {"provider": provider, "source": "none", "where": None, "ending": None}
+    return {
+        "provider": provider,
+        "source": found.source,
+        "where": found.where or None,
+        "ending": found.ending or None,
+    }

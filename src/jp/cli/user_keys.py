@@ -1,0 +1,40 @@
+"""The keys that the user has stored, for whoever asks a provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jp.provider.key_storage import KeyStorage
+    from jp.provider.keys import FoundKey
+
+
+class UserKeys:
+    """The stored keys. Nothing is imported or read before one is asked for, and none gets into what jp says."""
+
+    def find(self, provider: str) -> FoundKey | None:
+        """The key that is stored for a provider.
+
+        Raises:
+            JpError: what is stored may not be used, or cannot be read.
+        """
+        from jp.cli.streams import keep_secret
+
+        found = open_key_storage().find(provider)
+        if found is not None:
+            keep_secret(found.key)
+        return found
+
+
+def open_key_storage() -> KeyStorage:
+    """Where the user's keys are: the keyring, and a file in the user's data directory.
+
+    Raises:
+        StorageError: there is no place for the user's data.
+    """
+    from jp.provider.key_file import KeyFile
+    from jp.provider.key_ring import open_ring
+    from jp.provider.key_storage import KeyStorage
+    from jp.workspace.layout import user_data_directory
+
+    return KeyStorage(KeyFile(user_data_directory() / "keys.json"), open_ring)

@@ -17,7 +17,6 @@ _SECRET_ENDINGS = ("_API_KEY", "_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 8
 _MASK = "***"
 _kept_secret: set[str] = set()
-_kept_secret: set[str] = set()
 
 
 def prepare() -> None:
@@ -67,20 +66,12 @@ def write_stderr(text: str) -> None:
 
     for secret in _kept_secret:
         text = text.replace(secret, _MASK)
-    for secret in _kept_secret:
-        text = text.replace(secret, _MASK)
     safe = sanitise(redact(text, os.environ))
     try:
         sys.stderr.write(safe)
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         return
-
-
-def keep_secret(secret: str) -> None:
-    """Mask `secret`, which does not stand in the environment, in all that `write_stderr` writes from now on."""
-    if len(secret) >= _SHORTEST_SECRET:
-        _kept_secret.add(secret)
 
 
 def keep_secret(secret: str) -> None:

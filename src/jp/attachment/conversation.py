@@ -167,7 +167,8 @@ def _excerpt(stored: StoredConversation, selection: Selection, conversation: str
     gone = undone(stored.entries)
     standing = [turn for turn in turns_of(stored.entries) if turn.id not in gone]
     if not standing:
-        raise AttachmentError(f"{written!r}: the conversation {conversation!r} has no turn that could be attached")
+        message = f"{written!r}: the conversation {conversation!r} has no turn that could be attached"
+        raise AttachmentError(message, hint=f"A turn cannot attach itself. {_LIST}")
     chosen = set(selection.turns.of([turn.number for turn in standing]))
     if not chosen:
         message = f"{written!r}: the conversation {conversation!r} has no turns {selection.turns.text!r}"

@@ -1,0 +1,150 @@
+"""Turns of other conversations as attachments: `jp:` URIs on the command line and in configuration files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from failures import check_failure
+from forked import run_jp
+from jp.conversation.entries import ChatRequest
+from stage import entries_of, logs, make_workspace
+
+TOOLS = """
+[[reply]]
+when = { contains = "read" }
+calls = [{ name = "fs_read_file", arguments = { path = "a.txt" } }]
+
+[[reply]]
+text = "You said: {{user}}"
+"""
+
+
+def first_conversation(root: Path) -> str:
+    """The id of a conversation with two turns, titled `The parser`."""
+    run_jp("query", "--title", "The parser", "one", cwd=root)
+    run_jp("query", "--id", "last", "two", cwd=root)
+    return f"jp-c{logs(root)[0].parent.name.partition('-')[0]}"
+
+
+def requests_of(log: Path) -> list[ChatRequest]:
+    return [entry for entry in entries_of(log) if isinstance(entry, ChatRequest)]
+
+
+def test_an_answer_of_another_conversation_is_attached(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    conversation = first_conversation(tmp_path)
+
+    result = run_jp("query", "--new", "-a", conversation, "-a", f"{conversation}?u,a:0", "see", cwd=tmp_path)
+
+    assert result == (0, "You said: see\n", "")
+    (request,) = requests_of(logs(tmp_path)[1])
+    assert request.attachments == (f"jp:{conversation}", f"jp:{conversation}?select=a,u:0")
+    assert [(resource.title, resource.text) for resource in request.resources] == [
+        (
+            "The parser",
+            (
+                f"# The parser\n\nTurns of the conversation {conversation}.\n\n"
+                "## Turn 1\n\n### Assistant\n\nYou said: two\n"
+            ),
+        ),
+        (
+            "The parser",
+            (
+                f"# The parser\n\nTurns of the conversation {conversation}.\n\n"
+                "## Turn 0\n\n### User\n\none\n\n### Assistant\n\nYou said: one\n"
+            ),
+        ),
+    ]
+
+
+def test_a_conversation_attaches_its_own_earlier_turns_only(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    conversation = first_conversation(tmp_path)
+
+    asked = run_jp("query", "--id", conversation, "-a", f"{conversation}?u:..", "three", cwd=tmp_path)
+    refused = run_jp("query", "--id", conversation, "-a", f"{conversation}?u:3", "four", cwd=tmp_path)
+
+    assert asked.code == 0
+    text = requests_of(logs(tmp_path)[0])[-1].resources[0].text or ""
+    assert "one" in text
+    assert "two" in text
+    assert "three" not in text
+    check_failure(refused, 10, f"the conversation '{conversation}' has no turns '3'", "Its turns are 0 to 2.")
+    assert len(requests_of(logs(tmp_path)[0])) == 3
+
+
+def test_a_conversation_is_attached_listed_printed_and_detached(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    conversation = first_conversation(tmp_path)
+    uri = f"jp:{conversation}?select=u:.."
+    run_jp("query", "--new", "other", cwd=tmp_path)
+
+    added = run_jp("attachment", "add", f"jp://{conversation}?select=user:0..", cwd=tmp_path)
+    pending = run_jp("attachment", "ls", cwd=tmp_path)
+    printed = run_jp("attachment", "print", cwd=tmp_path)
+    run_jp("query", "--id", ".", "see", cwd=tmp_path)
+    sent = run_jp("attachment", "ls", cwd=tmp_path)
+    removed = run_jp("attachment", "rm", uri, cwd=tmp_path)
+
+    assert added.stdout == f"{uri}\n"
+    assert pending.stdout == f"pending   {uri}\n"
+    assert printed.stdout.splitlines()[0] == f"── {conversation} u:.. (109 bytes, text/markdown)"
+    assert sent.stdout == f"sent      {uri}\n"
+    assert removed.stdout == "nothing is attached\n"
+    assert [resource.uri for request in requests_of(logs(tmp_path)[1]) for resource in request.resources] == [uri]
+
+
+def test_a_dry_run_shows_what_would_be_attached(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    conversation = first_conversation(tmp_path)
+
+    result = run_jp("query", "--new", "--dry-run", "-a", conversation, "see", cwd=tmp_path)
+
+    assert f"attached   {conversation} a:-1 (98 bytes)" in result.stdout
+    assert len(logs(tmp_path)) == 1
+
+
+def test_a_file_may_declare_a_conversation_without_trust(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    conversation = first_conversation(tmp_path)
+    (tmp_path / ".jp.toml").write_text(f'[conversation]\nattachments = ["{conversation}"]\n', encoding="utf-8")
+
+    result = run_jp("query", "--new", "see", cwd=tmp_path)
+
+    assert result.code == 0, result
+    assert requests_of(logs(tmp_path)[1])[0].attachments == (f"jp:{conversation}",)
+
+
+def test_what_tools_brought_is_read_from_where_it_is_stored(tmp_path: Path) -> None:
+    make_workspace(tmp_path, TOOLS, settings="[conversation.tools.fs_read_file]\nenable = true\n")
+    (tmp_path / "a.txt").write_text("line of text\n" * 1000, encoding="utf-8")
+    run_jp("query", "--approve-all", "read it", cwd=tmp_path)
+    conversation = f"jp-c{logs(tmp_path)[0].parent.name.partition('-')[0]}"
+
+    shown = run_jp("attachment", "print", f"{conversation}?t:0", cwd=tmp_path)
+    raw = run_jp("--format", "json", "attachment", "print", f"{conversation}?select=t:0&raw", cwd=tmp_path)
+
+    assert shown.code == 0, shown
+    assert "### Call of `fs_read_file`" in shown.stdout
+    assert shown.stdout.count("line of text") >= 100
+    lines = json.loads(raw.stdout)["resources"][0]["text"].splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["tool_call_request", "tool_call_response"]
+    assert "line of text" in lines[1]
+
+
+def test_what_cannot_be_attached_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    conversation = first_conversation(tmp_path)
+
+    unknown = run_jp("query", "-a", "jp:jp-c99", "x", cwd=tmp_path)
+    empty = run_jp("query", "-a", f"{conversation}?r:..", "x", cwd=tmp_path)
+    malformed = run_jp("query", "-a", f"{conversation}?nonsense", "x", cwd=tmp_path)
+    run_jp("query", "--new", "x", cwd=tmp_path)
+    ambiguous = run_jp("query", "-a", "jp:1", "x", cwd=tmp_path)
+
+    check_failure(unknown, 10, "'jp:jp-c99': there is no conversation 'jp-c99' here", "`jp conversation ls`")
+    check_failure(empty, 10, "selects nothing: of reasoning there is nothing in turns 0 to 1")
+    check_failure(malformed, 10, "selects 'nonsense', which no turn has")
+    check_failure(ambiguous, 10, "'jp:1' is the beginning of 2 conversations: jp-c1", "Give the whole id.")
+    assert len(logs(tmp_path)) == 2

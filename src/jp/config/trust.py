@@ -27,6 +27,9 @@ from jp.config.merge import (
 )
 from jp.errors import ConfigurationError
 
+_SHOWN = 5
+"""An error says so many values; the command that accepts them shows all."""
+
 
 class Sensitive(msgspec.Struct, frozen=True, kw_only=True):
     """One value that needs trust. `origin` says in words where it is declared."""
@@ -40,7 +43,9 @@ class UntrustedError(ConfigurationError):
     """The workspace declares values that nobody has accepted. `values` are these, `command` is what accepts them."""
 
     def __init__(self, values: Sequence[Sensitive], *, command: str = "") -> None:
-        listed = "; ".join(f"{value.key} = {value.value!r} ({value.origin})" for value in values)
+        shown = [f"{value.key} = {value.value!r} ({value.origin})" for value in values[:_SHOWN]]
+        more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
+        listed = "; ".join([*shown, *more])
         super().__init__(
             f"this workspace declares what needs your trust: {listed}",
             hint=f"Look at it and accept it with `{command or 'jp workspace trust'}`.",

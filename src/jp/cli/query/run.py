@@ -13,7 +13,9 @@ from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, outside_of_root
 from jp.cli.query.composing import compose
 from jp.cli.query.conversation import Asked, begin, choose_conversation, find_place, hold, settle
+from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.question import read_question
+from jp.cli.query.schema import read_wanted, with_schema
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import check_rendering, wire
 from jp.cli.signals import heed_interruptions, interruptions
@@ -37,6 +39,7 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
 
 
 async def _query(options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack) -> int:
+    wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
     place = find_place(options)
     chosen = choose_conversation(arguments, place)
@@ -46,11 +49,14 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
-    config = settings.resolved.config
+    config, missing = without_missing_tools(settings.resolved)
+    for sentence in missing:
+        notice(options, sentence)
     wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence))
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
     request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
+    request, checker = with_schema(request, wanted)
     for sentence in sentences:
         notice(options, sentence)
     if not arguments.yes:
@@ -65,6 +71,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
     log = await begin(place, held, settings, asked, stack)
     composed.begun()
-    code = await take_turn(options, arguments, wiring, log=question.recorder(log), config=config, request=request)
+    recorder = question.recorder(log)
+    code = await take_turn(options, arguments, wiring, log=recorder, config=config, request=request, checker=checker)
     composed.answered()
     return code

@@ -108,6 +108,7 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], descriptors: li
 
 
 if __name__ == "__main__":
+    import contextlib
     import gc
     import pkgutil
     from importlib import import_module
@@ -115,8 +116,10 @@ if __name__ == "__main__":
     import jp
 
     for module in pkgutil.walk_packages(jp.__path__, "jp."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
+        # Who needs a module that cannot be imported fails by itself.
+        with contextlib.suppress(ImportError, SyntaxError, NameError):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
     for name in ("anyio._backends._asyncio", "asyncio", "rich.console", "tomlkit", "tomllib", "difflib", "tempfile"):
         import_module(name)
     gc.freeze()

@@ -73,6 +73,19 @@ def canonical_json(value: object) -> str:
     return msgspec.json.encode(value, order="deterministic").decode()
 
 
+_Tools = tuple[ToolDefinition, ...]
+
+
+def read_tools(text: str) -> tuple[ToolDefinition, ...]:
+    """The tools that a `request_context` keeps as canonical JSON."""
+    return msgspec.json.decode(text, type=_Tools)
+
+
+def canonical_tools(tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+    """`tools` as a log gives them back, the keys of their schemas in order: what is sent can be sent again."""
+    return read_tools(canonical_json(tools))
+
+
 def context_entry(settings: RequestSettings) -> RequestContext:
     """The entry that lets the log alone rebuild a request with these settings."""
     return RequestContext(

@@ -29,6 +29,12 @@ def print_stream(
     full: Annotated[bool, typer.Option("--full", help="Attached content and tool output whole.")] = False,
     hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Leave out the model's reasoning.")] = False,
     hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Leave out tool calls and their output.")] = False,
+    as_sent: Annotated[
+        str | None,
+        typer.Option(
+            "--as-sent", metavar="TURN[.CYCLE]", help="The request of this turn, as it went to the provider, instead."
+        ),
+    ] = None,
 ) -> None:
     """Print what was said: requests, answers, attachments, tool calls.
 
@@ -38,11 +44,17 @@ def print_stream(
         jp conversation print
         jp conversation print last --turn -1
         jp conversation print --format json | jq -r '.message // empty'
+        jp conversation print --as-sent -1 | jq .messages
     """
     from jp.cli.held import read_conversation
     from jp.cli.output import write_stdout
 
     read = read_conversation(options, target)
+    if as_sent is not None:
+        from jp.cli.conversation.as_sent import print_as_sent
+
+        print_as_sent(options, read, as_sent)
+        return
     chosen = _chosen(read, turn, last)
     for piece in _pieces(options, read, chosen, _Parts(full=full, reasoning=not hide_reasoning, tools=not hide_tools)):
         write_stdout(piece)

@@ -19,7 +19,7 @@ from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, parse_model_id
 from jp.tool.runner import ToolRunner
 from jp.turn.preparation import FREE_CHOICES
-from jp.turn.request import InlineLoader, RequestSettings, build_thread
+from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools
 from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
         model=model.name,
         renderer=provider.renderer,
         system=system_parts(config.assistant),
-        tools=tools.definitions,
+        tools=canonical_tools(tools.definitions),
         parameters=parameters_of(config.assistant),
     )
     _check_choice(settings)

@@ -1,0 +1,167 @@
+"""`jp conversation print --as-sent`: the bytes that a provider received, from the log alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forked import run_jp
+from loopback import JSON, Loopback, Reply, sse
+from running import Result
+from stage import logs, make_workspace
+
+KEY = "sk-ant-test-0123456789"
+MODEL = ("--model", "anthropic/claude-haiku-4-5")
+
+
+def said(text: str, *, stop: str = "end_turn") -> Reply:
+    head: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
+    return Reply(
+        body=sse(
+            {"type": "message_start", "message": {**head, "usage": {"input_tokens": 5, "output_tokens": 1}}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 7}},
+            {"type": "message_stop"},
+        )
+    )
+
+
+def called() -> Reply:
+    head: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
+    block = {"type": "tool_use", "id": "toolu_1", "name": "fs_read_file", "input": {}}
+    return Reply(
+        body=sse(
+            {"type": "message_start", "message": {**head, "usage": {"input_tokens": 5, "output_tokens": 1}}},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": '{"path":"note.txt"}'},
+            },
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
+            {"type": "message_stop"},
+        )
+    )
+
+
+OVERLOADED = Reply(
+    status=529, headers=JSON, body=b'{"type":"error","error":{"type":"overloaded_error","message":"no"}}'
+)
+
+
+def jp(server: Loopback, cwd: Path, *arguments: str) -> Result:
+    settings = (f"providers.llm.anthropic.base_url={server.url}", "assistant.request.base_backoff_ms=1")
+    cfg = [word for setting in settings for word in ("--cfg", setting)]
+    return run_jp(*arguments, *cfg, cwd=cwd, env={"ANTHROPIC_API_KEY": KEY})
+
+
+def as_sent(cwd: Path, chosen: str, *arguments: str) -> bytes:
+    result = run_jp("conversation", "print", "last", "--as-sent", chosen, *arguments, cwd=cwd)
+    assert (result.code, result.stderr) == (0, "")
+    return result.stdout.removesuffix("\n").encode()
+
+
+def test_every_request_is_printed_as_the_server_received_it(tmp_path: Path) -> None:
+    make_workspace(tmp_path, "")
+    (tmp_path / "note.txt").write_text("the snow is \u201cwhite\u201d\n" * 400, encoding="utf-8")
+    replies = (OVERLOADED, said("One"), said("Two and", stop="max_tokens"), said(" a half"), called(), said("Three"))
+
+    with Loopback(*replies) as server:
+        for arguments in (
+            ("--new", *MODEL, "--attach", "note.txt", "first"),
+            ("--id", "last", "--system", "Be brief.", "-p", "temperature=0.5", "second"),
+            ("--id", "last", "--cfg", "conversation.tools.fs_read_file.enable=true", "--approve-all", "third"),
+        ):
+            assert jp(server, tmp_path, "query", *arguments).code == 0
+        received = [request.body for request in server.requests]
+
+    assert len(received) == 6
+    assert received[0] == received[1]
+    chosen = ("0", "0.0", "1.0", "1.1", "2.0", "2.-1")
+    assert [as_sent(tmp_path, name) for name in chosen] == received
+    assert as_sent(tmp_path, "-1") == received[4]
+
+
+def test_a_request_of_a_turn_that_was_compacted_or_undone_since_stays_what_it_was(tmp_path: Path) -> None:
+    make_workspace(tmp_path, "")
+    with Loopback(said("One"), said("Two")) as server:
+        assert jp(server, tmp_path, "query", "--new", *MODEL, "first").code == 0
+        assert jp(server, tmp_path, "query", "--id", "last", "second").code == 0
+        received = [request.body for request in server.requests]
+    (log,) = logs(tmp_path)
+    start = next(line for line in log.read_bytes().splitlines() if b'"turn_start"' in line)
+    identity = start.partition(b'"id":"')[2].partition(b'"')[0]
+    with log.open("ab") as file:
+        file.write(b'{"type":"revert","id":"zz","at":"2026-11-20T00:00:00Z","entries":["' + identity + b'"]}\n')
+
+    assert [as_sent(tmp_path, name) for name in ("0", "1")] == received
+
+
+def test_as_data_it_says_where_it_went_and_that_it_is_what_was_sent(tmp_path: Path) -> None:
+    make_workspace(tmp_path, "")
+
+    with Loopback(said("One")) as server:
+        assert jp(server, tmp_path, "query", "--new", *MODEL, "first").code == 0
+
+    result = run_jp("-F", "json", "conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
+    value = json.loads(result.stdout)
+    assert {name: value[name] for name in ("turn", "cycle", "attempt", "model", "verified")} == {
+        "turn": 0,
+        "cycle": 0,
+        "attempt": 1,
+        "model": "anthropic/claude-haiku-4-5",
+        "verified": True,
+    }
+    assert value["request"]["path"] == "/v1/messages"
+    assert KEY not in str(value)
+
+
+def test_what_is_not_what_was_sent_is_said(tmp_path: Path) -> None:
+    make_workspace(tmp_path, "")
+    with Loopback(said("One")) as server:
+        assert jp(server, tmp_path, "query", "--new", *MODEL, "first").code == 0
+    (log,) = logs(tmp_path)
+    log.write_bytes(log.read_bytes().replace(b'"first"', b'"other"'))
+
+    result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
+
+    assert result.code == 0
+    assert result.stderr == "note: this is not what was sent to the byte: the log was changed since, or is not whole\n"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message", "hint"),
+    [
+        ("x", "--as-sent cannot be 'x'", "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"),
+        ("0.", "--as-sent cannot be '0.'", "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"),
+        ("7", "no request of turn 7 is known", "known are those of 0"),
+        ("-3", "no request of turn -2 is known", "known are those of 0"),
+        ("0.4", "turn 0 has no cycle 4", "its cycles are 0"),
+    ],
+)
+def test_a_request_that_is_not_there_is_an_error(chosen: str, message: str, hint: str, tmp_path: Path) -> None:
+    make_workspace(tmp_path, '[[reply]]\ntext = "One"')
+    assert run_jp("query", "--new", "first", cwd=tmp_path).code == 0
+
+    result = run_jp("conversation", "print", "last", f"--as-sent={chosen}", cwd=tmp_path)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert result.stderr == f"error: {message}\nhint: {hint}\n"
+
+
+def test_a_conversation_without_requests_has_none(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    assert run_jp("query", "--new", "first", cwd=tmp_path).code == 0
+    (log,) = logs(tmp_path)
+    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
+
+    result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
+
+    assert (result.code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: the log of this conversation does not say what was sent\n")

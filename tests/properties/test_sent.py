@@ -1,0 +1,124 @@
+"""What was sent can be said from the log alone, whatever came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
+from jp.compaction.stand_ins import StatusLines
+from jp.conversation.entries import ChatRequest, Compaction, Revert, TurnStart
+from jp.conversation.thread import Parameters
+from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStart
+from jp.turn.digests import digests_of
+from jp.turn.loop import TurnLoop
+from jp.turn.machine import Limits
+from jp.turn.ports import TurnPorts
+from jp.turn.request import InlineLoader, RequestSettings
+from jp.turn.retry import RetryPolicy
+from jp.turn.sent import sent_requests, thread_of
+
+ENDS = st.sampled_from(("stop", "tools", "length", "refused", "fails", "breaks", "misses"))
+
+
+class RememberingProvider(ScriptedProvider):
+    """Keeps what it was sent."""
+
+    def __init__(self, *answers: Sequence[Step]) -> None:
+        super().__init__(*answers)
+        self.sent: list[WireRequest] = []
+
+    def stream(self, request: WireRequest):  # noqa: ANN201  as in the class above
+        self.sent.append(request)
+        return super().stream(request)
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[Step]:
+    kinds = draw(st.lists(st.sampled_from(("text", "reasoning", "call")), min_size=1, max_size=3))
+    steps: list[Step] = []
+    for index, kind in enumerate(kinds):
+        match kind:
+            case "text":
+                steps.append(TextDelta(index, draw(st.sampled_from(("word ", "\n", "a longer answer, ")))))
+            case "reasoning":
+                steps.append(ReasoningDelta(index, "hm"))
+            case _:
+                steps += [ToolCallStart(index, "call", "echo"), ToolArgumentsDelta(index, '{"a":1}')]
+        steps.append(BlockEnd(index))
+    match draw(ENDS):
+        case "fails":
+            return [*steps, ProviderError("overloaded", kind="transient")]
+        case "breaks":
+            return [*steps[:-1], ProviderError("cut", kind="transient")]
+        case "misses":
+            return steps
+        case reason:
+            return [*steps, msgspec.convert({"reason": reason}, Finished)]
+
+
+class Conversation:
+    """Turn after turn with one log."""
+
+    def __init__(self) -> None:
+        self.recorder = MemoryRecorder()
+        self.sent: list[tuple[int, WireRequest]] = []
+
+    def take(self, number: int, coming: list[list[Step]], choice: str) -> None:
+        provider = RememberingProvider(*coming, *([TextDelta(0, "end"), BlockEnd(0), Finished("refused")],) * 60)
+        tools = EchoTools()
+        settings = RequestSettings(
+            provider="scripted",
+            model=f"m{number % 2}",
+            renderer=1,
+            system=("Be brief.",) * (number % 2),
+            tools=tools.definitions,
+            parameters=Parameters(tool_choice=choice, temperature=0.5 if number else None),
+        )
+        ports = TurnPorts(
+            provider=provider,
+            recorder=self.recorder,
+            renderer=Screen(),
+            tools=tools,
+            clock=FakeClock(),
+            stand_ins=StatusLines(),
+        )
+        turn = TurnLoop(ports, settings, limits=Limits(max_cycles=5), retry=RetryPolicy(max_retries=2))
+        anyio.run(turn.run, ChatRequest(content=f"question {number}"))
+        self.sent += [(number, request) for request in provider.sent]
+
+
+PLAN = st.lists(
+    st.tuples(st.lists(answers(), min_size=1, max_size=4), st.sampled_from(("auto", "required")), st.booleans()),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(PLAN)
+def test_every_request_can_be_made_anew_from_the_log(plan: list[tuple[list[list[Step]], str, bool]]) -> None:
+    conversation = Conversation()
+    for number, (coming, choice, is_compacted) in enumerate(plan):
+        conversation.take(number, coming, choice)
+        if is_compacted:
+            conversation.recorder.append(Compaction(from_turn=0, to_turn=number, reasoning="strip"))
+    entries = conversation.recorder.entries
+    starts = tuple(entry.id for entry in entries if isinstance(entry, TurnStart))
+    conversation.recorder.append(Revert(entries=starts))
+
+    found = sent_requests(entries)
+
+    provider = ScriptedProvider()
+    rebuilt = [
+        (sent.turn, provider.render(thread_of(sent, entries, loader=InlineLoader(), stand_ins=StatusLines())))
+        for sent in found
+    ]
+    assert rebuilt == conversation.sent
+    for sent, (_, request) in zip(found, rebuilt, strict=True):
+        assert digests_of(provider.sections(request), ()) == sent.digests

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import get_args
 
@@ -10,6 +12,7 @@ import anyio
 import pytest
 
 from doubles import FakeClock, MemoryRecorder, Screen, kinds
+from forked import run_jp
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import ToolConfig
 from jp.conversation.entries import ChatRequest, CycleEnd
@@ -101,6 +104,24 @@ def test_the_worked_example_says_what_it_cannot_read(workspace: Workspace) -> No
     assert workspace.screen.results == ["fs_read_file: error"]
     assert workspace.screen.shown == "I cannot read it: there is no file 'app.py'"
     assert kinds(workspace.recorder.entries).count("tool_call_response") == 1
+
+
+def typed() -> list[tuple[str, str]]:
+    """The commands of the worked example, and what the page says that they print."""
+    (block,) = re.findall(r"```console\n(\$ echo.*?)```", page(), re.DOTALL)
+    return [(command, said) for command, said in re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", block, re.MULTILINE)]
+
+
+def test_the_worked_example_works_as_it_is_typed(workspace: Workspace) -> None:
+    assert run_jp("init", cwd=workspace.root).code == 0
+
+    for command, said in typed():
+        program, *arguments = shlex.split(command)
+        if program == "jp":
+            result = run_jp(*arguments, cwd=workspace.root)
+            assert (result.code, result.stdout) == (0, said), result.stderr
+        else:
+            subprocess.run(["sh", "-c", command], cwd=workspace.root, check=True)
 
 
 @pytest.mark.parametrize("keys", [Reply, When, Failure], ids=["reply", "when", "error"])

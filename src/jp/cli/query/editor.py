@@ -96,10 +96,10 @@ async def _run(editor: Editor, path: Path, terminal: int) -> int:
         return await process.wait()
     finally:
         if process.returncode is None:
-            await _end(process)
+            await end(process)
 
 
-async def _end(process: Process) -> None:
+async def end(process: Process) -> None:
     """Tell an editor to end, which lets most of them save what they hold."""
     from anyio import CancelScope, move_on_after
 

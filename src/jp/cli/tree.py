@@ -128,6 +128,11 @@ ROOT = Group(
                 Command("show", "jp.cli.conversation.show:show", "Show facts about a conversation"),
                 Command("use", "jp.cli.conversation.use:use", "Make a conversation this terminal's active one"),
                 Command("fork", "jp.cli.conversation.fork:fork", "Copy turns into a new conversation"),
+                Command(
+                    "import",
+                    "jp.cli.conversation.import_:import_conversations",
+                    "Copy conversations from elsewhere, also of the original JP",
+                ),
                 Command("edit", "jp.cli.conversation.edit:edit", "Change title, labels, pin, place or expiry"),
                 Group(
                     "label",

@@ -54,7 +54,10 @@ def new_nonce(stamps: Stamps) -> str:
 
 def first_free_id(stamps: Stamps, taken: set[ConversationId]) -> ConversationId:
     """The id of a conversation that is created now, or a little later where those are taken."""
-    deciseconds = stamps.now() // 100
+    return _free_id(stamps.now() // 100, taken)
+
+
+def _free_id(deciseconds: int, taken: set[ConversationId]) -> ConversationId:
     while ConversationId.at(deciseconds) in taken:
         deciseconds += 1
     return ConversationId.at(deciseconds)
@@ -90,16 +93,24 @@ def first_files(base_config: JsonObject, metadata: Metadata, log: bytes) -> dict
 
 
 def place_conversation(
-    storage: Storage, others: Sequence[Storage], files: Mapping[str, bytes], *, words: str, stamps: Stamps
+    storage: Storage,
+    others: Sequence[Storage],
+    files: Mapping[str, bytes],
+    *,
+    words: str,
+    stamps: Stamps,
+    since: int | None = None,
 ) -> tuple[ConversationId, Path]:
     """A new conversation with these files; see `create_conversation`. `words` name its directory.
+
+    Its id is the first free one from `since` on, deciseconds since the Unix epoch; None stands for now.
 
     Raises:
         StorageError: it could not be written; nothing of it is left.
     """
     make_directories(storage.conversations, private=storage.private)
     _sweep(storage, now=stamps.now() / 1000)
-    conversation_id, reservation = _reserve(storage, others, stamps)
+    conversation_id, reservation = _reserve(storage, others, stamps.now() // 100 if since is None else since)
     directory = storage.conversations / directory_name(conversation_id, words)
     try:
         for name, data in files.items():
@@ -131,14 +142,14 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
     _sweep(storage, now=stamps.now() / 1000)
 
 
-def _reserve(storage: Storage, others: Sequence[Storage], stamps: Stamps) -> tuple[ConversationId, Path]:
+def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[ConversationId, Path]:
     """An id that is ours, and the hidden directory that says so.
 
     Whoever has that directory looks who else uses the id, so of two that want the same one at most one goes on.
     """
     taken: set[ConversationId] = set()
     while True:
-        conversation_id = first_free_id(stamps, taken)
+        conversation_id = _free_id(since, taken)
         reservation = storage.conversations / f".{conversation_id.digits}.new"
         try:
             reservation.mkdir(0o700 if storage.private else 0o777)

@@ -106,11 +106,16 @@ def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> 
     after = change(before)
     if after == before and data:
         return after
+    replace_file(path, rewritten(data, after))
+    return after
+
+
+def rewritten(data: bytes, after: Metadata) -> bytes:
+    """The text of a file that held `data` and is to say `after`: what this version does not know stays in it."""
     fields = _fields_decoder.decode(data) if data else {}
     unknown = {name: value for name, value in fields.items() if name not in Metadata.__struct_encode_fields__}
     known = _fields_decoder.decode(msgspec.json.encode(after))
-    replace_file(path, msgspec.json.format(msgspec.json.encode(known | unknown), indent=2) + b"\n")
-    return after
+    return msgspec.json.format(msgspec.json.encode(known | unknown), indent=2) + b"\n"
 
 
 def _read(path: Path) -> bytes:

@@ -330,7 +330,7 @@ def test_a_query_of_nothing_is_none_and_one_that_looks_like_an_option_needs_dash
     make_workspace(tmp_path)
 
     check_failure(run_jp("query", "  \n", cwd=tmp_path), 2, "there is no query")
-    check_failure(run_jp("query", "-x", cwd=tmp_path), 2, "has no option '-x'")
+    check_failure(run_jp("query", "-z", cwd=tmp_path), 2, "has no option '-z'")
     assert run_jp("query", "-q", "--", "-x", "--new", cwd=tmp_path).stdout == "You said: -x --new\n"
 
 

@@ -34,11 +34,12 @@ def entry_line(entry: AnyEntry) -> str:
         line = msgspec.json.encode({"schema": SCHEMA, **fields}).decode()
     else:
         line = f'{{"schema":{SCHEMA},{inner}'
-    return f"{_escape(line)}\n"
+    return f"{escape_controls(line)}\n"
 
 
-def _escape(line: str) -> str:
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+def escape_controls(json: str) -> str:
+    """`json` without the characters that would steer a terminal; it says the same."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 class JsonRenderer:
@@ -66,7 +67,7 @@ class JsonRenderer:
 
     def notice(self, text: str) -> None:
         """Write a notice to stderr, in the form that commands give theirs."""
-        self._aside.say(_escape(msgspec.json.encode({"schema": SCHEMA, "note": sanitise(text)}).decode()))
+        self._aside.say(escape_controls(msgspec.json.encode({"schema": SCHEMA, "note": sanitise(text)}).decode()))
 
     def entry(self, entry: AnyEntry) -> None:
         """Write an entry."""

@@ -29,9 +29,13 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Display(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a turn is shown, and how. `quiet` leaves nothing on stderr."""
+    """What of a turn is shown, and how. `quiet` leaves nothing on stderr.
+
+    Without `answer`, the message is written by somebody else, who waits until it is whole.
+    """
 
     preferences: Preferences = Preferences()
+    answer: bool = True
     reasoning: bool = True
     tools: bool = True
     is_streaming: bool = True
@@ -49,6 +53,10 @@ def open_renderer(
             from jp.render.jsonl import JsonRenderer
 
             return JsonRenderer(out, aside)
+        case "text" | "pretty" if not display.answer:
+            from jp.render.silent import silent_renderer
+
+            return silent_renderer(out, aside)
         case "text":
             from jp.render.plain import plain_renderer
 

@@ -31,6 +31,7 @@ def open_display(
 
     shown = Display(
         preferences=preferences(options, style),
+        answer=display.answer,
         reasoning=display.reasoning and style.reasoning.display == "full",
         tools=display.tools,
         is_streaming=display.stream,

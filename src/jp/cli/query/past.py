@@ -45,7 +45,7 @@ def answer_of(turn: Turn) -> str:
 
     A message that was continued is whole.
     """
-    said = (_message(cycle) for cycle in reversed(cycles_of(turn)))
+    said = (message_of(cycle) for cycle in reversed(cycles_of(turn)))
     return next((text for text in said if not is_blank(text)), "")
 
 
@@ -60,7 +60,8 @@ def last_answer(entries: Sequence[AnyEntry]) -> str:
     return next((answer for answer in answers if answer), "")
 
 
-def _message(cycle: Cycle) -> str:
+def message_of(cycle: Cycle) -> str:
+    """What the model said in a cycle, empty where it said nothing; structured output as JSON."""
     return "".join("\n\n".join(_texts(counted_answers(attempt))) for attempt in cycle.attempts).strip("\n")
 
 

@@ -71,7 +71,8 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
     log = await begin(place, held, settings, asked, stack)
     composed.begun()
-    recorder = question.recorder(log)
-    code = await take_turn(options, arguments, wiring, log=recorder, config=config, request=request, checker=checker)
+    code = await take_turn(
+        options, arguments, wiring, log=question.recorder(log), config=config, request=request, checker=checker
+    )
     composed.answered()
     return code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
@@ -21,8 +21,12 @@ from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
+from jp.turn.machine import Limits
 from jp.turn.ports import Recorder, TurnPorts
 from jp.turn.settings import limits_of, retry_policy_of
+
+if TYPE_CHECKING:
+    from jp.cli.structured.check import Checker
 
 Animation = Callable[[], Coroutine[object, object, None]]
 
@@ -47,12 +51,55 @@ async def take_turn(
     log: Recorder,
     config: AppConfig,
     request: ChatRequest,
+    checker: Checker | None,
 ) -> int:
-    """Take the turn; its exit code.
+    """Take the turn, and print what is printed only once an answer is whole; its exit code.
+
+    `checker` is for the schema of `request`.
 
     Raises:
         JpError: it did not come to an answer.
     """
+    limits = limits_of(config)
+    if arguments.max_cycles is not None:
+        limits = replace(limits, max_cycles=arguments.max_cycles)
+    cycles = limits.max_cycles
+
+    async def ask(request: ChatRequest, max_cycles: int) -> TurnOutcome:
+        allowed = replace(limits, max_cycles=max_cycles)
+        return await _ask(options, arguments, wiring, log=log, config=config, request=request, limits=allowed)
+
+    if checker is None:
+        outcome = await ask(request, cycles)
+        _show_usage(options, wiring, outcome.usage)
+        if arguments.extract and outcome.ending == "answered":
+            from jp.cli.query.extraction import print_code
+
+            print_code(options, log.entries)
+        return _exit_code(outcome, options, wiring, cycles=cycles)
+
+    from jp.cli.query.structured import print_value, take_structured_turn, value_of
+
+    structured = await take_structured_turn(
+        request, ask, log=log, checker=checker, max_cycles=cycles, notice=wiring.notice
+    )
+    _show_usage(options, wiring, structured.outcome.usage)
+    if structured.decides:
+        print_value(options, value_of(structured))
+    return _exit_code(structured.outcome, options, wiring, cycles=cycles)
+
+
+async def _ask(
+    options: GlobalOptions,
+    arguments: QueryArguments,
+    wiring: Wiring,
+    *,
+    log: Recorder,
+    config: AppConfig,
+    request: ChatRequest,
+    limits: Limits,
+) -> TurnOutcome:
+    """Take one turn and show it as it comes."""
     from anyio import get_cancelled_exc_class
 
     clock = SystemClock()
@@ -65,18 +112,13 @@ async def take_turn(
         clock=clock,
         stand_ins=StatusLines(),
     )
-    limits = limits_of(config)
-    if arguments.max_cycles is not None:
-        limits = replace(limits, max_cycles=arguments.max_cycles)
     turn = TurnLoop(ports, wiring.settings, limits=limits, retry=retry_policy_of(config))
     is_watched = options.format == "pretty" or os.isatty(2)
     try:
-        outcome = await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
+        return await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
     except get_cancelled_exc_class():
         notice(options, "stopped; what came is kept")
         raise
-    _show_usage(options, wiring, outcome.usage)
-    return _exit_code(outcome, options, wiring, cycles=limits.max_cycles)
 
 
 async def _watched(turn: TurnLoop, request: ChatRequest, animate: Animation) -> TurnOutcome:

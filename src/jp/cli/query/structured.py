@@ -1,0 +1,129 @@
+"""A turn whose answer has to fit a schema: held against it, asked for once more where it does not, and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.cli.options import GlobalOptions
+from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unfit, Verdict, judge
+from jp.cli.structured.check import Checker
+from jp.cli.structured.misfit import in_one_line
+from jp.conversation.entries import ChatRequest, JsonObject, add_usage
+from jp.errors import ExitCode, JpError
+from jp.turn.loop import TurnOutcome
+from jp.turn.ports import Recorder
+
+AUTHOR = "jp"
+"""Who asks for a correction."""
+
+Ask = Callable[[ChatRequest, int], Awaitable[TurnOutcome]]
+"""Takes a turn of at most so many cycles."""
+
+_LOOK = "the whole answer is in the log: `jp conversation print last`"
+_LISTED = 20
+
+
+class SchemaMismatchError(JpError):
+    """The answer does not fit the schema; it is in the log."""
+
+    exit_code = ExitCode.SCHEMA_MISMATCH
+
+
+class NoAnswerError(JpError):
+    """The model said nothing."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class Structured(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn with a schema ended, and what its answer is."""
+
+    outcome: TurnOutcome
+    verdict: Verdict
+
+    @property
+    def decides(self) -> bool:
+        """Whether it is the answer that decides how the command ends, rather than how the turn ended."""
+        ending = self.outcome.ending
+        return ending == "answered" or (ending == "capped" and isinstance(self.verdict, Cut))
+
+
+async def take_structured_turn(
+    request: ChatRequest,
+    ask: Ask,
+    *,
+    log: Recorder,
+    checker: Checker,
+    max_cycles: int,
+    notice: Callable[[str], None],
+) -> Structured:
+    """Take the turn and, where its answer does not fit, one more that says so, unless no cycle is left for it.
+
+    A correction is a turn of its own: so it is in the log as it was asked, and the request that it makes begins as the
+    one before it.
+    """
+    first = await ask(request, max_cycles)
+    verdict = judge(log.entries, checker)
+    left = max_cycles - first.cycles
+    if first.ending != "answered" or not isinstance(verdict, Unfit) or left < 1:
+        return Structured(outcome=first, verdict=verdict)
+    notice(f"the answer does not fit the schema ({in_one_line(verdict.problems)}); asking once more")
+    second = await ask(correction(verdict, checker.schema), left)
+    both = replace(
+        second,
+        cycles=first.cycles + second.cycles,
+        usage=add_usage(first.usage, second.usage),
+        denied=first.denied + second.denied,
+    )
+    return Structured(outcome=both, verdict=judge(log.entries, checker))
+
+
+def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
+    """The request that says what does not fit."""
+    listed = "\n".join(f"- {problem}" for problem in unfit.problems[:_LISTED])
+    content = (
+        f"Your answer does not fit the JSON Schema that was asked for:\n\n{listed}\n\n"
+        "Give the answer again, as one JSON value that fits the schema and with nothing around it."
+    )
+    return ChatRequest(content=content, schema=schema, author=AUTHOR)
+
+
+def value_of(structured: Structured) -> Any:
+    """The value that the turn came to, where it was answered or cut.
+
+    Raises:
+        SchemaMismatchError: it came to none.
+    """
+    match structured.verdict:
+        case Fit(value=value):
+            return value
+        case Unfit(problems=problems):
+            raise SchemaMismatchError(f"the answer does not fit the schema: {in_one_line(problems)}", hint=_LOOK)
+        case Cut():
+            raise SchemaMismatchError(
+                "the answer was cut off at the longest that the model may give, so it is not whole",
+                hint="allow more with `-p max_tokens=N`, or ask for less",
+            )
+        case NoAnswer():
+            raise NoAnswerError("the answer is empty", hint="ask again, or in other words")
+        case _:
+            assert_never(structured.verdict)
+
+
+def print_value(options: GlobalOptions, value: Any) -> None:
+    """Print the value: in one line, or indented for a person. As JSON, the log's entries have been printed already."""
+    if options.format == "json":
+        return
+    import sys
+
+    from jp.cli.streams import write_stdout
+    from jp.render.jsonl import escape_controls
+
+    text = msgspec.json.encode(value)
+    if options.format == "pretty" or sys.stdout.isatty():
+        text = msgspec.json.format(text, indent=2)
+    write_stdout(f"{escape_controls(text.decode())}\n")

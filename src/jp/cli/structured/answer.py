@@ -1,0 +1,86 @@
+"""Whether the answer of a turn is a value that fits, read from the log. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from jp.cli.structured.check import Checker
+from jp.conversation.entries import AnyEntry, ChatResponse
+from jp.conversation.json_text import NoValue, find_json
+from jp.conversation.turns import Attempt, cycles_of, turns_of
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """The answer is this value."""
+
+    value: Any
+
+
+class Unfit(msgspec.Struct, frozen=True):
+    """The answer does not fit: `problems` are there in the order in which they are said, at least one."""
+
+    problems: tuple[str, ...]
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """The answer reached the longest that the model may write, so that it may go on."""
+
+
+class NoAnswer(msgspec.Struct, frozen=True):
+    """There is nothing."""
+
+
+Verdict = Fit | Unfit | Cut | NoAnswer
+
+_REASONS: dict[NoValue, str] = {
+    "none": "it holds no JSON value",
+    "several": "it holds several JSON values",
+    "broken": "its JSON is not well formed",
+}
+
+
+def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
+    """What became of the newest turn of a stream."""
+    attempt = _last_attempt(entries)
+    if attempt is None:
+        return NoAnswer()
+    if attempt.end is not None and attempt.end.finish == "length":
+        return Cut()
+    answers = [answer for answer in attempt.answers if isinstance(answer, ChatResponse)]
+    data = [answer for answer in answers if answer.data is not msgspec.UNSET]
+    if not data:
+        return NoAnswer()
+    values = {msgspec.json.encode(answer.data, order="deterministic"): answer.data for answer in data if _holds(answer)}
+    if len(values) == 1:
+        return _judged(next(iter(values.values())), checker)
+    return Unfit((_REASONS["several" if values else _reason_of(data)],))
+
+
+def _last_attempt(entries: Sequence[AnyEntry]) -> Attempt | None:
+    turns = turns_of(entries)
+    cycles = cycles_of(turns[-1]) if turns else []
+    attempts = cycles[-1].attempts if cycles else ()
+    return attempts[-1] if attempts else None
+
+
+def _holds(answer: ChatResponse) -> bool:
+    """Whether `data` is a value that stands in what came, and not just what came."""
+    return answer.text is None or answer.data != answer.text
+
+
+def _reason_of(data: Sequence[ChatResponse]) -> NoValue:
+    for answer in data:
+        match find_json(answer.text or ""):
+            case "several" | "broken" as reason:
+                return reason
+            case _:
+                pass
+    return "none"
+
+
+def _judged(value: Any, checker: Checker) -> Verdict:
+    misfits = checker.misfits(value)
+    return Unfit(tuple(map(str, misfits))) if misfits else Fit(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace
-from jp.cli.settings import Sources, layers_from, layers_of
+from jp.cli.settings import Sources, is_foreign, layers_from, layers_of
 from jp.cli.trust import accept_own, require_trust, trust_store
+from jp.cli.turn_range import parse_turn
 from jp.compaction.clipping import forked_stream
 from jp.config.layers import Layer
 from jp.config.stored import frozen
@@ -19,10 +20,11 @@ from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
 from jp.conversation.forking import TurnRange
 from jp.conversation.reverts import undone
 from jp.conversation.turns import turns_of
-from jp.errors import UsageError
+from jp.errors import StorageError, UsageError
 from jp.workspace.forking import Seed
 from jp.workspace.metadata import Metadata, Parent
-from jp.workspace.store import Stream
+from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.store import Stream, original_of
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
@@ -34,7 +36,8 @@ ChooseTurns = Callable[[Sequence[AnyEntry]], TurnRange]
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
     """A fork that is not written. `stream` is its source's, `layers` are its own settings.
 
-    `metadata` has the source's title and labels. `notices` say what of the source could not come along.
+    `metadata` has the source's title and labels. `is_own`: nobody but the user can have written the source. `notices`
+    say what of it could not come along.
     """
 
     source: ConversationInfo
@@ -44,6 +47,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[Layer, ...]
     metadata: Metadata
     local: bool
+    is_own: bool
     turns: TurnRange
     notices: tuple[str, ...]
 
@@ -68,23 +72,22 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"conversation {str(source.id)!r} has no turns yet", hint="ask something in it first")
         turns = choose_turns(stream.entries)
         forked = forked_stream(stream.entries, turns)
+        is_own = not is_foreign(self.workspace, source, stream.entries)
+        metadata = _inherited(source, stream.entries, turns)
         is_local = source.local if local is None else local
-        if is_local and (turns.first > 0 or not source.local):
-            layers = layers_of(self.workspace, source, stream.entries)
-            require_trust(self.sources.resolve(conversation=layers).layers, self.options, self.workspace, source)
-        base = self._base_config(source, turns, forked.before)
+        foreign = (self.workspace.root is not None and not is_local) or metadata.imported_at is not None
+        if not foreign:
+            self._require_own(source, stream.entries, is_own=is_own, folds=turns.first > 0)
+        base = self._base_config(source, turns, forked.before, foreign=not is_own)
         return Fork(
             source=source,
             stream=stream,
             entries=forked.entries,
             base_config=base,
-            layers=layers_from(base, forked.entries, foreign=self.workspace.root is not None and not is_local),
-            metadata=Metadata(
-                title=source.metadata.title,
-                labels=source.metadata.labels,
-                parent=Parent(conversation=str(source.id), from_turn=turns.first, to_turn=turns.last),
-            ),
+            layers=layers_from(base, forked.entries, foreign=foreign),
+            metadata=metadata,
             local=is_local,
+            is_own=is_own,
             turns=turns,
             notices=(*stream.notices, *forked.notices),
         )
@@ -98,21 +101,59 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
         words = topic or fork.source.directory.name.partition("-")[2].replace("-", " ")
         seed = Seed(entries=fork.entries, blobs=fork.stream.blobs)
         info = self.workspace.create(fork.base_config, metadata, local=fork.local, topic=words, seed=seed)
-        accepted = trust_store(self.options, self.workspace, fork.source).accepted()
-        trust_store(self.options, self.workspace, info).accept(accepted)
-        if fork.source.local and not info.local:
-            for change in own_changes(fork.base_config, fork.entries):
-                accept_own(change, self.options, self.workspace, info)
+        try:
+            self._pass_trust_on(fork, info)
+        except StorageError:
+            self.workspace.remove(info, None)
+            raise
         return info
 
-    def _base_config(self, source: ConversationInfo, turns: TurnRange, before: Sequence[ConfigDelta]) -> JsonObject:
+    def _pass_trust_on(self, fork: Fork, info: ConversationInfo) -> None:
+        """Have the user's decisions about the source hold for its fork."""
+        accepted = trust_store(self.options, self.workspace, fork.source).accepted()
+        trust_store(self.options, self.workspace, info).accept(accepted)
+        if fork.is_own:
+            for change in own_changes(fork.base_config, fork.entries):
+                accept_own(change, self.options, self.workspace, info)
+
+    def _require_own(self, source: ConversationInfo, entries: Sequence[AnyEntry], *, is_own: bool, folds: bool) -> None:
+        """Refuse to write a stranger's values where they would count as the user's; `folds`: those of files, too."""
+        if is_own and not folds:
+            return
+        lower = [layer for layer in self.sources.lower if folds or not layer.foreign]
+        layers = layers_of(self.workspace, source, entries)
+        require_trust([*lower, *layers], self.options, self.workspace, source)
+
+    def _base_config(
+        self, source: ConversationInfo, turns: TurnRange, before: Sequence[ConfigDelta], *, foreign: bool
+    ) -> JsonObject:
         """What the source was created with, and the deltas that held before the first turn that is copied."""
         base = self.workspace.base_config(source)
         if turns.first == 0 or not before:
             return base
-        foreign = self.workspace.root is not None and not source.local
-        layers = layers_from(base, before, foreign=foreign)
-        return frozen(self.sources.resolve(conversation=layers, cfg=False))
+        return frozen(self.sources.resolve(conversation=layers_from(base, before, foreign=foreign), cfg=False))
+
+
+def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: TurnRange) -> Metadata:
+    """What is noted about a fork because of its source. What came from elsewhere did so in a fork, too."""
+    imported = source.metadata.imported_at
+    if imported is None and original_of(entries) is not None:
+        imported = timestamp(SYSTEM.now())
+    return Metadata(
+        title=source.metadata.title,
+        labels=source.metadata.labels,
+        imported_at=imported,
+        parent=Parent(conversation=str(source.id), from_turn=turns.first, to_turn=turns.last),
+    )
+
+
+def up_to(text: str, *, option: str) -> ChooseTurns:
+    """All turns up to and including the one that `text` names."""
+
+    def choose(entries: Sequence[AnyEntry]) -> TurnRange:
+        return TurnRange(first=0, last=parse_turn(text, len(turns_of(entries)), option=option))
+
+    return choose
 
 
 def own_changes(base_config: JsonObject, entries: Sequence[AnyEntry]) -> list[JsonObject]:
@@ -122,6 +163,6 @@ def own_changes(base_config: JsonObject, entries: Sequence[AnyEntry]) -> list[Js
     return [base_config, *deltas]
 
 
-def with_labels(metadata: Metadata, *, title: str | None, labels: dict[str, str]) -> Metadata:
+def with_labels(metadata: Metadata, *, title: str | None, labels: Mapping[str, str]) -> Metadata:
     """The metadata of a fork under the title and with the labels that were asked for besides its source's."""
     return replace(metadata, title=metadata.title if title is None else title, labels={**metadata.labels, **labels})

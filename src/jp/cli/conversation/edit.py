@@ -160,6 +160,7 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
     from jp.cli.settings import layers_of, read_sources
     from jp.cli.trust import require_trust
     from jp.errors import UsageError
+    from jp.workspace.store import original_of
 
     if workspace.root is None:
         option = "--local" if local else "--no-local"
@@ -167,23 +168,26 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
             f"{option} needs a workspace: outside any, all conversations are your own",
             hint="run it in the workspace, or name that with --workspace",
         )
-    if local and not info.local:
-        layers = layers_of(workspace, info, workspace.read(info).entries)
-        sources = read_sources(options, workspace)
-        require_trust([*sources.lower, *layers], options, workspace, info)
+    if local and not info.local and info.metadata.imported_at is None:
+        entries = workspace.read(info).entries
+        own = [layer for layer in read_sources(options, workspace).lower if not layer.foreign]
+        if original_of(entries) is None:
+            require_trust([*own, *layers_of(workspace, info, entries)], options, workspace, info)
 
 
 def _moved(
     options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, lock: Lock, *, local: bool
 ) -> ConversationInfo:
     from jp.cli.forking import own_changes
+    from jp.cli.settings import is_foreign
     from jp.cli.trust import accept_own
     from jp.workspace.moving import move_conversation
     from jp.workspace.workspace import Workspace
 
     if not isinstance(workspace, Workspace) or local == info.local:
         return info
-    if not local:
-        for change in own_changes(workspace.base_config(info), workspace.read(info).entries):
+    entries = workspace.read(info).entries
+    if not is_foreign(workspace, info, entries):
+        for change in own_changes(workspace.base_config(info), entries):
             accept_own(change, options, workspace, info)
     return move_conversation(workspace, info, lock, local=local)

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from jp.cli.lifetimes import DEFAULT_LIFETIME
 from jp.cli.options import GlobalOptions
+from jp.cli.parameters import optional_value
 from jp.cli.targets import TARGET_HELP
 
 
@@ -18,8 +20,31 @@ def query(
     ] = None,
     new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation.")] = False,
     target: Annotated[str | None, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = None,
-    local: Annotated[bool, typer.Option("--local", help="With --new: keep it out of the workspace.")] = False,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="With --new: its title.")] = None,
+    fork: Annotated[
+        str | None,
+        optional_value(
+            "--fork",
+            bare="-1",
+            metavar="TURN",
+            help_text="Ask in a copy of the conversation, up to and including TURN; bare: all of it.",
+        ),
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="With --new or --fork: keep it out of the workspace.")] = False,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="With --new or --fork: its title.")
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", metavar="K=V", help="With --new or --fork: a label; repeatable.")
+    ] = None,
+    tmp: Annotated[
+        str | None,
+        optional_value(
+            "--tmp",
+            bare=DEFAULT_LIFETIME,
+            metavar="DURATION",
+            help_text=f"With --new or --fork: delete it after this long; bare: {DEFAULT_LIFETIME}.",
+        ),
+    ] = None,
     attach: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,18 +82,6 @@ def query(
     template: Annotated[
         bool, typer.Option("-%", "--template", help="The query is a Jinja template of `template.values`.")
     ] = False,
-    schema: Annotated[
-        str | None,
-        typer.Option(
-            "-s",
-            "--schema",
-            metavar="SCHEMA",
-            help="Answer with a JSON value that fits SCHEMA: JSON Schema, fields such as 'name, age int', or @FILE.",
-        ),
-    ] = None,
-    extract: Annotated[
-        bool, typer.Option("-x", "--extract", help="Print the first fenced code block of the answer, and only that.")
-    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
     ] = False,
@@ -103,19 +116,13 @@ def query(
     stderr is a terminal (a script, a hook), it starts a new one unless --id says otherwise. What is piped in follows
     the typed words. An option that sticks holds for the later turns of the conversation, too.
 
-    With --schema, stdout is one JSON value, and the exit code is 9 where no answer fits, even after a second request.
-    A field is `[?]name [type] [: description]`; `?` makes it optional; types are str, int, float, bool, any,
-    "constant", [T], {fields} and A|B.
-
     Examples:
         jp query --attach src/main.py "why does this fail?"
         git diff --cached | jp query "write a commit message"
         jp query --new --model anthropic/claude-sonnet-5-5 "hello"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
-        jp query --schema 'name, age int, ?tags [str]' "invent a person" | jq -r .name
-        jp query --schema 'severity "low"|"high", reason: in one line' --attach crash.log "how bad is it?"
-        jp query --schema @release.schema.json "summarise the last release"
-        jp query --extract "a shell script that renames *.jpeg to *.jpg" > rename.sh
+        jp query --fork=3 "what if we had used a queue?"
+        jp query --new --tmp=2h --label topic=lunch "where to eat?"
     """
     import anyio
 
@@ -126,8 +133,11 @@ def query(
         words=tuple(words or ()),
         new=new,
         target=target,
+        fork=fork,
         local=local,
         title=title,
+        labels=_labels(labels or []),
+        expires_at=_end(tmp),
         attach=tuple(attach or ()),
         model=model,
         params=tuple(params or ()),
@@ -141,19 +151,33 @@ def query(
         replay=replay,
         quote=quote,
         template=template,
-        schema=schema,
-        extract=extract,
         dry_run=dry_run,
         max_cycles=max_cycles,
         deadline=_seconds(deadline, "--deadline"),
         patience=_seconds(wait, "--wait"),
         yes=yes,
         no_stdin=no_stdin,
-        display=DisplayOptions(
-            answer=not extract, reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream
-        ),
+        display=DisplayOptions(reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream),
     )
     return anyio.run(run_query, options, arguments)
+
+
+def _labels(texts: list[str]) -> dict[str, str]:
+    if not texts:
+        return {}
+
+    from jp.cli.labels import parse_labels
+
+    return parse_labels(texts, option="--label")
+
+
+def _end(lifetime: str | None) -> str | None:
+    if lifetime is None:
+        return None
+
+    from jp.cli.lifetimes import end_of_life
+
+    return end_of_life(lifetime, option="--tmp")
 
 
 def _seconds(duration: str | None, option: str) -> float | None:

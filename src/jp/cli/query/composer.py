@@ -133,7 +133,9 @@ class Composer:
 
     @cached_property
     def _held(self) -> Held | None:
-        return None if self._chosen is None else peek(self._chosen, self._place)
+        if self._chosen is None:
+            return None
+        return peek(self._chosen, self._place, self._options, self._arguments)
 
     @cached_property
     def _wiring(self) -> Wiring:

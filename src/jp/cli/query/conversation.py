@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from jp.errors import StorageError, UsageError
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
+    from jp.cli.forking import Fork
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
     from jp.workspace.session import Session
@@ -38,13 +39,17 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation that exists. `log` is None where it is only read; `layers` are its own settings."""
+    """A conversation that exists. `log` is None where it is only read; `layers` are its own settings.
+
+    With a `fork` it is what that will be: nothing of it is written yet, and `info` is its source's.
+    """
 
     info: ConversationInfo
     entries: Sequence[AnyEntry]
     loader: Loader
     layers: tuple[Layer, ...]
     log: Log | None = None
+    fork: Fork | None = None
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,47 +98,72 @@ def choose_conversation(arguments: QueryArguments, place: Place) -> Conversation
         UsageError: the one that was named does not exist, or is not the only one.
     """
     found = _continued(arguments, place)
-    if found is not None and (arguments.local or arguments.title is not None):
-        option = "--local" if arguments.local else "--title"
-        raise UsageError(f"{option} is for a new conversation", hint="add --new")
+    if found is not None and arguments.fork is None:
+        _check_continuable(found, arguments)
     return found
 
 
 def _continued(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
     if arguments.new:
         return None
-    if arguments.target is not None:
+    if arguments.target is not None or arguments.fork is not None:
         from jp.cli.targets import choose
 
-        return choose(arguments.target, place.workspace, place.session)
+        return choose(arguments.target or ".", place.workspace, place.session)
     if not is_attended():
         return None
     active = place.session.active()
     return None if active is None else place.workspace.get(active)
 
 
-def peek(info: ConversationInfo, place: Place) -> Held:
-    """A conversation as it is now, only to read it.
+def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> None:
+    for option, is_given in (
+        ("--local", arguments.local),
+        ("--title", arguments.title is not None),
+        ("--label", bool(arguments.labels)),
+        ("--tmp", arguments.expires_at is not None),
+    ):
+        if is_given:
+            raise UsageError(f"{option} is for a new conversation", hint="add --new, or --fork")
+    if found.metadata.archived_at is not None:
+        raise UsageError(
+            f"conversation {str(found.id)!r} is archived",
+            hint=f"bring it back with `jp conversation unarchive {found.id}`, or go on in a copy with --fork",
+        )
+
+
+def peek(info: ConversationInfo, place: Place, options: GlobalOptions, arguments: QueryArguments) -> Held:
+    """A conversation as it is now, or as its fork will be, only to read it.
 
     Raises:
-        StorageError: it cannot be read.
+        JpError: it cannot be read, or not be forked.
     """
-    stream = place.workspace.read(info)
-    layers = layers_of(place.workspace, info, stream.entries)
-    return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+    if arguments.fork is None:
+        stream = place.workspace.read(info)
+        layers = layers_of(place.workspace, info, stream.entries)
+        return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+
+    from jp.cli.forking import Forking, up_to
+
+    forking = Forking(options=options, workspace=place.workspace, sources=place.sources)
+    fork = forking.prepare(info, up_to(arguments.fork, option="--fork"), local=arguments.local or None)
+    return Held(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
 
 
 async def hold(
     info: ConversationInfo, place: Place, options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack
 ) -> Held:
-    """Open a conversation: for writing, with its lock, until `stack` is left; for a dry run only to read.
+    """Open a conversation: for writing, with its lock, until `stack` is left; for a dry run or a fork only to read.
 
     Raises:
         LockedError: another process kept writing it.
         StorageError: it cannot be read or written.
     """
-    if arguments.dry_run:
-        return peek(info, place)
+    if arguments.dry_run or arguments.fork is not None:
+        read = peek(info, place, options, arguments)
+        for text in () if read.fork is None else read.fork.notices:
+            notice(options, text)
+        return read
     lock = place.workspace.lock(info)
     patience = arguments.patience
     if patience is None and not is_attended():
@@ -170,13 +200,15 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
         StorageError: it could not be written.
     """
     if held is None:
-        log = await _create(place, settings.resolved, asked, stack)
+        return await _create(place, settings.resolved, asked, stack)
+    if held.fork is None:
+        info, log = held.info, _log_of(held)
     else:
-        log = _log_of(held)
-        if settings.change:
-            accept_own(settings.change, asked.options, place.workspace, held.info, attachments=asked.outside)
-            log.append(ConfigDelta(delta=settings.change))
-        place.session.activate(held.info.id)
+        info, log = await _create_fork(held.fork, place, asked, stack)
+    if settings.change:
+        accept_own(settings.change, asked.options, place.workspace, info, attachments=asked.outside)
+        log.append(ConfigDelta(delta=settings.change))
+    place.session.activate(info.id)
     return log
 
 
@@ -186,12 +218,38 @@ async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncEx
     arguments, workspace = asked.arguments, place.workspace
     local = arguments.local or resolved.config.conversation.start_local
     base = frozen(resolved)
-    info = workspace.create(base, Metadata(title=arguments.title), local=local, topic=asked.topic)
+    metadata = Metadata(title=arguments.title, labels=dict(arguments.labels), expires_at=arguments.expires_at)
+    info = workspace.create(base, metadata, local=local, topic=asked.topic)
+
+    def accept_base() -> None:
+        accept_own(base, asked.options, workspace, info, attachments=asked.outside)
+
+    log = await _open_new(info, place, asked, stack, accept_base)
+    place.session.activate(info.id)
+    return log
+
+
+async def _create_fork(fork: Fork, place: Place, asked: Asked, stack: AsyncExitStack) -> tuple[ConversationInfo, Log]:
+    from jp.cli.forking import Forking, with_labels
+
+    arguments = asked.arguments
+    metadata = with_labels(fork.metadata, title=arguments.title, labels=arguments.labels)
+    metadata = msgspec.structs.replace(metadata, expires_at=arguments.expires_at)
+    forking = Forking(options=asked.options, workspace=place.workspace, sources=place.sources)
+    info = forking.write(fork, metadata, topic=asked.topic)
+    return info, await _open_new(info, place, asked, stack, lambda: None)
+
+
+async def _open_new(
+    info: ConversationInfo, place: Place, asked: Asked, stack: AsyncExitStack, prepare: Callable[[], None]
+) -> Log:
+    """The log of a conversation that was just created, and is taken away again if nothing is asked in it."""
+    workspace = place.workspace
     lock = workspace.lock(info)
-    logs: list[Log] = []
+    logs: list[tuple[Log, int]] = []
 
     def take_back() -> None:
-        if not any(isinstance(entry, ChatRequest) for log in logs for entry in log.entries):
+        if not any(isinstance(entry, ChatRequest) for log, count in logs for entry in log.entries[count:]):
             with suppress(StorageError):
                 workspace.remove(info, lock if lock.held else None)
             trust_store(asked.options, workspace, info).forget()
@@ -199,10 +257,10 @@ async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncEx
     stack.callback(lock.release)
     stack.callback(take_back)
     await lock.acquire_async(patience=0, waiting=lambda _: None)
-    accept_own(base, asked.options, workspace, info, attachments=asked.outside)
-    logs.append(stack.enter_context(workspace.open(info, lock)))
-    place.session.activate(info.id)
-    return logs[0]
+    prepare()
+    log = stack.enter_context(workspace.open(info, lock))
+    logs.append((log, len(log.entries)))
+    return log
 
 
 def _log_of(held: Held) -> Log:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from jp.cli.looks import check_theme
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
+from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, outside_of_root
 from jp.cli.query.composing import compose
@@ -35,6 +36,10 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
             code = await _query(options, arguments, stack)
     if interruption.exit_code == ExitCode.DEADLINE:
         notice(options, "the deadline passed")
+    if interruption.exit_code is None and not arguments.dry_run:
+        from jp.cli.tidying import tidy
+
+        tidy(options, open_workspace(options))
     return code if interruption.exit_code is None else interruption.exit_code
 
 
@@ -45,7 +50,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     chosen = choose_conversation(arguments, place)
     composed = await compose(options, arguments, given, place, chosen, stack)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = Schemes(place.workspace, options, chosen, earlier=None if held is None else len(held.entries))
+    schemes = Schemes(place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries))
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
@@ -71,8 +76,7 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
     log = await begin(place, held, settings, asked, stack)
     composed.begun()
-    code = await take_turn(
-        options, arguments, wiring, log=question.recorder(log), config=config, request=request, checker=checker
-    )
+    recorder = question.recorder(log)
+    code = await take_turn(options, arguments, wiring, log=recorder, config=config, request=request, checker=checker)
     composed.answered()
     return code

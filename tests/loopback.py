@@ -42,18 +42,24 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What is answered.
 
     The body is sent in pieces, cut at the offsets `cuts`; each is one HTTP chunk, so that a client reads them apart.
-    Before it sends what begins at an offset in `gates`, the server waits for that event. At the end it `complete`s
-    the response, or drops the connection: in order (`close`), with a reset, or never (`hang`: it waits for the client
-    to leave). With `headless` the same happens before anything was sent.
+    Before it sends what begins at an offset in `gates`, the server waits for that event. All of it is sent `times`
+    times. Where the headers have a `content-length`, true or not, there are no chunks. At the end the server
+    `complete`s the response, or drops the connection: in order (`close`), with a reset, or never (`hang`: it waits for
+    the client to leave). With `headless` the same happens before anything was sent.
     """
 
     body: bytes = b""
     status: int = 200
     headers: tuple[tuple[str, str], ...] = SSE
     cuts: tuple[int, ...] = ()
+    times: int = 1
     gates: Mapping[int, threading.Event] = {}
     ends: Literal["complete", "close", "reset", "hang"] = "complete"
     headless: bool = False
+
+    @property
+    def is_chunked(self) -> bool:
+        return all(name.lower() != "content-length" for name, _ in self.headers)
 
 
 Answer = Reply | Callable[[Received], Reply]
@@ -170,7 +176,8 @@ class Loopback:
             _send(connection, reply)
         match reply.ends:
             case "complete":
-                connection.sendall(b"0\r\n\r\n")
+                if reply.is_chunked:
+                    connection.sendall(b"0\r\n\r\n")
                 return True
             case "close":
                 pass
@@ -212,7 +219,8 @@ def _read(connection: socket.socket) -> Received | None:
 
 def _head(reply: Reply) -> bytes:
     lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{name}: {value}" for name, value in reply.headers)]
-    return "\r\n".join([*lines, "transfer-encoding: chunked", "", ""]).encode("latin-1")
+    framing = ["transfer-encoding: chunked"] if reply.is_chunked else []
+    return "\r\n".join([*lines, *framing, "", ""]).encode("latin-1")
 
 
 def _send(connection: socket.socket, reply: Reply) -> None:
@@ -221,7 +229,10 @@ def _send(connection: socket.socket, reply: Reply) -> None:
         if (gate := reply.gates.get(start)) is not None:
             assert gate.wait(PATIENCE), "nobody opened the gate"
         if start < end:
-            connection.sendall(_chunk(reply.body[start:end]))
+            piece = reply.body[start:end]
+            connection.sendall(_chunk(piece) if reply.is_chunked else piece)
+    for _ in range(reply.times - 1):
+        connection.sendall(_chunk(reply.body) if reply.is_chunked else reply.body)
 
 
 def _pieces(reply: Reply) -> list[tuple[int, int]]:

@@ -23,7 +23,25 @@ def _github() -> AttachmentHandler:
     return GithubHandler()
 
 
-BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {"file": _file, "gh": _github}
+def _http() -> AttachmentHandler:
+    from jp.attachment.http import HttpHandler
+
+    return HttpHandler()
+
+
+def _command() -> AttachmentHandler:
+    from jp.attachment.command import CommandHandler
+
+    return CommandHandler()
+
+
+BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {
+    "file": _file,
+    "gh": _github,
+    "http": _http,
+    "https": _http,
+    "cmd": _command,
+}
 """A function that imports and makes the handler, for each scheme that comes with jp."""
 
 

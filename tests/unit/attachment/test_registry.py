@@ -43,12 +43,12 @@ def test_an_unknown_scheme_names_the_known_ones(monkeypatch: pytest.MonkeyPatch)
     looks = provide(monkeypatch, {"notion": "x:y"})
     registry = AttachmentRegistry(cache_directory=Path("/cache"))
 
-    with pytest.raises(AttachmentError, match="'http', which is not known") as raised:
-        registry.handler("http://x")
-    with pytest.raises(AttachmentError, match="'https', which is not known"):
-        registry.handler("https://x")
+    with pytest.raises(AttachmentError, match="'ftp', which is not known") as raised:
+        registry.handler("ftp://x")
+    with pytest.raises(AttachmentError, match="'ftps', which is not known"):
+        registry.handler("ftps://x")
 
-    assert raised.value.hint == "Known schemes: file, gh, notion."
+    assert raised.value.hint == "Known schemes: cmd, file, gh, http, https, notion."
     assert looks == [Path("/cache")]
 
 

@@ -1,0 +1,184 @@
+"""What a response of the web holds: by its content, then by what its server says. Pure."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Literal
+
+import msgspec
+
+from jp.attachment.media import BinaryMedia, Media, TextMedia, UnsupportedMedia, identify, signature
+
+Kind = Literal["html", "text", "picture", "unknown", "other"]
+
+_LONGEST_TYPE = 100
+_HEAD = 4096
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+_XML_DECLARATION = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]+)")
+_HTML_START = re.compile(
+    rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:<!--(?>.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp", "application/pdf"})
+_UNKNOWN = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+_TEXT = frozenset({
+    "application/ecmascript", "application/graphql", "application/javascript", "application/json",
+    "application/json5", "application/jsonl", "application/markdown", "application/sql", "application/toml",
+    "application/typescript", "application/x-httpd-php", "application/x-javascript", "application/x-latex",
+    "application/x-ndjson", "application/x-perl", "application/x-python", "application/x-ruby", "application/x-sh",
+    "application/x-shellscript", "application/x-tex", "application/x-toml", "application/x-typescript",
+    "application/x-yaml", "application/xml", "application/xml-dtd", "application/yaml",
+})  # fmt: skip
+
+# What the web means by these names (WHATWG Encoding §4.2), where Python means less by them.
+_MEANT = {
+    "ascii": "cp1252",
+    "us-ascii": "cp1252",
+    "iso-8859-1": "cp1252",
+    "iso8859-1": "cp1252",
+    "latin1": "cp1252",
+    "latin-1": "cp1252",
+    "iso-8859-9": "cp1254",
+    "iso-8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "x-gbk": "gb18030",
+    "shift_jis": "cp932",
+    "sjis": "cp932",
+    "x-sjis": "cp932",
+    "windows-31j": "cp932",
+    "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
+    "big5": "big5hkscs",
+    "x-mac-roman": "macintosh",
+    "unicode": "utf-16",
+}
+# Python knows encodings that are none of text, and some that take forever.
+_ENCODINGS = re.compile(
+    r"utf-(?:8|16|32)(?:-[bl]e)?|cp\d+|iso8859-\d+|koi8-[rut]|mac-(?:roman|cyrillic)|gb18030|big5(?:hkscs)?"
+    r"|euc_(?:jp|kr)|iso2022_(?:jp|kr)|johab|tis-620|hz"
+)
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+WHAT_IS_TAKEN = "Text, web pages, PNG, JPEG, GIF and WebP images and PDF can be attached."
+
+
+class ContentType(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says of a body: a MIME type in lower case without parameters, and a charset; empty if nothing."""
+
+    mime_type: str = ""
+    charset: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What may be in it, before a byte of it was read."""
+        name = self.mime_type
+        if name in _HTML:
+            return "html"
+        if name in _UNKNOWN:
+            return "unknown"
+        if name in _PICTURES:
+            return "picture"
+        if name.startswith("text/") or name in _TEXT or name.endswith(("+json", "+xml", "+yaml", "+json-seq")):
+            return "text"
+        return "other"
+
+
+class WebText(msgspec.Struct, frozen=True, kw_only=True):
+    """Text, decoded. `notices` say in words what was not as it should be: `… {notice}`."""
+
+    mime_type: str
+    text: str
+    is_html: bool = False
+    notices: tuple[str, ...] = ()
+
+
+WebMedia = WebText | BinaryMedia | UnsupportedMedia
+
+
+def parse_content_type(header: str) -> ContentType:
+    """Read the value of a `Content-Type`."""
+    name, _, parameters = header.partition(";")
+    charset = _CHARSET.search(parameters)
+    return ContentType(mime_type=name.strip().lower()[:_LONGEST_TYPE], charset=charset[1].lower() if charset else "")
+
+
+def interpret(body: bytes, content_type: ContentType, name: str) -> WebMedia:
+    """What the whole `body` is; `name` is the last part of its path."""
+    if (mime_type := signature(body)) is not None:
+        return BinaryMedia(mime_type=mime_type)
+    kind = content_type.kind
+    if kind == "picture":
+        reason = f"no {content_type.mime_type!r}, though its server says so"
+        return UnsupportedMedia(reason=reason, hint=WHAT_IS_TAKEN)
+    if kind == "other":
+        return unsupported(content_type)
+    if kind == "unknown" and not (content_type.mime_type == "" and _HTML_START.match(body[:_HEAD])):
+        return _identified(identify(body, name))
+    return _decoded(body, content_type, is_html=kind in {"html", "unknown"})
+
+
+def unsupported(content_type: ContentType) -> UnsupportedMedia:
+    """A type that cannot be attached."""
+    return UnsupportedMedia(reason=f"of the type {content_type.mime_type!r}", hint=WHAT_IS_TAKEN)
+
+
+def _identified(media: Media) -> WebMedia:
+    return WebText(mime_type=media.mime_type, text=media.text) if isinstance(media, TextMedia) else media
+
+
+def _decoded(body: bytes, content_type: ContentType, *, is_html: bool) -> WebMedia:
+    encoding, notices = _encoding(body, content_type, is_html=is_html)
+    if b"\0" in body and not encoding.startswith(("utf-16", "utf-32")):
+        reason = f"binary, though its server says that it is {content_type.mime_type!r}"
+        return UnsupportedMedia(reason=reason, hint=WHAT_IS_TAKEN)
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError:
+        text = body.decode(encoding, "replace")
+        notices = (*notices, f"is not valid {_label(encoding)}; what does not fit was replaced")
+    mime_type = content_type.mime_type or "text/html"
+    return WebText(mime_type=mime_type, text=text, is_html=is_html, notices=notices)
+
+
+def _label(encoding: str) -> str:
+    return "UTF-8" if encoding == "utf-8-sig" else encoding.upper()
+
+
+def _encoding(body: bytes, content_type: ContentType, *, is_html: bool) -> tuple[str, tuple[str, ...]]:
+    """The encoding as Python calls it, by mark, header, declaration; and notices."""
+    marked = next((encoding for mark, encoding in _MARKS if body.startswith(mark)), None)
+    if marked is not None:
+        return marked, ()
+    declared = _META.search(body[:_HEAD]) if is_html else _XML_DECLARATION.match(body[:_HEAD])
+    # Nobody could have read a declaration in UTF-16 without knowing that.
+    inner = re.sub(r"^utf-?(?:16|32).*", "utf-8", declared[1].decode("ascii").lower()) if declared else ""
+    name = content_type.charset or inner
+    if not name:
+        return "utf-8", ()
+    known = _known(name)
+    return (
+        ("utf-8", (f"names the encoding {name!r}, which is not known; it was read as UTF-8",))
+        if known is None
+        else (known, ())
+    )
+
+
+def _known(name: str) -> str | None:
+    try:
+        found = codecs.lookup(_MEANT.get(name, name)).name
+    except (LookupError, ValueError):
+        return None
+    return found if _ENCODINGS.fullmatch(found) else None

@@ -14,8 +14,9 @@ from jp.errors import UsageError
 
 
 class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a turn is shown, and whether as it comes."""
+    """What of a turn is shown, and whether as it comes. Without `answer`, the message is not."""
 
+    answer: bool = True
     reasoning: bool = True
     tools: bool = True
     stream: bool = True
@@ -48,6 +49,8 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     replay: bool = False
     quote: bool = False
     template: bool = False
+    schema: str | None = None
+    extract: bool = False
     dry_run: bool = False
     max_cycles: int | None = None
     deadline: float | None = None
@@ -63,16 +66,28 @@ def check(arguments: QueryArguments) -> None:
     Raises:
         UsageError: they do.
     """
-    if arguments.new and arguments.target is not None:
-        raise UsageError("--new and --id exclude each other", hint="--new starts a conversation, --id continues one")
-    if arguments.new and arguments.fork is not None:
-        raise UsageError(
-            "--new and --fork exclude each other", hint="--fork starts a conversation with what was said before"
-        )
-    if arguments.approve_all and arguments.deny_all:
-        raise UsageError("--approve-all and --deny-all exclude each other", hint="leave one of them out")
-    if arguments.edit and arguments.no_edit:
-        raise UsageError("--edit and --no-edit exclude each other", hint="leave one of them out")
+    exclusive = (
+        (
+            "--new and --id",
+            arguments.new and arguments.target is not None,
+            "--new starts a conversation, --id continues one",
+        ),
+        (
+            "--new and --fork",
+            arguments.new and arguments.fork is not None,
+            "--fork starts a conversation with what was said before",
+        ),
+        ("--approve-all and --deny-all", arguments.approve_all and arguments.deny_all, "leave one of them out"),
+        ("--edit and --no-edit", arguments.edit and arguments.no_edit, "leave one of them out"),
+        (
+            "--extract and --schema",
+            arguments.extract and arguments.schema is not None,
+            "--extract gives a code block, --schema a JSON value",
+        ),
+    )
+    for options, are_given, hint in exclusive:
+        if are_given:
+            raise UsageError(f"{options} exclude each other", hint=hint)
     for option, is_given in (("--replay", arguments.replay), ("--quote", arguments.quote)):
         if is_given and arguments.new:
             raise UsageError(f"{option} and --new exclude each other", hint=f"{option} needs what was said before")

@@ -82,6 +82,18 @@ def query(
     template: Annotated[
         bool, typer.Option("-%", "--template", help="The query is a Jinja template of `template.values`.")
     ] = False,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "-s",
+            "--schema",
+            metavar="SCHEMA",
+            help="Answer with a JSON value that fits SCHEMA: JSON Schema, fields such as 'name, age int', or @FILE.",
+        ),
+    ] = None,
+    extract: Annotated[
+        bool, typer.Option("-x", "--extract", help="Print the first fenced code block of the answer, and only that.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
     ] = False,
@@ -116,13 +128,25 @@ def query(
     stderr is a terminal (a script, a hook), it starts a new one unless --id says otherwise. What is piped in follows
     the typed words. An option that sticks holds for the later turns of the conversation, too.
 
+    A word @path is the text of a file. Without any text, at a terminal, the query is written in your editor.
+
+    With --schema, stdout is one JSON value, and the exit code is 9 where no answer fits, even after a second request.
+    A field is `[?]name [type] [: description]`; `?` makes it optional; types are str, int, float, bool, any,
+    "constant", [T], {fields} and A|B.
+
     Examples:
         jp query --attach src/main.py "why does this fail?"
         git diff --cached | jp query "write a commit message"
         jp query --new --model anthropic/claude-sonnet-5-5 "hello"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
+        jp query --edit
+        jp query --replay "but shorter"
         jp query --fork=3 "what if we had used a queue?"
         jp query --new --tmp=2h --label topic=lunch "where to eat?"
+        jp query --schema 'name, age int' "invent a person" | jq -r .name
+        jp query --schema 'risk "low"|"high", why: in a line' --attach app.log "?"
+        jp query --schema @release.json "summarise the last release"
+        jp query --extract "a shell script that counts lines" > count.sh
     """
     import anyio
 
@@ -151,13 +175,17 @@ def query(
         replay=replay,
         quote=quote,
         template=template,
+        schema=schema,
+        extract=extract,
         dry_run=dry_run,
         max_cycles=max_cycles,
         deadline=_seconds(deadline, "--deadline"),
         patience=_seconds(wait, "--wait"),
         yes=yes,
         no_stdin=no_stdin,
-        display=DisplayOptions(reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream),
+        display=DisplayOptions(
+            answer=not extract, reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream
+        ),
     )
     return anyio.run(run_query, options, arguments)
 

@@ -50,7 +50,9 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     chosen = choose_conversation(arguments, place)
     composed = await compose(options, arguments, given, place, chosen, stack)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = Schemes(place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries))
+    schemes = Schemes(
+        place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
+    )
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
@@ -76,7 +78,8 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
     log = await begin(place, held, settings, asked, stack)
     composed.begun()
-    recorder = question.recorder(log)
-    code = await take_turn(options, arguments, wiring, log=recorder, config=config, request=request, checker=checker)
+    code = await take_turn(
+        options, arguments, wiring, log=question.recorder(log), config=config, request=request, checker=checker
+    )
     composed.answered()
     return code

@@ -14,6 +14,7 @@ from jp.cli.query.arguments import QueryArguments, flag_layers
 from jp.cli.query.attachments import Schemes
 from jp.cli.query.conversation import Held, Place, peek, settle
 from jp.cli.query.draft_page import Fact, block_quote, is_quote_only, notes
+from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.past import last_answer, standing_turns
 from jp.cli.query.question import Composed, Given, nothing_asked
 from jp.cli.query.wiring import Wiring, wire
@@ -105,7 +106,7 @@ class Composer:
             raise nothing_asked(more="; with EDITOR set, it is written in an editor")
         if editor is None:
             raise ConfigurationError(
-                "no editor is set", hint="set EDITOR, or for good: `jp config set --user editor.cmd=vim`"
+                "no editor is set", hint="set EDITOR, or for good: `jp config set --in user editor.cmd=vim`"
             )
         return editor
 
@@ -146,7 +147,8 @@ class Composer:
         """What will hold for the turn, if nobody else changes the conversation before it begins."""
         schemes = Schemes(self._place.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
-        return settle(self._place, self._held, flag_layers(self._arguments, typed), self._options).resolved.config
+        settings = settle(self._place, self._held, flag_layers(self._arguments, typed), self._options)
+        return without_missing_tools(settings.resolved)[0]
 
     def _facts(self, given: Given) -> list[Fact]:
         """What is worth knowing while one writes: also that there is a model, and a key for it.

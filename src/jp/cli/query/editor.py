@@ -28,6 +28,8 @@ _PATIENCE_SECS = 5.0
 class NotAskedError(JpError):
     """The user left the editor in a way that says: ask nothing."""
 
+    kind = "not_asked"
+
 
 class Editor(msgspec.Struct, frozen=True, kw_only=True):
     """A command to which a file's name is added, and which setting or variable it comes from."""

@@ -213,5 +213,6 @@ def test_kinds_have_the_exit_codes_of_the_table() -> None:
     assert classified(429, anthropic("rate_limit_error", "…")).exit_code is ExitCode.QUOTA
     assert classified(401, b"").exit_code is ExitCode.AUTHENTICATION
     assert classified(413, b"").exit_code is ExitCode.CONTEXT_TOO_LONG
+    assert ProviderError("…", kind="unsupported").exit_code is ExitCode.ATTACHMENT
     assert classified(500, b"").exit_code is ExitCode.PROVIDER
     assert classified(404, anthropic("not_found_error", "model: x")).exit_code is ExitCode.CONFIGURATION

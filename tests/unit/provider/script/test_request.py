@@ -180,3 +180,10 @@ def test_content_that_was_not_loaded_cannot_be_sent() -> None:
         body_of(thread((stored,)))
 
     assert caught.value.kind == "other"
+
+
+def test_equal_parameters_are_the_same_request_wherever_they_were_read() -> None:
+    read = msgspec.json.decode(b'{"tool_choice":"auto","stop_words":[],"other":{}}', type=Parameters)
+
+    for parameters in (read, Parameters()):
+        assert body_of(msgspec.structs.replace(thread(), parameters=parameters)).parameters == {}

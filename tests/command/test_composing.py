@@ -112,6 +112,17 @@ def test_a_turn_that_failed_is_asked_again(root: Path) -> None:
     assert standing(root) == ["one"]
 
 
+def test_a_replay_asks_what_the_user_asked_and_undoes_corrections_too(root: Path) -> None:
+    assert run_jp("query", "--schema", "a int", "give a number", cwd=root).code == 9
+    assert len(standing(root)) == 2
+
+    assert run_jp("query", "--id", ".", "--replay", cwd=root).code == 9
+
+    assert standing(root)[0] == "give a number"
+    assert len(standing(root)) == 2
+    assert [request.schema is None for request in requests(root)] == [False] * 4
+
+
 def test_a_replay_can_be_replayed(root: Path) -> None:
     run_jp("query", "one", cwd=root)
     for _ in range(2):
@@ -119,6 +130,19 @@ def test_a_replay_can_be_replayed(root: Path) -> None:
 
     assert standing(root) == ["one"]
     assert len(requests(root)) == 3
+
+
+def test_a_replay_in_a_fork_leaves_its_source_alone(root: Path) -> None:
+    run_jp("query", "one", cwd=root)
+    run_jp("query", "--id", ".", "two", cwd=root)
+    (source,) = logs(root)
+    before = source.read_bytes()
+
+    result = run_jp("query", "--id", ".", "--fork=0", "--replay", "again", cwd=root)
+
+    assert result.stdout == "You said: one\n\nagain\n"
+    assert source.read_bytes() == before
+    assert len(logs(root)) == 2
 
 
 @pytest.mark.parametrize(

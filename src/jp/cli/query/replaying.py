@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from jp.cli.query.conversation import Held
 from jp.cli.query.past import request_of, standing_turns
+from jp.cli.query.structured import is_correction
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.conversation.resource import Carrier
 from jp.errors import UsageError
@@ -75,7 +76,7 @@ class ReplacingRecorder:
 
 
 def last_request(entries: Sequence[AnyEntry]) -> Replayed:
-    """The last request of a stream that was not undone.
+    """The last request of a user in a stream that was not undone.
 
     Raises:
         UsageError: there is none, or its turn has no name by which it could be undone.
@@ -84,7 +85,7 @@ def last_request(entries: Sequence[AnyEntry]) -> Replayed:
     for turn in reversed(standing_turns(entries)):
         after.append(turn.id)
         request = request_of(turn)
-        if request is None:
+        if request is None or is_correction(request):
             continue
         if not turn.id:
             raise UsageError("the last turn of this conversation cannot be undone", hint="type its words again")

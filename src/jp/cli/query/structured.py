@@ -25,6 +25,7 @@ Ask = Callable[[ChatRequest, int], Awaitable[TurnOutcome]]
 
 _LOOK = "the whole answer is in the log: `jp conversation print last`"
 _LISTED = 20
+_OPENING = "Your answer does not fit the JSON Schema that was asked for:"
 
 
 class SchemaMismatchError(JpError):
@@ -86,10 +87,15 @@ def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
     """The request that says what does not fit."""
     listed = "\n".join(f"- {problem}" for problem in unfit.problems[:_LISTED])
     content = (
-        f"Your answer does not fit the JSON Schema that was asked for:\n\n{listed}\n\n"
+        f"{_OPENING}\n\n{listed}\n\n"
         "Give the answer again, as one JSON value that fits the schema and with nothing around it."
     )
     return ChatRequest(content=content, schema=schema, author=AUTHOR)
+
+
+def is_correction(request: ChatRequest) -> bool:
+    """Whether a request says what does not fit, and is not the user's."""
+    return request.author == AUTHOR and request.schema is not None and request.content.startswith(_OPENING)
 
 
 def value_of(structured: Structured) -> Any:

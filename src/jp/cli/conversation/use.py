@@ -34,5 +34,10 @@ def use(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TA
             "nothing tells this terminal from others, so no conversation can be active in it",
             hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
         )
+    if info.metadata.archived_at is not None:
+        raise UsageError(
+            f"conversation {str(info.id)!r} is archived",
+            hint=f"bring it back with `jp conversation unarchive {info.id}`",
+        )
     session.activate(info.id)
     print_result(options, text=f"{info.id}  {title_of(info)}", value={"id": info.id, "title": info.metadata.title})

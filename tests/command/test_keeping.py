@@ -1,0 +1,276 @@
+"""What is noted about conversations, where they lie, and how long they stay: edit, label, archive, `--tmp`, ls."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failures import check_failure
+from forked import run_jp
+from jp.conversation.ids import ConversationId
+from running import home_beside
+from stage import ECHO, logs, make_workspace
+
+PAST = "2020-01-01T00:00:00.000Z"
+
+
+def two(root: Path) -> tuple[str, str]:
+    """The ids of two conversations in a new workspace; the second is active."""
+    make_workspace(root)
+    run_jp("query", "--new", "--title", "The first", "one", cwd=root)
+    run_jp("query", "--new", "--title", "The second", "two", cwd=root)
+    first, second = (ConversationId.parse(log.parent.name.partition("-")[0]) for log in logs(root))
+    return first, second
+
+
+def conversations(root: Path, *options: str) -> dict[str, dict[str, Any]]:
+    """What `ls` prints, by id."""
+    result = run_jp("conversation", "ls", *options, "-F", "json", cwd=root)
+    assert (result.code, result.stderr) == (0, ""), result
+    return {one["id"]: one for one in json.loads(result.stdout)["conversations"]}
+
+
+def set_fields(root: Path, identity: str, **fields: object) -> None:
+    """Write metadata by hand, and have the next command look for what has expired."""
+    (log,) = [log for log in logs(root) if log.parent.name.startswith(identity.removeprefix("jp-c"))]
+    path = log.parent / "metadata.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | fields), encoding="utf-8")
+    for mark in (home_beside(root) / "data").rglob("swept"):
+        mark.unlink()
+
+
+def test_title_labels_pin_and_expiry_are_changed_and_taken_back(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+
+    edited = run_jp(
+        "conversation", "edit", first, "--title", "Lexer ", "--label", "area=parser", "--label", "odd", "--pin",
+        "--expires", "3h", cwd=tmp_path,
+    )  # fmt: skip
+    listed = run_jp("conversation", "ls", cwd=tmp_path)
+    after = conversations(tmp_path)[first]
+    back = run_jp(
+        "conversation", "edit", first, "--no-title", "--no-label", "odd", "--unpin", "--expires", "never", "-F", "json",
+        cwd=tmp_path,
+    )  # fmt: skip
+
+    assert edited == (0, f"{first}  Lexer\n", "")
+    assert re.sub(r"\d+ s ", "N s ", listed.stdout).splitlines()[1] == (
+        f"   {first}  N s   pinned, expires in 2 h, area=parser, odd  Lexer"
+    )
+    assert (after["title"], after["labels"]) == ("Lexer", {"area": "parser", "odd": ""})
+    assert None not in (after["pinned_at"], after["expires_at"])
+    value = json.loads(back.stdout)
+    assert (value["title"], value["labels"], value["pinned_at"], value["expires_at"], value["active"]) == (
+        None,
+        {"area": "parser"},
+        None,
+        None,
+        False,
+    )
+    assert conversations(tmp_path)[second]["title"] == "The second"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], ["nothing says what to change", "--help"]),
+        (["--title", " "], ["a title has words in it", "--no-title"]),
+        (["--title", "x", "--no-title"], ["--title and --no-title exclude each other"]),
+        (["--pin", "--unpin"], ["--pin and --unpin exclude each other"]),
+        (["--local", "--no-local"], ["--local and --no-local exclude each other"]),
+        (["--label", "=x"], ["--label cannot be '=x'", "K=V"]),
+        (["--no-label", "a=b"], ["--no-label cannot be 'a=b'"]),
+        (["--expires", "soon"], ["--expires cannot be 'soon'", "30s"]),
+        (["--expires", "99999w"], ["longer than a hundred years"]),
+        (["--pin", "--no-persist"], ["--no-persist leaves nothing"]),
+    ],
+)
+def test_an_edit_that_says_nothing_or_too_much_is_refused(tmp_path: Path, options: list[str], words: list[str]) -> None:
+    make_workspace(tmp_path)
+
+    check_failure(run_jp("conversation", "edit", *options, cwd=tmp_path), 2, *words)
+
+
+def test_labels_are_added_listed_and_taken_away(tmp_path: Path) -> None:
+    first, _ = two(tmp_path)
+
+    added = run_jp("conversation", "label", "add", "b=1", "a", "--id", first, cwd=tmp_path)
+    changed = run_jp("conversation", "label", "add", "b=2", "--id", first, "-F", "json", cwd=tmp_path)
+    removed = run_jp("conversation", "label", "rm", "a", "--id", first, cwd=tmp_path)
+    unknown = run_jp("conversation", "label", "rm", "a", "--id", first, cwd=tmp_path)
+    unnamed = run_jp("conversation", "label", "rm", "--id", first, cwd=tmp_path)
+    emptied = run_jp("conversation", "label", "rm", "--all", "--id", first, cwd=tmp_path)
+    listed = run_jp("conversation", "label", "ls", cwd=tmp_path)
+
+    assert added == (0, "a\nb=1\n", "")
+    assert json.loads(changed.stdout) == {"schema": 1, "id": first, "labels": {"a": "", "b": "2"}}
+    assert removed == (0, "b=2\n", "")
+    check_failure(unknown, 2, "there is no label 'a'", "label ls")
+    check_failure(unnamed, 2, "--all")
+    assert emptied == listed == (0, "no labels\n", "")
+
+
+def test_the_list_is_narrowed_by_labels_and_pins(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+    run_jp("conversation", "edit", first, "--label", "area=parser", "--label", "odd", "--pin", cwd=tmp_path)
+    run_jp("conversation", "edit", second, "--label", "area=printer", cwd=tmp_path)
+
+    assert set(conversations(tmp_path, "--label", "area")) == {first, second}
+    assert set(conversations(tmp_path, "--label", "area=printer")) == {second}
+    assert set(conversations(tmp_path, "--label", "area", "--label", "odd")) == {first}
+    assert set(conversations(tmp_path, "--pinned")) == {first}
+    assert run_jp("conversation", "ls", "--label", "x", cwd=tmp_path).stdout == "there are no such conversations here\n"
+    check_failure(run_jp("conversation", "ls", "--label", "a b", cwd=tmp_path), 2, "--label cannot be 'a b'")
+
+
+def test_what_is_archived_leaves_the_list_and_every_terminal_until_it_is_brought_back(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+    run_jp("conversation", "use", second, cwd=tmp_path, env={"JP_SESSION": "other"})
+
+    archived = run_jp("conversation", "archive", ".", second, cwd=tmp_path)
+    again = run_jp("conversation", "archive", second, "-F", "json", cwd=tmp_path)
+    here = run_jp("conversation", "show", cwd=tmp_path)
+    there = run_jp("conversation", "show", cwd=tmp_path, env={"JP_SESSION": "other"})
+    continued = run_jp("query", "--id", second, "more", cwd=tmp_path)
+    used = run_jp("conversation", "use", second, cwd=tmp_path)
+    copied = run_jp("query", "--id", second, "--fork", "more", cwd=tmp_path)
+    put_away = conversations(tmp_path, "--archived")
+    back = run_jp("conversation", "unarchive", second, cwd=tmp_path)
+
+    assert archived == (0, f"archived {second} (The second)\n", "")
+    assert json.loads(again.stdout) == {"schema": 1, "archived": [second]}
+    check_failure(here, 2, "no conversation is active")
+    check_failure(there, 2, "no conversation is active")
+    check_failure(continued, 2, f"conversation '{second}' is archived", f"jp conversation unarchive {second}", "--fork")
+    check_failure(used, 2, f"conversation '{second}' is archived")
+    assert copied.stdout == "You said: more\n"
+    assert set(put_away) == {second}
+    assert back == (0, f"unarchived {second} (The second)\n", "")
+    assert {first, second} < set(conversations(tmp_path))
+    assert conversations(tmp_path, "--archived") == {}
+    assert run_jp("query", "--id", second, "more", cwd=tmp_path).stdout == "You said: more\n"
+
+
+def test_a_conversation_moves_out_of_the_workspace_and_back_with_all_that_it_names(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    (tmp_path / "big.txt").write_text("line\n" * 2000, encoding="utf-8")
+    run_jp("query", "--new", "--title", "Big", "one", "-a", "big.txt", cwd=tmp_path)
+    directory = logs(tmp_path)[0].parent
+    (directory / "notes").mkdir()
+    (directory / "notes" / "mine.txt").write_text("kept", encoding="utf-8")
+    before = {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+    out = run_jp("conversation", "edit", "--local", "-F", "json", cwd=tmp_path)
+    place = Path(json.loads(out.stdout)["path"])
+    after = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    mode = place.stat().st_mode & 0o777
+    (tmp_path / ".jp" / "blobs").rename(tmp_path / "aside")
+    printed = run_jp("conversation", "print", "--full", cwd=tmp_path)
+    same = run_jp("conversation", "edit", "--local", "--title", "Large", cwd=tmp_path)
+    back = run_jp("conversation", "edit", "--no-local", "-F", "json", cwd=tmp_path)
+    asked = run_jp("query", "--id", ".", "two", cwd=tmp_path)
+
+    assert (json.loads(out.stdout)["local"], json.loads(back.stdout)["local"]) == (True, False)
+    assert home_beside(tmp_path) in place.parents
+    assert after == before
+    assert mode == 0o700
+    assert printed.stdout.count("line\n") == 2000
+    assert same.stdout.endswith("Large\n")
+    assert [log.parent for log in logs(tmp_path)] == [directory]
+    assert not place.exists()
+    assert len(list((tmp_path / ".jp" / "blobs").rglob("*/*/*"))) == 1
+    assert asked.stdout == "You said: two\n"
+
+
+def test_outside_a_workspace_there_is_nowhere_to_move_to(tmp_path: Path) -> None:
+    (tmp_path / "echo.toml").write_text(ECHO, encoding="utf-8")
+    run_jp("query", "--model", "script/echo.toml", "hi", cwd=tmp_path)
+
+    check_failure(run_jp("conversation", "edit", "last", "--local", cwd=tmp_path), 2, "--local needs a workspace")
+
+
+def test_a_conversation_for_a_while_is_marked_and_deleted_when_its_time_is_over(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+    run_jp("query", "--new", "--tmp", "--label", "x", "bare", cwd=tmp_path)
+    run_jp("query", "--new", "--tmp=2h", "two hours", cwd=tmp_path)
+    in_order = list(conversations(tmp_path).values())
+    shown = run_jp("conversation", "ls", cwd=tmp_path).stdout
+    for identity in (first, second, in_order[2]["id"]):
+        set_fields(tmp_path, identity, expires_at=PAST)
+    set_fields(tmp_path, second, pinned_at=PAST)
+    expired = run_jp("conversation", "ls", cwd=tmp_path).stdout
+
+    quiet = run_jp("conversation", "use", first, cwd=tmp_path)
+    told = run_jp("conversation", "edit", second, "--title", "Pinned", "-v", cwd=tmp_path)
+    early = run_jp("conversation", "edit", second, "--title", "Again", "-v", cwd=tmp_path)
+
+    assert in_order[2]["labels"] == {"x": ""}
+    assert ("expires in 23 h, x" in shown, "expires in 1 h " in shown) == (True, True)
+    assert expired.count("expired") == 3
+    assert quiet.stderr == ""
+    assert told.stderr == f"log: removed {in_order[2]['id']} (bare): it expired at {PAST}\n"
+    assert early.stderr == ""
+    assert set(conversations(tmp_path)) == {first, second, in_order[3]["id"]}
+
+
+def test_what_has_expired_goes_after_an_answer_but_not_where_nothing_is_to_be_written(tmp_path: Path) -> None:
+    first, _ = two(tmp_path)
+    set_fields(tmp_path, first, expires_at=PAST)
+
+    run_jp("query", "--id", ".", "--dry-run", "x", cwd=tmp_path)
+    run_jp("query", "--id", ".", "--no-persist", "x", cwd=tmp_path)
+    still = first in conversations(tmp_path)
+    answered = run_jp("query", "--id", ".", "x", "-v", cwd=tmp_path)
+
+    assert still
+    assert answered.stdout == "You said: x\n"
+    assert f"log: removed {first}" in answered.stderr
+    assert first not in conversations(tmp_path)
+
+
+def test_what_another_process_writes_does_not_expire_under_it(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+    set_fields(tmp_path, first, expires_at=PAST)
+    (lock,) = (home_beside(tmp_path) / "data" / "locks").glob(f"{first.removeprefix('jp-c')}-*.lock")
+
+    with lock.open("r+", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        run_jp("conversation", "edit", second, "--pin", cwd=tmp_path)
+
+    assert first in conversations(tmp_path)
+
+
+def test_only_new_conversations_get_a_title_labels_or_an_end_with_a_query(tmp_path: Path) -> None:
+    two(tmp_path)
+
+    for option in ("--title=x", "--label=x", "--tmp", "--local"):
+        result = run_jp("query", "--id", ".", option, "more", cwd=tmp_path)
+        check_failure(result, 2, f"{option.partition('=')[0]} is for a new conversation", "--new", "--fork")
+
+
+@pytest.mark.parametrize("step", ["marked", "both"])
+def test_a_move_that_was_interrupted_is_brought_to_an_end_or_forgotten(tmp_path: Path, step: str) -> None:
+    first, second = two(tmp_path)
+    directory = logs(tmp_path)[0].parent
+    (silo,) = (home_beside(tmp_path) / "data" / "workspaces").iterdir()
+    if step == "both":
+        shutil.copytree(directory, silo / "conversations" / directory.name)
+    (directory / ".moved").touch()
+
+    listed = conversations(tmp_path)
+    asked = run_jp("query", "--id", first, "more", cwd=tmp_path)
+    moved = run_jp("conversation", "edit", first, "--no-local", cwd=tmp_path)
+
+    assert set(listed) == {first, second}
+    assert listed[first]["local"] is (step == "both")
+    assert asked.stdout == "You said: more\n"
+    assert moved.code == 0
+    assert "more" in (directory / "events.jsonl").read_text(encoding="utf-8")
+    assert not (directory / ".moved").exists()
+    assert not list(silo.rglob("events.jsonl"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 import msgspec
 
@@ -52,7 +53,7 @@ class FileDiff(msgspec.Struct, frozen=True):
 def file_diffs(text: str) -> Iterator[FileDiff]:
     """The files of what `git diff` or GitHub writes. What stands before the first is dropped."""
     starts = [match.start() for match in _START.finditer(text)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         piece = text[start:end]
         yield FileDiff(path=_path(piece), text=piece)
 

@@ -33,6 +33,9 @@ _OK = 200
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
+_PARTS = "Attach a part of it: '/discussion', '/reviews' or '/diff'."
+_ADDRESS = f"Check that {ADDRESS_VARIABLE}, where it is set, is the address of GitHub's API."
+
 T = TypeVar("T")
 
 
@@ -57,16 +60,19 @@ def find_server(environment: Mapping[str, str]) -> Server:
     Raises:
         AttachmentError: its address is none.
     """
-    address = environment.get(ADDRESS_VARIABLE, "").strip().rstrip("/") or DEFAULT_ADDRESS
+    address = environment.get(ADDRESS_VARIABLE, "").strip() or DEFAULT_ADDRESS
+    if "@" in address:
+        message = f"{ADDRESS_VARIABLE} holds credentials"
+        raise AttachmentError(message, hint="They go into GITHUB_TOKEN; the address has none.")
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         parts, host = None, ""
-    if parts is None or parts.scheme not in {"http", "https"} or not host or parts.username or parts.query:
+    if parts is None or parts.scheme not in {"http", "https"} or not host or parts.query:
         message = f"{ADDRESS_VARIABLE} is {address!r}, which is no address of an API"
         raise AttachmentError(message, hint=f"Unset it for github.com, whose is {DEFAULT_ADDRESS!r}.")
-    return Server(address=address, host=server_of(host.removeprefix("api.")))
+    return Server(address=address.rstrip("/"), host=server_of(host.removeprefix("api.")))
 
 
 class GithubApi:
@@ -101,7 +107,8 @@ class GithubApi:
             found += _decoded(body, list[kind], subject)
             if address is None:
                 return found
-        raise AttachmentError(f"{subject} has more than {_MOST_PAGES * _PAGE_SIZE:,} entries, which is too much")
+        message = f"{subject}: there are more than {_MOST_PAGES * _PAGE_SIZE:,}, which is too many"
+        raise AttachmentError(message, hint=_PARTS)
 
     async def diff(self, path: str, subject: str) -> str:
         """What a pull request changes.
@@ -128,7 +135,8 @@ class GithubApi:
                 following = response.links.get("next", {}).get("url")
                 next_page = None if following is None else self._own(str(response.url.join(following)), subject)
                 return await self._body(response, subject), next_page
-        raise AttachmentError(f"GitHub sends the request for {subject} from one address to another without end")
+        message = f"GitHub sends the request for {subject} from one address to another without end"
+        raise AttachmentError(message, hint=_ADDRESS)
 
     def _headers(self, accept: str) -> dict[str, str]:
         headers = {"accept": accept, "user-agent": f"jp/{__version__}", "x-github-api-version": _VERSION}
@@ -142,7 +150,8 @@ class GithubApi:
         """
         if _origin(address) != _origin(self._server.address):
             host = urlsplit(address).hostname
-            raise AttachmentError(f"GitHub sends the request for {subject} to another server, {host!r}")
+            message = f"GitHub sends the request for {subject} to another server, {host!r}"
+            raise AttachmentError(message, hint=_ADDRESS)
         return address
 
     async def _body(self, response: httpx2.Response, subject: str) -> bytes:
@@ -152,7 +161,7 @@ class GithubApi:
             self._read_bytes += len(chunk)
             if self._read_bytes > self._max_bytes:
                 message = f"{subject}: GitHub sends more than {in_units(self._max_bytes)}"
-                raise AttachmentError(message, hint="Attach a part of it: '/discussion', '/reviews' or '/diff'.")
+                raise AttachmentError(message, hint=_PARTS)
         return bytes(body)
 
     async def _beginning(self, response: httpx2.Response) -> bytes:

@@ -300,7 +300,7 @@ def test_init_makes_a_workspace_once(tmp_path: Path) -> None:
     assert made.stdout.startswith(f"created the workspace at {root}\nmodel: script/x\n")
     assert kept.stdout.startswith(f"kept the workspace at {root}\n")
     assert unchanged
-    assert changed == {"root": str(root), "model": "script/y", "created": False}
+    assert changed == {"root": str(root), "model": "script/y", "created": False, "detected": []}
     assert (root / ".jp" / "config.toml").read_text(encoding="utf-8") == '[assistant.model]\nid = "script/y"\n'
     assert ".gitignore' keeps conversations out of git" in committed.stderr
 

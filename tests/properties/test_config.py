@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import tomllib
+from random import Random
 from typing import Any, assert_never, cast
 
 import msgspec
@@ -9,17 +11,20 @@ from hypothesis import strategies as st
 
 from jp.config.assignment import node_at
 from jp.config.explain import Explanation, explain
-from jp.config.keys import key_text, parse_key
+from jp.config.format import formatted
+from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import DEFAULT, Layer, Origin, Resolved, as_data, contributions, resolve
 from jp.config.merge import Change, ListChange, MapChange, Unset, applied, merge, merge_all
 from jp.config.partial import read_partial
-from jp.config.rewrite import rewritten, toml_value
+from jp.config.rewrite import rewritten, toml_key, toml_value
+from jp.config.scan import positions
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.show import as_toml
 from jp.config.stored import KEPT, conversation_layers, delta, frozen
 
 Raw = dict[str, Any]
 
+COMMENT = re.compile(r"# \d+")
 WORDS = st.sampled_from(["a", "b", "c"])
 NAMES = st.sampled_from(["x", "y", "value", "strategy", "*", "with.dot"])
 TEXTS = st.text(max_size=4)
@@ -313,3 +318,82 @@ def with_known_keys(said: Any, held: Any) -> Any:
 def plain(value: Any) -> Any:
     """What JSON makes of a value, null of none."""
     return None if value is msgspec.UNSET else msgspec.json.decode(msgspec.json.encode(value))
+
+
+class Writer:
+    """Writes data as people do: tables under headers, with dots or in braces, in any order, with comments anywhere."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._sections: list[list[str]] = []
+        self._count = 0
+
+    def text(self, data: Raw) -> str:
+        root = self._pairs(data, (), ())
+        self._random.shuffle(self._sections)
+        lines = [line for section in (root, *self._sections) for line in section]
+        newline = self._random.choice(["\n", "\n", "\r\n"])
+        return newline.join([*lines, *self._trivia()]) + newline
+
+    def _pairs(self, data: Raw, table: KeyPath, above: KeyPath) -> list[str]:
+        lines: list[str] = []
+        entries = list(data.items())
+        self._random.shuffle(entries)
+        for name, value in entries:
+            path = (*above, name)
+            style = self._random.choice(["header", "dots", "braces"]) if isinstance(value, dict) and value else ""
+            if style == "header" and not above:
+                header = (*table, name)
+                section = [*self._trivia(), f"[{toml_key(header)}]{self._comment()}"]
+                self._sections.append([*section, *self._pairs(value, header, ())])
+            elif style in {"header", "dots"}:
+                lines += self._pairs(value, table, path)
+            else:
+                lines += [*self._trivia(), f"{toml_key(path)}={self._value(value)}{self._comment()}"]
+        return lines
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, list) and self._random.random() < 0.5:
+            rows = [f"{row}\n   {toml_value(item)}\t,{self._comment()}" for item in value for row in self._rows()]
+            return f"[{''.join(rows)}{self._comment()}\n]"
+        return toml_value(value)
+
+    def _rows(self) -> list[str]:
+        return [self._random.choice(["", f"\n {self._comment()}"])]
+
+    def _comment(self) -> str:
+        self._count += 1
+        return self._random.choice(["", "", f" # {self._count}"])
+
+    def _trivia(self) -> list[str]:
+        return [
+            self._random.choice(["", f"#{self._comment()}", "  "]) for _ in range(self._random.choice([0, 0, 1, 4]))
+        ]
+
+
+@given(FILES, st.randoms(use_true_random=False))
+def test_a_formatted_file_says_the_same_in_one_layout(data: Raw, random: Random) -> None:
+    text = Writer(random).text(data)
+    said = tomllib.loads(text)
+
+    new = formatted(text)
+
+    assert plain(tomllib.loads(new)) == plain(said)
+    assert sorted(COMMENT.findall(new)) == sorted(COMMENT.findall(text))
+    assert formatted(new) == new
+
+
+@given(FILES, st.randoms(use_true_random=False))
+def test_every_value_of_a_file_is_found_where_it_is_written(data: Raw, random: Random) -> None:
+    text = Writer(random).text(data).replace("\r\n", "\n")
+    lines = text.split("\n")
+
+    for path, (_, place) in positions(text).items():
+        assert value_below(data, path) is not None
+        assert lines[place.line - 1][place.column - 1 :].strip()
+
+
+def value_below(data: Any, path: KeyPath) -> Any:
+    for name in path:
+        data = data[int(name)] if isinstance(data, list) else data[name]
+    return data

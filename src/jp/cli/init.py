@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
 
-_DEFAULT_MODEL = "anthropic/claude-sonnet-5-5"
+if TYPE_CHECKING:
+    from jp.provider.proposals import Proposal
 
 
 def init(
@@ -20,20 +21,27 @@ def init(
     model: Annotated[
         str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing; take the model that is found, if it is the only one.")
+    ] = False,
     commit_conversations: Annotated[
         bool, typer.Option("--commit-conversations", help="Do not keep conversations out of git.")
     ] = False,
 ) -> None:
     """Make a directory a workspace: conversations, attachments and tools belong to it from then on.
 
-    It writes .jp/config.toml with the model, and .jp/.gitignore, which keeps conversations out of git. On a terminal
-    it asks for the model. A workspace that exists already is left as it is, but for what is missing.
+    It writes .jp/config.toml with the model, and .jp/.gitignore, which keeps conversations out of git. A workspace
+    that exists already is left as it is, but for what is missing.
+
+    Without --model it looks for API keys in the environment and among those that `jp keys` stored (for their names, not
+    at them), and for servers of models on this machine, for a third of a second at most. On a terminal it asks which
+    model is to be used. With --yes it takes the only one that it found, or none. Without a terminal it looks for
+    nothing unless --yes is given.
 
     Examples:
         jp init
         jp init --model anthropic/claude-sonnet-5-5 ~/code/api
-        jp init --yes --model script/demo
+        jp init --yes
     """
     from jp.cli.output import notice, print_result
     from jp.cli.places import current_directory
@@ -48,10 +56,13 @@ def init(
     if model is not None:
         parse_model_id(model, {})
     config = root / MARKER / FILE_NAME
-    existed = config.exists()
-    if model is None and not yes and not existed:
-        model = _ask_for_model()
+    existed = (root / MARKER).is_dir()
+    found: tuple[Proposal, ...] = ()
+    if model is None and not config.exists():
+        model, found = _choose_model(yes=yes)
     create_workspace(root, commit_conversations=commit_conversations)
+    if not existed:
+        _mention_other(options, root)
     if commit_conversations and keeps_out_of_git(root):
         notice(
             options, f"{str(root / MARKER / '.gitignore')!r} keeps conversations out of git: take its last lines out"
@@ -59,31 +70,89 @@ def init(
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
-    lines += _next_steps(config, model)
-    print_result(options, text="\n".join(lines), value={"root": str(root), "model": model, "created": not existed})
+    lines += _next_steps(config, model, found)
+    detected = [{"model": proposal.model, "because": proposal.because} for proposal in found]
+    value = {"root": str(root), "model": model, "created": not existed, "detected": detected}
+    print_result(options, text="\n".join(lines), value=value)
 
 
-def _next_steps(config: Path, model: str | None) -> list[str]:
+def _mention_other(options: GlobalOptions, root: Path) -> None:
+    """Say that there is a workspace around this one: it is no longer used from here."""
+    from jp.cli.output import notice
+    from jp.workspace.layout import find_root
+
+    around = find_root(root.parent)
+    if around is not None:
+        notice(options, f"the workspace at {str(around)!r} lies around this one; in here, this one is used")
+
+
+def _next_steps(config: Path, model: str | None, found: tuple[Proposal, ...]) -> list[str]:
+    from jp.provider.registry import FACTS
+
     if model:
-        return [f"model: {model}", 'ask it something: `jp query "hello"`']
+        return [f"model: {model}", *_missing_key(model), 'ask it something: `jp query "hello"`']
     if config.exists():
         return [f"its settings are in {config}"]
-    return [f"no model is set yet: `jp config set assistant.model.id={_DEFAULT_MODEL}`"]
+    if found:
+        return [
+            "several models could be used, so none is set yet:",
+            *(f"  `jp config set assistant.model.id={proposal.model}` ({proposal.because})" for proposal in found),
+        ]
+    example = next(facts.proposed for facts in FACTS if facts.proposed)
+    provider = example.partition("/")[0]
+    return [
+        f"no model is set yet: `jp config set assistant.model.id={example}`",
+        f"its key: `jp keys set {provider}`",
+    ]
 
 
-def _ask_for_model() -> str | None:
-    """What the person at the terminal wants; None where nobody can be asked."""
+def _missing_key(model: str) -> list[str]:
+    """What is still to be done for the model's key."""
+    from jp.provider.registry import facts_of
+
+    provider = model.partition("/")[0]
+    facts = facts_of(provider)
+    if not facts.key_variables or any(os.environ.get(name, "").strip() for name in facts.key_variables):
+        return []
+    if _has_stored_key(provider):
+        return []
+    return [f"its key: `jp keys set {provider}`, or export {facts.key_variables[0]}=…"]
+
+
+def _has_stored_key(provider: str) -> bool:
+    from jp.cli.user_keys import UserKeys
+    from jp.errors import JpError
+
+    try:
+        return UserKeys().find(provider) is not None
+    except JpError:
+        return False
+
+
+def _choose_model(*, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
+    """The model that the person at the terminal wants, with `yes` the only one that was found; and what was found."""
+    from jp.provider.proposals import proposals
+    from jp.render.prompt import can_ask
+
+    if not yes and not can_ask():
+        return None, ()
+    found = proposals(os.environ, has_stored_key=_has_stored_key)
+    if yes:
+        return (found[0].model if len(found) == 1 else None), found
+    return _ask_for_model(found), found
+
+
+def _ask_for_model(found: tuple[Proposal, ...]) -> str | None:
+    """What the person at the terminal wants; None where that is no model yet."""
     from jp.errors import ConfigurationError
-    from jp.provider.registry import parse_model_id
+    from jp.provider.registry import FACTS, parse_model_id
     from jp.render.prompt import ask_line
 
-    suggested = _DEFAULT_MODEL if os.environ.get("ANTHROPIC_API_KEY") else ""
-    known = (
-        "A key for Anthropic is in your environment."
-        if suggested
-        else f"Write provider/name, such as {_DEFAULT_MODEL}."
-    )
-    said = f"Which model is to answer? {known}"
+    example = next(facts.proposed for facts in FACTS if facts.proposed)
+    suggested = found[0].model if found else ""
+    known = [f"  {proposal.model}: {proposal.because}" for proposal in found]
+    advice = "\n".join(["Found:", *known]) if found else f"Write provider/name, such as {example}."
+    said = f"Which model is to answer? {advice}"
     question = "Model:" if suggested else "Model (Enter to set one later):"
     while True:
         answer = ask_line(f"{said}\n{question}", default=suggested)

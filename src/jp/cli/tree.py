@@ -159,6 +159,7 @@ ROOT = Group(
                 Command("get", "jp.cli.config.show:get", "Print one value"),
                 Command("set", "jp.cli.config.set:set_value", "Set values in a configuration file"),
                 Command("explain", "jp.cli.config.explain:explain", "Say how a key came to its value"),
+                Command("fmt", "jp.cli.config.fmt:fmt", "Write configuration files in one layout"),
                 Command("path", "jp.cli.config.path:path", "Print which files are read"),
             ),
         ),

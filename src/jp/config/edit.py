@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, node_at, parse_cfg
-from jp.config.extends import load_group
 from jp.config.invalid import InvalidValueError
 from jp.config.keys import KeyPath, key_text
 from jp.config.merge import SEPARATORS
@@ -19,9 +16,8 @@ from jp.config.partial import is_long_map
 from jp.config.rewrite import Data, rewritten
 from jp.config.schema import FILE, Free, Items, MergedText, Names, Node, Table
 from jp.config.toml import checked, parse_toml, read_text
-from jp.errors import ConfigurationError, StorageError
-
-_HINT = "Check who may write there, and that the disk has room; the file is as it was."
+from jp.config.writing import exclusive, replace_file
+from jp.errors import ConfigurationError
 
 
 def set_in_file(path: Path, values: Sequence[str]) -> None:
@@ -35,7 +31,7 @@ def set_in_file(path: Path, values: Sequence[str]) -> None:
         StorageError: the file could not be written.
     """
     edits = [_edit(text) for text in values]
-    with _exclusive(path.parent):
+    with exclusive(path.parent):
         text = read_text(path) or ""
         checked(text, path)
         data = parse_toml(text, path)
@@ -44,7 +40,7 @@ def set_in_file(path: Path, values: Sequence[str]) -> None:
         new = rewritten(text, data)
         checked(new, path)
         if new != text:
-            _replace(path, new)
+            replace_file(path, new)
 
 
 def _edit(text: str) -> JsonPatch | Assignment:
@@ -168,54 +164,3 @@ def _merged(current: Any, value: Data, path: KeyPath) -> Any:
         new = _set(below, place) if isinstance(node, MergedText) else _added(old, below, node, place)
         entries = _with({} if entries is msgspec.UNSET else entries, name, new)
     return entries
-
-
-@contextmanager
-def _exclusive(directory: Path) -> Generator[None]:
-    """Hold a lock on a directory, so that two commands do not undo each other's edit; make it where it is missing."""
-    import fcntl
-
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        handle = os.open(directory, os.O_RDONLY)
-    except OSError as error:
-        msg = f"{str(directory)!r} cannot be used: {error.strerror}"
-        raise StorageError(msg, hint=_HINT) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _check_extensions(written: Path, target: Path) -> None:
-    """Refuse a file whose `extends` leads to what is not there, before it takes the place of one that could be read."""
-    try:
-        load_group(written, kind="user", root=None, foreign=False)
-    except ConfigurationError as error:
-        raise ConfigurationError(error.message.replace(str(written), str(target)), hint=error.hint) from None
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file beside `path` (where a link leads) and put it in its place, with its permissions."""
-    target = Path(os.path.realpath(path))
-    written = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        written.unlink(missing_ok=True)
-        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with os.fdopen(handle, "wb") as file:
-            if target.exists():
-                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if not path.is_symlink():  # what it extends is relative to the link
-            _check_extensions(written, target)
-        written.replace(target)
-    except ConfigurationError:
-        written.unlink(missing_ok=True)
-        raise
-    except OSError as error:
-        written.unlink(missing_ok=True)
-        msg = f"{str(path)!r} could not be written: {error.strerror}"
-        raise StorageError(msg, hint=_HINT) from None

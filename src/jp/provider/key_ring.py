@@ -83,13 +83,16 @@ class KeyRing:
 def open_ring() -> KeyRing | None:
     """The keyring; None where the library is not installed, or finds none that works."""
     import importlib.util
+    import warnings
 
     if importlib.util.find_spec("keyring") is None:
         return None
     try:
-        import keyring
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries that look for what may not be there
+            import keyring
 
-        ring = cast("Ring", keyring.get_keyring())
+            ring = cast("Ring", keyring.get_keyring())
         works = float(ring.priority) > 0
     except Exception:  # noqa: BLE001 - finding a backend asks the system, which fails in its own ways
         return None

@@ -70,17 +70,27 @@ class KeyStorage:
         return places
 
     def _is_in_ring(self, provider: str, key: str) -> bool:
-        """Whether the keyring took the key. Where it did not and holds another one, that one would be used."""
+        """Whether the keyring took the key.
+
+        Raises:
+            KeyRingError: it did not and holds another one, which would be used.
+        """
         ring = self._ring()
         if ring is None:
             return False
         try:
             ring.set(provider, key)
         except KeyRingError:
-            if self._in_ring(provider) is not None:
+            if self._has_other(provider):
                 raise
             return False
         return True
+
+    def _has_other(self, provider: str) -> bool:
+        try:
+            return self._in_ring(provider) is not None
+        except KeyRingError:
+            return False
 
     def _in_ring(self, provider: str) -> FoundKey | None:
         ring = self._ring()

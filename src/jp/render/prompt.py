@@ -33,6 +33,12 @@ def is_asking() -> bool:
     return _dialogue.is_open
 
 
+def can_ask() -> bool:
+    """Whether there is a terminal to ask at."""
+    with _open_terminal() as terminal:
+        return terminal is not None
+
+
 def ask_yes_no(question: str, *, default: bool) -> bool | None:
     """Ask, and wait for yes or no; an empty line means `default`. None where there is no terminal to ask at.
 

@@ -9,6 +9,7 @@ from github_server import DIFF, ISSUE, LINES, PULL, REVIEWS, as_json, github
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
 from jp.attachment.github import GithubHandler
 from jp.attachment.github_api import Timeouts
+from jp.attachment.github_token import Token
 from loopback import JSON, Answer, Loopback, Reply
 
 TOKEN = "ghp_sEcReT"
@@ -268,6 +269,7 @@ def test_redirects_without_an_end_are_left(monkeypatch: pytest.MonkeyPatch, cont
         (refusal(403, *LIMITED), "GitHub's rate limit is used up until 2026-02-02 02:40:00 UTC"),
         (refusal(404), "GitHub has no pull request own/repo#1, or it is private"),
         (refusal(503), "GitHub failed with 503 on pull request own/repo#1: said [token]"),
+        (Reply(status=500, body=b"x" * 200_000, ends="hang"), "GitHub failed with 500 on pull request own/repo#1"),
     ],
 )
 def test_a_refusal_never_shows_the_token(
@@ -429,6 +431,19 @@ def test_a_variable_counts_more_than_the_program(
     _, server = asked(monkeypatch, github(), context, "gh:own/repo/issues/2")
 
     assert server.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+def test_a_program_that_does_not_answer_knows_none(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
+    program(context.root, "while :; do :; done")
+    monkeypatch.setattr("jp.attachment.github_token._TIMEOUT_SECS", 0.05)
+
+    _, server = asked(monkeypatch, github(), context, "gh:own/repo/issues/2")
+
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_a_token_does_not_show_itself() -> None:
+    assert repr(Token(value=TOKEN, source="GH_TOKEN")) == "Token(source='GH_TOKEN')"
 
 
 def test_a_program_that_cannot_be_run_knows_none(

@@ -30,6 +30,7 @@ def add(
     Examples:
         jp attachment add src/main.py 'docs/**/*.md'
         jp attachment add '!*.lock'
+        jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
 
     def added(declared: tuple[str, ...], given: Sequence[Declaration]) -> tuple[str, ...]:

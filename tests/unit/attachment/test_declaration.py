@@ -27,6 +27,16 @@ def around(*existing: str, schemes: Collection[str] = ("file", "gh")) -> Surroun
         ("File:src/main.rs", "File:src/main.rs"),
         ("gh:pull/1", "gh:pull/1"),
         ("gh+x://y", "gh+x://y"),
+        ("jp-c17", "jp:jp-c17"),
+        ("jp-c17?", "jp:jp-c17"),
+        ("jp-c17?u,a:0..3", "jp:jp-c17?select=u,a:0..3"),
+        ("jp-c17?-2", "jp:jp-c17?select=-2"),
+        ("jp-c17?raw", "jp:jp-c17?raw"),
+        ("jp-c17?raw&select=u", "jp:jp-c17?raw&select=u"),
+        ("jp-c17?select=u", "jp:jp-c17?select=u"),
+        ("jp-c17.md", "file:///w/jp-c17.md"),
+        ("jp-c", "file:///w/jp-c"),
+        ("jp-c1*", "file:///w/jp-c1*"),
     ],
 )
 def test_paths_and_uris_are_read(text: str, uri: str) -> None:
@@ -41,10 +51,15 @@ def test_paths_and_uris_are_read(text: str, uri: str) -> None:
         ("C:x", "file:///w/C%3Ax"),
         ("what?.md", "file:///w/what%3F.md"),
         ("x?exclude", "file:///w/x%3Fexclude"),
+        ("jp-c17", "file:///w/jp-c17"),
     ],
 )
 def test_what_exists_as_it_stands_is_that_file(name: str, uri: str) -> None:
     assert parse(name, around(name)) == Written(uri=uri)
+
+
+def test_a_conversation_can_be_left_out() -> None:
+    assert parse("!jp-c17?u", around()) == Written(uri="jp:jp-c17?select=u", exclude=True)
 
 
 def test_a_file_cannot_take_the_place_of_a_uri_with_an_authority() -> None:

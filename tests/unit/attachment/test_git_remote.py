@@ -143,3 +143,13 @@ def test_a_git_that_cannot_be_run_is_said(tmp_path: Path, monkeypatch: pytest.Mo
 
     with pytest.raises(AttachmentError, match="'git' cannot be run: Exec format error"):
         found(tmp_path)
+
+
+def test_a_git_that_does_not_answer_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\nwhile :; do :; done\n", encoding="utf-8")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("jp.attachment.git_remote._TIMEOUT_SECS", 0.05)
+
+    with pytest.raises(AttachmentError, match="'git' did not answer"):
+        found(tmp_path)

@@ -25,11 +25,15 @@ from disk_faults import Fault, failing_disk, killed_after, killed_before, killed
 from jp.conversation.entries import ChatRequest, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource
 from jp.errors import JpError
-from jp.workspace import lifecycle
+from jp.workspace import conversion, lifecycle
+from jp.workspace.import_source import find_sources, read_source
+from jp.workspace.importing import import_conversations
 from jp.workspace.metadata import Metadata
 from jp.workspace.session import SessionKey
 from jp.workspace.stamp import SYSTEM
 from jp.workspace.workspace import Workspace, find_workspace
+from originals import BASE, current, write_original
+from originals import ID as ORIGINAL
 from workspaces import LARGE_TEXT, new_workspace, turn_entries
 
 KEY = SessionKey(source="JP_SESSION", value="test")
@@ -40,7 +44,7 @@ TURNS = 5
 
 
 # Imports on use would fail where the interpreter lies in a directory that only its owner may read.
-NEEDED = (lifecycle, shutil)
+NEEDED = (conversion, lifecycle, shutil)
 
 
 def ignored(text: str) -> None:
@@ -93,14 +97,51 @@ def record(directory: Path) -> None:
         workspace.update_metadata(info, lock, lambda before: replace(before, title="Another"))
 
 
+def place_original(directory: Path) -> None:
+    """A conversation of the original JP, in a workspace."""
+    conversations = directory / "work/.jp/conversations"
+    write_original(conversations / f"{ORIGINAL.digits}-a-title", current(), base=BASE)
+
+
+def convert(directory: Path) -> None:
+    """The first entries of a conversation of the original JP that is continued."""
+    workspace = existing(directory)
+    info = workspace.get(ORIGINAL)
+    lock = workspace.lock(info)
+    lock.acquire(patience=0, waiting=ignored)
+    with lock, workspace.open(info, lock) as log:
+        log.append(TurnStart())
+        log.append(ChatRequest(content="more"))
+
+
+def place_sources(directory: Path) -> None:
+    """Two conversations that lie elsewhere, one of them with content of its own."""
+    (directory / "work/.jp").mkdir(parents=True)
+    elsewhere = directory.with_name(f"{directory.name}-elsewhere")
+    write_original(elsewhere / "work/.jp/conversations" / ORIGINAL.digits, current(), base=BASE)
+    record(elsewhere)
+
+
+def bring_in(directory: Path) -> None:
+    """Import them."""
+    elsewhere = directory.with_name(f"{directory.name}-elsewhere")
+    sources = [read_source(found) for found in find_sources(elsewhere / "work")]
+    import_conversations(existing(directory), sources, local=False)
+
+
 def killed_recordings(directory: Path) -> list[dict[str, Any]]:
     """Record once for each call that changes the disk and each way to die at it."""
+    return killed(directory, lambda place: (place / "work/.jp").mkdir(parents=True), record)
+
+
+def killed(directory: Path, prepare: Callable[[Path], None], work: Callable[[Path], None]) -> list[dict[str, Any]]:
+    """Do `work` once for each call that changes the disk and each way to die at it."""
     counted = directory / "counted"
-    (counted / "work/.jp").mkdir(parents=True)
+    prepare(counted)
 
     def count() -> list[str]:
         with failing_disk(counted) as disk:
-            record(counted)
+            work(counted)
         return disk.calls
 
     _, calls = Child(count).end()
@@ -110,11 +151,11 @@ def killed_recordings(directory: Path) -> list[dict[str, Any]]:
             if name == "within" and call not in {"write", "pwrite"}:
                 continue
             place = directory / f"{at}-{name}"
-            (place / "work/.jp").mkdir(parents=True)
+            prepare(place)
 
             def run(place: Path = place, at: int = at, fault: Fault = fault) -> None:
                 with failing_disk(place, at=at, fault=fault):
-                    record(place)
+                    work(place)
 
             status, _ = Child(run).end()
             outcomes.append({"place": str(place), "call": call, "killed": os.WTERMSIG(status) == signal.SIGKILL})
@@ -234,6 +275,8 @@ def concurrent(directory: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     scenarios: dict[str, Callable[[Path], Any]] = {
         "killed": killed_recordings,
+        "converted": partial(killed, prepare=place_original, work=convert),
+        "imported": partial(killed, prepare=place_sources, work=bring_in),
         "limited": limited,
         "read-only": read_only,
         "concurrent": concurrent,

@@ -11,27 +11,33 @@ from typing import Any
 import pytest
 
 from jp.conversation.carriers import carriers_in
-from jp.conversation.entries import ChatRequest, Header, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import ChatRequest, Header, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.workspace.metadata import Metadata
 from jp.workspace.session import SessionKey
 from jp.workspace.workspace import Workspace, find_workspace
+from originals import ID as ORIGINAL
+from originals import current
 from workspaces import no_waiting
 
 DRIVER = Path(__file__).parent / "store_driver.py"
 KEY = SessionKey(source="JP_SESSION", value="test")
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    directory = tmp_path_factory.mktemp("killed")
+def driven(scenario: str, directory: Path) -> list[dict[str, Any]]:
+    """What came of a scenario of the driver."""
     done = subprocess.run(
-        [sys.executable, str(DRIVER), "killed", str(directory)],
+        [sys.executable, str(DRIVER), scenario, str(directory)],
         check=True,
         capture_output=True,
         encoding="utf-8",
         timeout=60,
     )
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    return driven("killed", tmp_path_factory.mktemp("killed"))
 
 
 def acknowledged_in(place: Path) -> list[str]:
@@ -125,3 +131,43 @@ def test_another_conversation_can_be_created(outcomes: list[dict[str, Any]]) -> 
 
         assert workspace.ids() == {*before, info.id}
         assert info.id not in before
+
+
+def test_a_conversion_that_is_killed_leaves_no_log_or_a_whole_one(tmp_path: Path) -> None:
+    outcomes = driven("converted", tmp_path)
+    events = len(current())
+
+    assert {outcome["call"] for outcome in outcomes} >= {"open", "write", "link", "unlink", "fsync"}
+    found: set[int] = set()
+    for outcome in outcomes:
+        place = Path(outcome["place"])
+        workspace = reopened(place)
+        (info,) = workspace.conversations()
+        log = info.directory / "events.jsonl"
+        entries = len(workspace.read(info).entries) - 1
+        found.add(entries)
+        # Nobody dies after the call that finds no log.
+        assert outcome["killed"] or outcome["call"] == "open"
+        assert entries >= events + 1 if log.exists() else entries == events
+        lock = workspace.lock(info)
+        lock.acquire(patience=0, waiting=no_waiting)
+        with lock, workspace.open(info, lock) as opened:
+            opened.append(TurnStart())
+        again = workspace.read(info)
+        assert [carrier for entry in again.entries for carrier in map(again.load, carriers_in(entry))]
+        assert [path.name for path in info.directory.glob(".*")] == [] or entries > events
+    assert found == {events, events + 1, events + 2}
+
+
+def test_an_import_that_is_killed_leaves_whole_conversations_only(tmp_path: Path) -> None:
+    outcomes = driven("imported", tmp_path)
+
+    for outcome in outcomes:
+        workspace = reopened(Path(outcome["place"]))
+        for info in workspace.conversations():
+            stream = workspace.read(info)
+            assert info.problem == ""
+            assert info.metadata.imported_at is not None
+            assert len(stream.entries) > len(current()) or info.id != ORIGINAL
+            assert all(map(stream.load, (carrier for entry in stream.entries for carrier in carriers_in(entry))))
+    assert {len(reopened(Path(outcome["place"])).conversations()) for outcome in outcomes} == {0, 1, 2}

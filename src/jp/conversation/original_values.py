@@ -114,10 +114,18 @@ def _metadata_value(name: str, stored: Any) -> Any:
 
 
 def _innermost(text: str) -> str:
+    """A signature without what was put around it: it is base64 itself, of bytes that mean nothing to us."""
     for _ in range(_DEEPEST):
-        # A signature is base64 itself, of bytes that are no text.
         below = _decoded(text)
-        if not below or not below.isascii():
+        if not below or not _is_base64(below):
             return text
         text = below
     return text
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:
+        return False
+    return True

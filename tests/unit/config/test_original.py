@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from jp.config.layers import resolve
-from jp.config.original import adapted
+from jp.config.original import Spelling, adapted
+from jp.config.original_settings import OriginalSettings, in_jps_spelling
 from jp.config.stored import conversation_layers
 
 
@@ -49,6 +50,91 @@ from jp.config.stored import conversation_layers
 )
 def test_the_originals_forms_are_rewritten(raw: dict[str, Any], expected: dict[str, Any]) -> None:
     assert adapted(raw) == expected
+
+
+def attached(*declarations: Any, **form: Any) -> dict[str, Any]:
+    """A configuration that declares attachments."""
+    return {"conversation": {"attachments": {"value": list(declarations), **form} if form else list(declarations)}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("file:src/**/*.rs", "file:src/**/*.rs"),
+        ("file:///docs/a.md", "file:docs/a.md"),
+        ("file://docs/a.md?exclude=true", "file:docs/a.md?exclude=true"),
+        ("cmd://date?arg=%2B%25Y", "cmd://date?arg=%2B%25Y"),
+        ("bear://get/5", "bear://get/5"),
+        (
+            {"type": "cmd", "path": "rg", "params": {"args": ["--files", "a b"], "description": "All files"}},
+            "cmd://rg?arg=--files&arg=a%20b&description=All%20files",
+        ),
+        ({"type": "file", "path": "docs/*.md"}, "file:docs/*.md"),
+        ({"type": "gh", "path": "pull/5/diff", "params": {"no_defaults": True}}, "gh://pull/5/diff?no_defaults=true"),
+        ({"type": "cmd", "path": "ls", "params": None}, "cmd://ls"),
+        ({"kind": "cmd"}, {"kind": "cmd"}),
+    ],
+)
+def test_attachments_become_declarations(declared: Any, expected: Any) -> None:
+    spelled = Spelling().take(attached(declared))
+
+    assert spelled == attached(expected)
+    assert Spelling().take(spelled) == spelled
+
+
+def test_a_list_keeps_its_strategy_and_nothing_that_only_the_original_knows() -> None:
+    raw = attached("file:///a", strategy="replace", dedup=True, discard_when_merged=False)
+
+    assert Spelling().take(raw) == attached("file:a", strategy="replace", dedup=True)
+    assert Spelling().take({"conversation": {"attachments": 5}}) == {"conversation": {"attachments": 5}}
+
+
+def test_models_are_known_by_the_short_names_that_came_with_them() -> None:
+    spelling = Spelling()
+    aliases = {"quick": {"provider": "google", "name": "flash"}, "slow": "google/pro"}
+    spelling.take({"providers": {"llm": {"aliases": aliases}}})
+
+    def model(identity: Any) -> Any:
+        return spelling.take({"assistant": {"model": {"id": identity}}})["assistant"]["model"]["id"]
+
+    whole = {"provider": "a", "name": "b"}
+    assert [model(name) for name in ("quick", "slow", "other", whole)] == ["google/flash", "google/pro", "other", whole]
+    assert spelling.take({"providers": {"llm": {"aliases": []}}}) == {"providers": {"llm": {"aliases": []}}}
+
+
+@pytest.mark.parametrize(
+    ("base", "beside", "is_respelled"),
+    [
+        ({"inherit": True}, False, True),
+        ({}, True, True),
+        ({}, False, False),
+    ],
+)
+def test_only_the_originals_base_configuration_is_spelled_anew(
+    base: dict[str, Any],
+    beside: Any,
+    is_respelled: Any,
+) -> None:
+    raw = {**base, **attached("file:///a")}
+
+    spelled = in_jps_spelling(raw, beside_original=beside)
+
+    assert spelled == {**base, **attached("file:a" if is_respelled else "file:///a")}
+
+
+def test_settings_follow_the_deltas() -> None:
+    settings = OriginalSettings(attached("file:///a"))
+    before = (settings.provider, settings.model, settings.attachments)
+    settings.change({"assistant": {"model": {"id": {"provider": "anthropic", "name": "claude"}}}})
+    settings.change(attached("file:///b"))
+    settings.change({"assistant": {"name": "JP"}, "conversation": {"tools": {}}})
+    settings.change({"conversation": {"attachments": {"7": "file:c"}}})  # there is no eighth
+    after = (settings.provider, settings.model, settings.attachments)
+    settings.change({"assistant": {"model": {"id": "unknown"}}})
+
+    assert before == ("", "", ("file:a",))
+    assert after == ("anthropic", "claude", ("file:a", "file:b"))
+    assert (settings.provider, settings.model) == ("", "")
 
 
 def test_what_the_original_stored_can_be_resolved() -> None:

@@ -80,7 +80,8 @@ def extract(entries: Sequence[AnyEntry], turns: TurnRange, compactions: Sequence
     delta that stands after the range comes along only where no later turn follows: otherwise it was made for that.
     """
     numbers = turn_numbers(entries)
-    chosen = _without_strange_references(list(_chosen(entries, numbers, turns, compactions)))
+    chosen = _with_rejections(list(_chosen(entries, numbers, turns, compactions)), entries)
+    chosen = _without_strange_references(chosen)
     if turns.first > 0:
         start = numbers.index(turns.first)
         chosen = _with_context(chosen, entries[:start])
@@ -148,16 +149,28 @@ def _with_whole_digests(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> 
     if end is None:
         return chosen
     messages: tuple[str, ...] = ()
-    for entry in entries:
+    position = next(at for at, entry in enumerate(entries) if entry.id == end.id)
+    for entry in entries[: position + 1]:
         if isinstance(entry, CycleEnd):
             messages = messages[: entry.digests.kept] + entry.digests.messages
-        if entry is end:
-            break
     return [
         *chosen[:first],
         replace(end, digests=replace(end.digests, kept=0, messages=messages)),
         *chosen[first + 1 :],
     ]
+
+
+def _with_rejections(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> list[AnyEntry]:
+    """The entries, the last end of an attempt with what a provider said of them in turns that stay behind."""
+    known = {entry.id for entry in chosen if isinstance(entry, ChatResponse | ToolCallRequest)}
+    said = {identity for entry in chosen if isinstance(entry, CycleEnd) for identity in entry.rejected}
+    everything = [identity for entry in entries if isinstance(entry, CycleEnd) for identity in entry.rejected]
+    missing = tuple(dict.fromkeys(identity for identity in everything if identity in known - said))
+    ends = [(position, entry) for position, entry in enumerate(chosen) if isinstance(entry, CycleEnd)]
+    if not (missing and ends):
+        return chosen
+    position, end = ends[-1]
+    return [*chosen[:position], replace(end, rejected=(*end.rejected, *missing)), *chosen[position + 1 :]]
 
 
 def _without_strange_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
@@ -171,6 +184,8 @@ def _without_strange_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
                 if inside:
                     kept.append(entry if inside == named else replace(entry, entries=inside))
                     known.add(entry.id)
+            case CycleEnd(rejected=rejected) if not known.issuperset(rejected):
+                kept.append(replace(entry, rejected=tuple(identity for identity in rejected if identity in known)))
             case ToolCallResponse(request=request) | InquiryRequest(request=request) | InquiryResponse(request=request):
                 if request in known:
                     kept.append(entry)

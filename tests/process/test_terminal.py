@@ -10,10 +10,19 @@ from pathlib import Path
 import pytest
 
 from doubles import messages
-from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    CycleEnd,
+    Revert,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+from jp.conversation.interruption import NOT_STARTED_CONTENT
 from running import TIMEOUT_SECS
 from stage import entries_of, logs, make_workspace, only_log
-from terminal import CTRL_C, CTRL_D, at_terminal
+from terminal import CTRL_C, CTRL_D, Terminal, at_terminal
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -78,6 +87,25 @@ enable = true
 run = "ask"
 """
 
+TIMED = """
+[[reply]]
+text = '''
+# Begun
+
+TEXT'''
+chunk = 40
+delay_ms = 50
+""".replace("TEXT", "word " * 60)
+
+REPLYING = f"""{LONG}
+when = {{ user = "hi" }}
+
+[[reply]]
+text = "You said: {{{{user}}}}"
+"""
+
+CHOICE = r"continue \(c\), reply \(r\), stop and keep \(s\), abort and undo \(a\)\? \[c\] "
+
 STOPPED = "\nnote: stopped; what came is kept\n"
 
 
@@ -126,6 +154,13 @@ def test_without_colour_nothing_steers_the_terminal(environment: dict[str, str],
     assert "\x1b" not in terminal.shown
 
 
+def stop(terminal: Terminal) -> None:
+    """Press Ctrl-C, and choose to stop and keep what came."""
+    terminal.type(CTRL_C)
+    terminal.expect(CHOICE)
+    terminal.type("s\n")
+
+
 def test_ctrl_c_stops_an_answer_that_streams_and_keeps_what_came(tmp_path: Path) -> None:
     make_workspace(tmp_path, LONG)
 
@@ -133,8 +168,7 @@ def test_ctrl_c_stops_an_answer_that_streams_and_keeps_what_came(tmp_path: Path)
         terminal.expect("Begun")
         terminal.resize(60)
         terminal.expect("word\n")
-        terminal.type(CTRL_C)
-        terminal.expect(r"\^C\n")
+        stop(terminal)
         assert terminal.finish() == 130
 
     kept = "".join(messages(only_log(tmp_path)))
@@ -148,10 +182,10 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
 
     with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
         terminal.expect(r"waiting for the model \d+ s")
-        terminal.type(CTRL_C)
+        stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.shown.endswith("^C\n\r\x1b[Knote: stopped; what came is kept\n")
+    assert terminal.stays.endswith("[c] s\nnote: stopped; what came is kept\n")
     assert finishes(only_log(tmp_path)) == ["cancelled"]
 
 
@@ -160,7 +194,7 @@ def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> 
 
     with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
         terminal.expect("\r\x1b\\[KThe answer begins")
-        terminal.type(CTRL_C)
+        stop(terminal)
         assert terminal.finish() == 130
 
     assert SGR.sub("", terminal.stays).endswith("\nThe answer begins\nnote: stopped; what came is kept\n")
@@ -172,11 +206,78 @@ def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
 
     with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
         terminal.expect("retry 1 of 5 in 50.0 s\n")
+        stop(terminal)
+        assert terminal.finish() == 130
+
+    assert terminal.shown.endswith(STOPPED)
+    assert finishes(only_log(tmp_path)) == ["error"]
+
+
+def test_a_second_ctrl_c_at_the_menu_stops_and_keeps_what_came(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LONG)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("word\n")
+        terminal.type(CTRL_C)
+        terminal.expect(CHOICE)
+        assert not terminal.ends_within(0.3)
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
 
-    assert terminal.shown.endswith(f"^C{STOPPED}")
-    assert finishes(only_log(tmp_path)) == ["error"]
+    assert terminal.shown.endswith(STOPPED)
+    assert finishes(only_log(tmp_path)) == ["cancelled"]
+
+
+def test_an_answer_goes_on_behind_the_menu_and_is_shown_when_it_is_continued(tmp_path: Path) -> None:
+    make_workspace(tmp_path, TIMED)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("Begun")
+        terminal.type(CTRL_C)
+        terminal.expect(CHOICE)
+        while not finishes(only_log(tmp_path)):
+            assert not terminal.ends_within(0.05)
+        terminal.type("\n")
+        assert terminal.finish() == 0
+
+    kept = "".join(messages(only_log(tmp_path)))
+    assert SGR.sub("", terminal.stays).count("word") == kept.count("word") == 60
+    assert finishes(only_log(tmp_path)) == ["stop"]
+
+
+def test_a_reply_ends_the_answer_and_asks_on(tmp_path: Path) -> None:
+    make_workspace(tmp_path, REPLYING)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("word\n")
+        terminal.type(CTRL_C)
+        terminal.expect(CHOICE)
+        terminal.type("r\n")
+        terminal.expect("your reply .*: ")
+        terminal.type("shorter, please\n")
+        assert terminal.finish() == 0
+
+    assert terminal.stays.splitlines()[-2:] == ["You said: shorter, please", terminal.stays.splitlines()[-1]]
+    entries = only_log(tmp_path)
+    assert requests(entries) == ["hi", "shorter, please"]
+    assert finishes(entries) == ["cancelled", "stop"]
+
+
+def test_an_aborted_turn_is_undone_and_stays_in_the_log(tmp_path: Path) -> None:
+    make_workspace(tmp_path, REPLYING)
+
+    with at_terminal("jp query hi; echo code $?; exec jp query again", cwd=tmp_path) as terminal:
+        terminal.expect("word\n")
+        terminal.type(CTRL_C)
+        terminal.expect(CHOICE)
+        terminal.type("a\n")
+        terminal.expect("note: aborted; the turn is undone, and stays in the log\ncode 130\n")
+        assert terminal.finish() == 0
+
+    entries = only_log(tmp_path)
+    starts = [entry.id for entry in entries if isinstance(entry, TurnStart)]
+    assert [entry.entries for entry in entries if isinstance(entry, Revert)] == [(starts[0],)]
+    assert requests(entries) == ["hi", "again"]
 
 
 def test_a_second_ctrl_c_leaves_at_once_where_the_first_cannot_stop_it(tmp_path: Path) -> None:
@@ -230,7 +331,8 @@ def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) ->
     assert "[y/N] ^C\n← fs_read_file" in shown
     assert shown.endswith(STOPPED)
     calls = [entry.id for entry in only_log(tmp_path) if isinstance(entry, ToolCallRequest)]
-    assert [entry.request for entry in only_log(tmp_path) if isinstance(entry, ToolCallResponse)] == calls
+    responses = [entry for entry in only_log(tmp_path) if isinstance(entry, ToolCallResponse)]
+    assert [(response.request, response.content) for response in responses] == [(calls[0], NOT_STARTED_CONTENT)]
 
 
 def test_a_terminal_goes_on_with_its_own_conversation(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def isolated_environment(home: Path, **more: str) -> dict[str, str]:
         "JP_USER_DATA_DIR": str(home / "data"),
         "JP_GLOBAL_CONFIG_DIR": str(home / "config"),
         "JP_SESSION": "test",
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         "LC_ALL": "C.UTF-8",
         "PYTHONWARNDEFAULTENCODING": "1",
         **more,

@@ -345,16 +345,20 @@ class Writer:
             if style == "header" and not above:
                 header = (*table, name)
                 section = [*self._trivia(), f"[{toml_key(header)}]{self._comment()}"]
-                self._sections.append([*section, *self._pairs(value, header, ())])
+                self._sections.append([*section, *self._pairs(cast("Raw", value), header, ())])
             elif style in {"header", "dots"}:
-                lines += self._pairs(value, table, path)
+                lines += self._pairs(cast("Raw", value), table, path)
             else:
                 lines += [*self._trivia(), f"{toml_key(path)}={self._value(value)}{self._comment()}"]
         return lines
 
     def _value(self, value: Any) -> str:
         if isinstance(value, list) and self._random.random() < 0.5:
-            rows = [f"{row}\n   {toml_value(item)}\t,{self._comment()}" for item in value for row in self._rows()]
+            rows = [
+                f"{row}\n   {toml_value(item)}\t,{self._comment()}"
+                for item in cast("list[Any]", value)
+                for row in self._rows()
+            ]
             return f"[{''.join(rows)}{self._comment()}\n]"
         return toml_value(value)
 
@@ -395,5 +399,5 @@ def test_every_value_of_a_file_is_found_where_it_is_written(data: Raw, random: R
 
 def value_below(data: Any, path: KeyPath) -> Any:
     for name in path:
-        data = data[int(name)] if isinstance(data, list) else data[name]
+        data = cast("list[Any]", data)[int(name)] if isinstance(data, list) else data[name]
     return data

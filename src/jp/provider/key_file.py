@@ -81,9 +81,11 @@ class KeyFile:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            self._check(os.fstat(file.fileno()))
-            return file.read(_LARGEST)
+        try:
+            self._check(os.fstat(descriptor))
+            return os.read(descriptor, _LARGEST)
+        finally:
+            os.close(descriptor)
 
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):

@@ -1,0 +1,79 @@
+"""`jp init`: what it finds, what it takes, and what it says is next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forked import run_jp
+from running import home_beside
+
+KEY = {"ANTHROPIC_API_KEY": "sk-ant-0123456789-secret"}
+UNSET = (
+    "no model is set yet: `jp config set assistant.model.id=anthropic/claude-sonnet-5-5`\n"
+    "its key: `jp keys set anthropic`\n"
+)
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_looked_for(tmp_path: Path) -> None:
+    done = run_jp("init", cwd=tmp_path, env=KEY)
+    again = run_jp("init", cwd=tmp_path, env=KEY)
+
+    assert done == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
+    assert again == (0, f"kept the workspace at {tmp_path}\n{UNSET}", "")
+    assert not (tmp_path / ".jp" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_with_yes_the_only_model_that_can_be_used_is_taken(tmp_path: Path, *, stored: bool) -> None:
+    if stored:
+        run_jp("keys", "set", "anthropic", "--stdin", cwd=tmp_path, stdin=KEY["ANTHROPIC_API_KEY"])
+
+    done = run_jp("init", "--yes", "--format", "json", cwd=tmp_path, env={} if stored else KEY)
+
+    model = "anthropic/claude-sonnet-5-5"
+    because = "its key is stored" if stored else "ANTHROPIC_API_KEY is set"
+    assert json.loads(done.stdout) == {
+        "schema": 1,
+        "root": str(tmp_path),
+        "model": model,
+        "created": True,
+        "detected": [{"model": model, "because": because}],
+    }
+    assert run_jp("config", "get", "assistant.model.id", cwd=tmp_path).stdout == f"{model}\n"
+    assert "sk-ant" not in done.stdout + done.stderr
+
+
+def test_with_yes_and_nothing_found_no_model_is_set(tmp_path: Path) -> None:
+    assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
+
+
+def test_what_is_missing_for_the_model_is_said(tmp_path: Path) -> None:
+    def of(model: str, **env: str) -> str:
+        return run_jp("init", "--model", model, cwd=tmp_path, env=env).stdout
+
+    key = "its key: `jp keys set anthropic`, or export ANTHROPIC_API_KEY=…\n"
+    assert key in of("anthropic/claude-haiku-4-5")
+    assert key not in of("anthropic/claude-haiku-4-5", **KEY)
+    assert key not in of("script/demo")
+
+
+def test_a_workspace_around_the_new_one_is_said(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    run_jp("init", "--yes", "--model", "script/a", str(root), cwd=tmp_path)
+
+    inner = run_jp("init", "--model", "script/b", "inner", cwd=root)
+    again = run_jp("init", "--model", "script/b", "inner", cwd=root)
+
+    assert inner.stdout.startswith(f"created the workspace at {root}/inner\nmodel: script/b\n")
+    assert inner.stderr == f"note: the workspace at '{root}' lies around this one; in here, this one is used\n"
+    assert again.stderr == ""
+
+
+def test_a_key_file_that_cannot_be_used_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    run_jp("keys", "set", "anthropic", "--stdin", cwd=tmp_path, stdin=KEY["ANTHROPIC_API_KEY"])
+    (home_beside(tmp_path) / "data" / "keys.json").chmod(0o644)
+
+    assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")

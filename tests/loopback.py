@@ -93,11 +93,12 @@ class Loopback:
         self._connections: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._port: int = self._listener.getsockname()[1]
         self._closing = False
 
     @property
     def port(self) -> int:
-        return self._listener.getsockname()[1]
+        return self._port
 
     @property
     def url(self) -> str:

@@ -39,6 +39,7 @@ class Unpacker:
         self._max_bytes = max_bytes
         self._packed = 0
         self._unpacked = 0
+        self._held = b""
         self._bits = _GZIP if "gzip" in name else _ZLIB
         self._inflate = None if name in {"", "identity"} else zlib.decompressobj(self._bits)
 
@@ -50,6 +51,11 @@ class Unpacker:
             DamagedError: it is not of the encoding.
         """
         self._packed += len(data)
+        data, self._held = self._held + data, b""
+        if self._packed < len(_GZIP_MARK) and self._inflate is not None:
+            # One byte does not tell whether there is a header.
+            self._held = data
+            return b""
         pieces: list[bytes] = []
         while data:
             piece, data = self._step(data)
@@ -65,6 +71,9 @@ class Unpacker:
             return data, b""
         if self._inflate.eof:
             # Several gzip streams in a row are one body (RFC 1952 §2.2); anything else behind the end is padding.
+            if self._bits == _GZIP and len(data) < len(_GZIP_MARK):
+                self._held = data
+                return b"", b""
             if self._bits != _GZIP or not data.startswith(_GZIP_MARK):
                 return b"", b""
             self._inflate = zlib.decompressobj(_GZIP)

@@ -11,7 +11,7 @@ import msgspec
 from jp.attachment.base import AttachmentError
 
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#.*)?",
+    r"(?P<scheme>https?)://(?P<authority>[^/?#\\]*)(?P<path>(?:/[^?#]*)?)(?:\?(?P<query>[^#]*))?(?:#.*)?",
     re.IGNORECASE | re.DOTALL,
 )
 _HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s\[\]:\\<>%\"^`{|}\x00-\x1f\x7f]+)(?::(?P<port>[0-9]{0,5}))?")

@@ -110,11 +110,11 @@ def read_page(html: str, url: str, *, max_chars: int, check: Check) -> Page:
     markup = _XML_DECLARATION.sub("", html, count=1).replace("<?", "&lt;?") + "\n"
     try:
         soup = _Soup(markup, check)
-        title = _title(soup)
+        title, base = _title(soup), _base(soup, url)
         root = _readable(soup, check)
         if not _holds_text(root):
             root = _without(_Soup(markup, check), _is_never_read, check)
-        _make_absolute(root, _base(soup, url), check)
+        _make_absolute(root, base, check)
     except (ParserRejectedMarkup, RecursionError):
         return Page(text=_TAG.sub(" ", html).strip(), is_plain=True)
     try:

@@ -65,6 +65,10 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
 )
 
 
+SCHEMAS = st.sampled_from([None, {"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "object"}])
+"""None, one that the grammar holds, one that is said in words."""
+
+
 @st.composite
 def metadata(draw: st.DrawFn, model: str) -> JsonObject | None:
     provider = draw(st.sampled_from(["anthropic", "anthropic", "openai"]))
@@ -80,7 +84,7 @@ ARGUMENTS: st.SearchStrategy[JsonObject | str] = st.sampled_from([{}, {"a": 1}, 
 def requests_of_user(draw: st.DrawFn, turn: int, origin: str) -> list[ViewEvent]:
     resources = draw(st.lists(RESOURCES, max_size=2))
     events: list[ViewEvent] = [UserResource(resource=resource, turn=turn, origin=origin) for resource in resources]
-    events.append(UserText(text=draw(TEXTS), turn=turn, origin=origin))
+    events.append(UserText(text=draw(TEXTS), turn=turn, origin=origin, schema=draw(SCHEMAS)))
     return draw(st.permutations(events))
 
 
@@ -146,7 +150,7 @@ def threads(draw: st.DrawFn) -> list[Thread]:
         tools=draw(st.sampled_from([(), TOOLS])),
         events=(),
         parameters=draw(PARAMETERS),
-        schema=draw(st.sampled_from([None, {"type": "object", "properties": {"a": {"type": "string"}}}])),
+        schema=draw(SCHEMAS),
     )
     events: list[ViewEvent] = []
     grown: list[Thread] = []

@@ -23,7 +23,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     `thinking` is how much of it is asked for: by an effort (`adaptive`) or by a number of tokens (`budget`).
     `thinking_off` is how it is turned off. `efforts` are the levels above `high` that it knows. `forced_tools` and
     `sampling` tell whether a choice of tool and a temperature are accepted at all, `bound_thinking` whether a
-    signature covers everything that came before it.
+    signature covers everything that came before it, `structured` whether an answer can be held to a schema.
     """
 
     thinking: Literal["adaptive", "budget"] = "adaptive"
@@ -33,6 +33,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     forced_tools: bool = True
     sampling: bool = False
     bound_thinking: bool = False
+    structured: bool = True
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +45,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _BUDGET = Abilities(thinking="budget", efforts=(), sampling=True)
+_CLAUDE_4_1 = Abilities(thinking="budget", efforts=(), sampling=True, structured=False)
 _CLAUDE_4_6 = Abilities(efforts=("max",), sampling=True)
 _CLAUDE_4_7 = Abilities()
 _CLAUDE_5 = Abilities(thinks_by_default=True)
@@ -109,13 +111,13 @@ _MODELS = (
     _claude("claude-opus-4-5", _SMALL, _OPUS, _BUDGET),
     _claude("claude-haiku-4-5", _SMALL, _Price(1.0, 5.0), _BUDGET),
     _claude("claude-sonnet-4-5", (_MILLION, 64_000), _SONNET_4, _BUDGET),
-    _claude("claude-opus-4-1", (200_000, 32_000), _Price(15.0, 75.0), _BUDGET),
+    _claude("claude-opus-4-1", (200_000, 32_000), _Price(15.0, 75.0), _CLAUDE_4_1),
 )
 
 _TABLE = {(model.details.provider, model.details.id): model for model in _MODELS}
 
 _NEW_CLAUDE = Abilities(thinks_by_default=True)
-_FOREIGN = Abilities(sampling=True)
+_FOREIGN = Abilities(sampling=True, structured=False)
 
 
 def canonical_name(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.anthropic.messages import PROVIDER
 from jp.provider.anthropic.request import RENDERER, render, sections
@@ -43,9 +44,15 @@ class AnthropicAdapter:
     def decoder(self, request: WireRequest) -> ResponseDecoder:
         """What reads the response to `request`. It is not needed before there is one."""
         from jp.provider.anthropic.response import AnthropicDecoder
+        from jp.provider.anthropic.wrapping import is_wrapped
 
-        is_structured = "format" in request.body.get("output_config", {})
-        return AnthropicDecoder(model=str(request.body["model"]), is_structured=is_structured, chains=self._chains)
+        wanted: JsonObject | None = request.body.get("output_config", {}).get("format")
+        return AnthropicDecoder(
+            model=str(request.body["model"]),
+            is_structured=wanted is not None,
+            is_wrapped=wanted is not None and is_wrapped(wanted),
+            chains=self._chains,
+        )
 
     def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
         """The header that carries the key."""

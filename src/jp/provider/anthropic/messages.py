@@ -24,6 +24,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.anthropic.content import attachment_blocks, result_content, text_block
+from jp.provider.models import find_model
 from jp.provider.opaque import is_made_by
 
 PROVIDER = "anthropic"
@@ -110,8 +111,8 @@ class _Builder:
 
     def add(self, event: ViewEvent) -> None:
         match event:
-            case UserText(text=text):
-                self._ask(event, [text_block(text)] if text.strip() else [])
+            case UserText():
+                self._ask(event, [text_block(text) for text in (event.text, *self._rules(event)) if text.strip()])
             case UserResource(resource=resource):
                 blocks = attachment_blocks(resource, is_new=_request_of(event) == self._newest)
                 self._last_resource = blocks[-1]
@@ -132,6 +133,16 @@ class _Builder:
         if self._messages and self._messages[-1].role == "assistant":
             self._end_answer()
         return Messages(messages=self._messages, asked=self._asked, last_resource=self._last_resource)
+
+    def _rules(self, request: UserText) -> tuple[str, ...]:
+        """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
+        if request.schema is None:
+            return ()
+        from jp.provider.anthropic.schema import answer_format
+        from jp.provider.structured import in_words
+
+        is_held = answer_format(request.schema, find_model(PROVIDER, self._model)) is not None
+        return () if is_held else (in_words(request.schema),)
 
     def _ask(self, event: UserText | UserResource, blocks: Sequence[JsonObject]) -> None:
         for block in blocks:

@@ -68,12 +68,13 @@ def _cache_points(
     yield from [message.content[-1] for message in messages[:-1] if message.role == "user"][-1:]
 
 
-def _output_config(thinking: Thinking, schema: JsonObject | None) -> JsonObject:
+def _output_config(thinking: Thinking, schema: JsonObject | None, model: Model) -> JsonObject:
     config: JsonObject = {} if thinking.effort is None else {"effort": thinking.effort}
     if schema is not None:
-        from jp.provider.anthropic.schema import strict_schema
+        from jp.provider.anthropic.schema import answer_format
 
-        config["format"] = {"type": "json_schema", "schema": strict_schema(schema)}
+        wanted = answer_format(schema, model)
+        return config if wanted is None else {**config, "format": wanted}
     return config
 
 
@@ -117,7 +118,7 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
         "tools": tools,
         "tool_choice": choice.wire,
         "thinking": thinking.wire,
-        "output_config": _output_config(thinking, thread.schema),
+        "output_config": _output_config(thinking, thread.schema, model),
         "stop_sequences": [word for word in parameters.stop_words if word.strip()],
     }
     body: JsonObject = {"model": thread.model, "max_tokens": max_tokens, "stream": True}

@@ -9,6 +9,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
 from jp.provider.anthropic.messages import PROVIDER
+from jp.provider.anthropic.wrapping import Unwrapper
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
@@ -137,17 +138,22 @@ class _OpenBlock:
         self.redacted = block.data
         self.arguments = bytes(block.input)
         self.has_deltas = False
+        self.unwrapper: Unwrapper | None = None
 
 
 class AnthropicDecoder:
     """Reads one response.
 
-    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data, `chains`
-    that an answer at its longest output is to be continued.
+    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data,
+    `is_wrapped` that it comes as the property of an object, `chains` that an answer at its longest output is to be
+    continued.
     """
 
-    def __init__(self, *, model: str, is_structured: bool = False, chains: bool = True) -> None:
+    def __init__(
+        self, *, model: str, is_structured: bool = False, is_wrapped: bool = False, chains: bool = True
+    ) -> None:
         self._model = model
+        self._is_wrapped = is_wrapped
         self._chains = chains
         self._is_structured = is_structured
         self._blocks: dict[int, _OpenBlock] = {}
@@ -202,7 +208,8 @@ class AnthropicDecoder:
         opened = _OpenBlock(block)
         match block.type:
             case "text":
-                parts = [self._text(index, block.text)] if block.text else []
+                opened.unwrapper = Unwrapper() if self._is_wrapped else None
+                parts = self._text(opened, index, block.text)
             case "thinking" | "redacted_thinking":
                 parts = [ReasoningDelta(index, block.thinking)]
             case "tool_use":
@@ -212,8 +219,12 @@ class AnthropicDecoder:
         self._blocks[index] = opened
         return parts
 
-    def _text(self, index: int, text: str) -> TextDelta | DataDelta:
-        return DataDelta(index, text) if self._is_structured else TextDelta(index, text)
+    def _text(self, block: _OpenBlock, index: int, text: str) -> Sequence[Part]:
+        if block.unwrapper is not None:
+            text = block.unwrapper.feed(text)
+        if not text:
+            return []
+        return [DataDelta(index, text) if self._is_structured else TextDelta(index, text)]
 
     def _call_id(self, given: str, index: int) -> str:
         """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
@@ -227,8 +238,8 @@ class AnthropicDecoder:
         if block is None:
             return []
         match delta.type:
-            case "text_delta" if delta.text:
-                return [self._text(index, delta.text)]
+            case "text_delta":
+                return self._text(block, index, delta.text)
             case "thinking_delta" if delta.thinking:
                 return [ReasoningDelta(index, delta.thinking)]
             case "input_json_delta" if delta.partial_json:
@@ -247,6 +258,8 @@ class AnthropicDecoder:
         parts: list[Part] = []
         if block.type == "tool_use" and not block.has_deltas:
             parts.append(ToolArgumentsDelta(index, block.arguments.decode()))
+        if block.unwrapper is not None and (rest := block.unwrapper.finish()):
+            parts.append(DataDelta(index, rest))
         return [*parts, BlockEnd(index, self._metadata(block))]
 
     def _metadata(self, block: _OpenBlock) -> JsonObject | None:

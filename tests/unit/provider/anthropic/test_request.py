@@ -10,6 +10,7 @@ from anthropic_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import Resource, TextBlock
 from jp.conversation.thread import (
+    AssistantData,
     AssistantReasoning,
     AssistantText,
     Parameters,
@@ -25,12 +26,16 @@ from jp.errors import ConfigurationError
 from jp.provider.anthropic.request import render, sections
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
+from jp.provider.structured import in_words
 
 HI = UserText(text="Hi", turn=0)
 RUN = ToolDefinition(name="run", description="Run it.", parameters={"type": "object", "properties": {}})
 LOOK = ToolDefinition(name="look", description=" ", parameters={})
 TOOLS = (LOOK, RUN)
 MARK = {"type": "ephemeral"}
+
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
 def thread(*events: ViewEvent, model: str = "claude-haiku-4-5", tools: Sequence[ToolDefinition] = ()) -> Thread:
@@ -158,12 +163,44 @@ def test_nobody_is_asked_behind_a_trailing_answer() -> None:
 
 
 def test_an_effort_and_a_schema_share_one_object() -> None:
-    asked = replace(thread(model="claude-opus-4-8"), schema={"type": "object"})
+    asked = replace(thread(model="claude-opus-4-8"), schema=SCHEMA)
 
     assert body(asked, Parameters(reasoning="max"))["output_config"] == {
         "effort": "max",
-        "format": {"type": "json_schema", "schema": {"type": "object", "additionalProperties": False}},
+        "format": {"type": "json_schema", "schema": {**SCHEMA, "additionalProperties": False}},
     }
+
+
+@pytest.mark.parametrize(
+    ("model", "schema"),
+    [("claude-opus-4-1", SCHEMA), ("claude-opus-4-8", {"type": "object"}), ("elsewhere", SCHEMA)],
+    ids=["a model without schemas", "a schema that the grammar cannot hold", "another server"],
+)
+def test_a_schema_that_the_answer_cannot_be_held_to_is_said_in_words(model: str, schema: JsonObject) -> None:
+    question = UserText(text="Who?", turn=0, schema=schema)
+
+    request = body(replace(thread(question, model=model), schema=schema))
+
+    assert "output_config" not in request
+    assert [block["text"] for block in request["messages"][0]["content"]] == ["Who?", in_words(schema)]
+
+
+def test_a_schema_that_the_answer_is_held_to_is_not_said_in_words() -> None:
+    question = UserText(text="Who?", turn=0, schema=SCHEMA)
+
+    request = body(replace(thread(question, model="claude-opus-4-8"), schema=SCHEMA))
+
+    assert [block["text"] for block in request["messages"][0]["content"]] == ["Who?"]
+
+
+def test_what_was_said_of_a_schema_stays_where_it_was_said() -> None:
+    question = UserText(text="Who?", turn=0, schema={"type": "object"})
+    later = (question, AssistantData(text="{}", turn=0), UserText(text="And now?", turn=1))
+
+    request = body(thread(*later, model="claude-opus-4-8"))
+
+    texts = [[block["text"] for block in message["content"]] for message in request["messages"]]
+    assert texts == [["Who?", in_words({"type": "object"})], ["{}"], ["And now?"]]
 
 
 def test_thoughts_that_no_longer_fit_are_dropped_by_the_api() -> None:
@@ -221,7 +258,7 @@ def test_blank_stop_words_are_not_sent() -> None:
 
 def test_what_only_the_api_knows_is_merged_last() -> None:
     other = {"service_tier": "auto", "output_config": {"effort": "low"}, "max_tokens": 9}
-    asked = replace(thread(model="claude-opus-4-8"), schema={"type": "object"})
+    asked = replace(thread(model="claude-opus-4-8"), schema=SCHEMA)
     request = body(asked, Parameters(reasoning="max", other=other))
 
     assert request["service_tier"] == "auto"

@@ -26,8 +26,8 @@ MODEL = "claude-haiku-4-5"
 OWN = {"provider": "anthropic", "model": MODEL}
 
 
-def parts_of(*events: Mapping[str, object], is_structured: bool = False) -> list[Part]:
-    decoder = AnthropicDecoder(model=MODEL, is_structured=is_structured)
+def parts_of(*events: Mapping[str, object], is_structured: bool = False, is_wrapped: bool = False) -> list[Part]:
+    decoder = AnthropicDecoder(model=MODEL, is_structured=is_structured, is_wrapped=is_wrapped)
     return [part for event in events for part in decoder.feed("", msgspec.json.encode(event))]
 
 
@@ -47,6 +47,28 @@ def test_text_may_come_with_the_start_of_its_block() -> None:
 
 def test_text_is_data_where_the_output_is_structured() -> None:
     assert parts_of(*wire.text(0, "{}"), is_structured=True) == [DataDelta(0, "{}"), BlockEnd(0)]
+
+
+def test_an_answer_that_comes_wrapped_is_taken_out() -> None:
+    events = wire.text(0, '{"wrapped_', 'answer":[1,', '{"a":2}', " ]}")
+
+    assert parts_of(*events, is_structured=True, is_wrapped=True) == [
+        DataDelta(0, "[1,"),
+        DataDelta(0, '{"a":2'),
+        DataDelta(0, "} ]"),
+        BlockEnd(0),
+    ]
+
+
+def test_every_text_is_taken_out_by_itself() -> None:
+    events = [*wire.text(0, '{"wrapped_answer":1}'), *wire.text(1, '{"wrapped_answer":"}"}')]
+
+    assert parts_of(*events, is_structured=True, is_wrapped=True) == [
+        DataDelta(0, "1"),
+        BlockEnd(0),
+        DataDelta(1, '"}"'),
+        BlockEnd(1),
+    ]
 
 
 def test_thinking_ends_with_its_signature() -> None:

@@ -1,0 +1,298 @@
+"""A JSON Schema as the API's grammar takes it, or the finding that it cannot be told in that grammar. Pure.
+
+The grammar knows closed objects, lists of one kind of items, alternatives, constants of simple types, a few formats and
+references that do not come back to themselves. What narrows a value further goes into descriptions, for the answer is
+checked here in any case. What the grammar would forbid although the schema allows it is not translated at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+
+_FORMATS = frozenset({
+    *("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"),
+})
+_TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+_OF_TYPE: dict[str, frozenset[str]] = {
+    "object": frozenset({
+        *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+        *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties"),
+    }),
+    "array": frozenset({
+        *("items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains"),
+        *("minItems", "maxItems", "uniqueItems", "unevaluatedItems"),
+    }),
+    "string": frozenset({"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+}
+_NOTES = frozenset({"title", "description"})
+_SILENT = frozenset({
+    *("$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "deprecated", "readOnly", "writeOnly"),
+})
+_DEPENDENT = frozenset({"dependentSchemas", "dependentRequired", "dependencies"})
+_COMBINED = frozenset({"anyOf", "oneOf", "not", "if", "then", "else", *_DEPENDENT})
+_STRUCTURED = frozenset({"properties", "required", "items", "prefixItems", "patternProperties", "$ref", "allOf"})
+"""Keywords that speak of the inside of a value, or of what stands elsewhere."""
+
+_HOLDERS = ("$defs", "definitions")
+_DEEPEST, _MOST = 50, 2000
+"""How deep and how large a translation may become where references are written out."""
+
+
+class Inexpressible(Exception):  # noqa: N818 - it is a finding, not an error
+    """The schema allows what the grammar would forbid."""
+
+
+class Grammar:
+    """Translates one schema. `definitions` holds those that the translation refers to, by where they stand.
+
+    `optional` and `unions` count properties that may be missing and values of several kinds.
+    """
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._root = schema
+        self._open: list[tuple[str, str]] = []
+        self._depth = 0
+        self._count = 0
+        self.definitions: dict[str, dict[str, JsonObject]] = {}
+        self.optional = 0
+        self.unions = 0
+
+    def root(self) -> JsonObject:
+        """The translation of the whole schema, its definitions aside.
+
+        Raises:
+            Inexpressible: there is none.
+        """
+        return self._reference(self._root, inline=True) if "$ref" in self._root else self._schema(self._root)
+
+    def _schema(self, value: object) -> JsonObject:
+        self._depth += 1
+        self._count += 1
+        if not isinstance(value, dict) or self._depth > _DEEPEST or self._count > _MOST:
+            raise Inexpressible
+        schema = cast("JsonObject", value)
+        if "$id" in schema and schema is not self._root:
+            raise Inexpressible
+        translated = self._translated(schema)
+        self._depth -= 1
+        return translated
+
+    def _translated(self, schema: JsonObject) -> JsonObject:
+        if "allOf" in schema:
+            schema = self._merged(schema)
+        if "$ref" in schema:
+            return self._reference(schema)
+        literals = {name: schema[name] for name in ("enum", "const") if name in schema and _is_simple(name, schema)}
+        types = _types_of(schema)
+        if literals:
+            typed = {"type": types[0]} if len(types) == 1 and "type" in schema else {}
+            return self._described({**typed, **literals}, schema, known={*literals, "type"})
+        match types:
+            case []:
+                return self._alternatives(schema)
+            case [single]:
+                return self._typed(single, schema)
+            case _:
+                return self._split(types, schema)
+
+    def _reference(self, schema: JsonObject, *, inline: bool = False) -> JsonObject:
+        holder, name = self._place(schema["$ref"])
+        if not inline and not schema.keys() - _SILENT - {"$ref"}:
+            held = self.definitions.setdefault(holder, {})
+            if name not in held:
+                held[name] = self._target(schema)
+            return {"$ref": f"#/{holder}/{name}"}
+        # What stands beside a reference is said of its target, which the grammar has no place for.
+        notes = {key: schema[key] for key in _NOTES if key in schema}
+        if schema.keys() - _SILENT - _NOTES - {"$ref", "default", "examples"}:
+            raise Inexpressible
+        return {**self._target(schema), **notes}
+
+    def _target(self, schema: JsonObject) -> JsonObject:
+        place = self._place(schema["$ref"])
+        if place in self._open:
+            raise Inexpressible
+        self._open.append(place)
+        translated = self._schema(self._definition(place))
+        self._open.pop()
+        return translated
+
+    def _place(self, reference: object) -> tuple[str, str]:
+        parts = reference.split("/") if isinstance(reference, str) else []
+        match parts:
+            case ["#", holder, name] if holder in _HOLDERS and "~" not in name and "%" not in name:
+                return holder, name
+            case _:
+                raise Inexpressible
+
+    def _definition(self, place: tuple[str, str]) -> object:
+        holder, name = place
+        return cast("JsonObject", self._root.get(holder, {})).get(name)
+
+    def _merged(self, schema: JsonObject) -> JsonObject:
+        """`schema` with the parts of its `allOf` beside what it says itself."""
+        own = {name: value for name, value in schema.items() if name != "allOf"}
+        merged: JsonObject = {}
+        closed: list[JsonObject] = []
+        for part in (own, *map(self._part, cast("list[object]", schema["allOf"]))):
+            if part.get("additionalProperties") is False:
+                closed.append(part.get("properties", {}))
+            for name, value in part.items():
+                merged[name] = _both(name, merged[name], value) if name in merged else value
+        if any(properties.keys() != merged.get("properties", {}).keys() for properties in closed):
+            raise Inexpressible
+        return merged
+
+    def _part(self, value: object) -> JsonObject:
+        if not isinstance(value, dict):
+            raise Inexpressible
+        part = cast("JsonObject", value)
+        if part.keys() == {"$ref"}:
+            place = self._place(part["$ref"])
+            if place in self._open:
+                raise Inexpressible
+            self._open.append(place)
+            part = self._part(self._definition(place))
+            self._open.pop()
+        return self._merged(part) if "allOf" in part else part
+
+    def _alternatives(self, schema: JsonObject) -> JsonObject:
+        """A schema that is nothing but a choice."""
+        given = [name for name in ("anyOf", "oneOf") if schema.get(name)]
+        if len(given) != 1 or schema.keys() & (_COMBINED - set(given)):
+            raise Inexpressible
+        self.unions += 1
+        variants = [self._schema(variant) for variant in cast("list[object]", schema[given[0]])]
+        return self._described({"anyOf": variants}, schema, known={"anyOf", "oneOf"})
+
+    def _split(self, types: list[str], schema: JsonObject) -> JsonObject:
+        """A value of several types: an alternative for each, with what is said of that type."""
+        if schema.keys() & _COMBINED:
+            raise Inexpressible
+        self.unions += 1
+        variants = [
+            self._typed(name, {key: schema[key] for key in _keywords_of(name) if key in schema}) for name in types
+        ]
+        every = set[str]().union(*_OF_TYPE.values())
+        return self._described({"anyOf": variants}, schema, known={*every, "type", "enum", "const"})
+
+    def _typed(self, name: str, schema: JsonObject) -> JsonObject:
+        names = cast("JsonObject", schema.get("properties", {})).keys() if name == "object" else frozenset[str]()
+        if not all(_narrows(keyword, schema[keyword], names) for keyword in _COMBINED & schema.keys()):
+            raise Inexpressible
+        match name:
+            case "object":
+                strict = self._object(schema)
+            case "array":
+                strict = self._array(schema)
+            case "string" if schema.get("format") in _FORMATS:
+                strict: JsonObject = {"type": "string", "format": schema["format"]}
+            case _:
+                strict = {"type": name}
+        return self._described(strict, schema, known=strict.keys())
+
+    def _object(self, schema: JsonObject) -> JsonObject:
+        properties: JsonObject = schema.get("properties", {})
+        required: list[str] = schema.get("required", [])
+        further = schema.get("additionalProperties", True)
+        is_map = bool(schema.get("patternProperties")) or further not in (True, False, {})
+        is_open = not properties and further is not False
+        is_short = schema.get("minProperties", 0) > len(properties)
+        if is_map or is_open or is_short or not set(required) <= properties.keys():
+            raise Inexpressible
+        self.optional += len(properties.keys() - set(required))
+        strict: JsonObject = {
+            "type": "object",
+            "properties": {name: self._schema(member) for name, member in properties.items()},
+            "additionalProperties": False,
+        }
+        return {**strict, "required": required} if "required" in schema else strict
+
+    def _array(self, schema: JsonObject) -> JsonObject:
+        if "prefixItems" in schema:
+            raise Inexpressible
+        strict: JsonObject = {"type": "array", "items": self._schema(schema.get("items"))}
+        return {**strict, "minItems": schema["minItems"]} if schema.get("minItems") in (0, 1) else strict
+
+    def _described(self, strict: JsonObject, schema: JsonObject, *, known: Iterable[str]) -> JsonObject:
+        """`strict` with the notes of `schema`, and in words what is not `known`."""
+        rules = {name: value for name, value in schema.items() if name not in {*known, *_NOTES, *_SILENT}}
+        notes = {name: schema[name] for name in ("title", "description") if name in schema}
+        if rules:
+            notes["description"] = _in_words(notes.get("description"), rules)
+        return {**strict, **notes}
+
+
+def _keywords_of(name: str) -> frozenset[str]:
+    return _OF_TYPE["number" if name == "integer" else name] if name not in {"boolean", "null"} else frozenset()
+
+
+def _types_of(schema: JsonObject) -> list[str]:
+    """The types that `schema` allows: as it says, or as what it says of values of a type implies. Empty: it is open."""
+    given = schema.get("type")
+    if given is not None:
+        types = cast("list[str]", [given] if isinstance(given, str) else given)
+        if not types or any(name not in _TYPES for name in types):
+            raise Inexpressible
+        return types
+    return [name for name, keywords in _OF_TYPE.items() if keywords & schema.keys()]
+
+
+def _is_simple(name: str, schema: JsonObject) -> bool:
+    """Whether all constants are of simple types, and there is one."""
+    values = cast("list[object]", schema[name]) if name == "enum" else [schema[name]]
+    return bool(values) and not any(isinstance(value, (dict, list)) for value in values)
+
+
+def _both(name: str, one: Any, other: Any) -> Any:
+    """What holds where two schemas hold at once."""
+    match name:
+        case "required":
+            return list(dict.fromkeys((*one, *other)))
+        case "properties" if all(one[key] == other[key] for key in one.keys() & other.keys()):
+            return {**one, **other}
+        case "title" | "description":
+            return one
+        case _ if one == other:
+            return one
+        case _:
+            raise Inexpressible
+
+
+def _narrows(keyword: str, value: object, names: Iterable[str]) -> bool:
+    """Whether a keyword beside an object's properties, or a value's type, only narrows them.
+
+    `names` are the properties; whatever else a value might have is forbidden by the grammar.
+    """
+    if keyword in _DEPENDENT:
+        return all(_is_narrow(member, names) for member in cast("JsonObject", value).values())
+    return all(
+        _is_narrow(item, names) for item in (cast("list[object]", value) if isinstance(value, list) else [value])
+    )
+
+
+def _is_narrow(value: object, names: Iterable[str]) -> bool:
+    if isinstance(value, list):
+        return set(cast("list[str]", value)) <= set(names)
+    if not isinstance(value, dict):
+        return True
+    schema = cast("JsonObject", value)
+    properties: JsonObject = schema.get("properties", {})
+    required: list[str] = schema.get("required", [])
+    flat = all(not isinstance(member, dict) or not member.keys() & _STRUCTURED for member in properties.values())
+    known = {*properties, *required} <= set(names)
+    others = schema.keys() & (_STRUCTURED - {"properties", "required"})
+    return (
+        flat and known and not others and all(_narrows(name, schema[name], names) for name in _COMBINED & schema.keys())
+    )
+
+
+def _in_words(described: object, rules: JsonObject) -> str:
+    listed = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in rules.items())
+    return f"{described}\n\n{{{listed}}}" if described else f"{{{listed}}}"

@@ -117,14 +117,15 @@ def convert(directory: Path) -> None:
 def place_sources(directory: Path) -> None:
     """Two conversations that lie elsewhere, one of them with content of its own."""
     (directory / "work/.jp").mkdir(parents=True)
-    elsewhere = directory.with_name(f"{directory.name}-elsewhere")
-    write_original(elsewhere / "work/.jp/conversations" / ORIGINAL.digits, current(), base=BASE)
-    record(elsewhere)
+    elsewhere = directory.with_name("elsewhere")
+    if not elsewhere.exists():
+        write_original(elsewhere / "work/.jp/conversations" / ORIGINAL.digits, current(), base=BASE)
+        record(elsewhere)
 
 
 def bring_in(directory: Path) -> None:
     """Import them."""
-    elsewhere = directory.with_name(f"{directory.name}-elsewhere")
+    elsewhere = directory.with_name("elsewhere")
     sources = [read_source(found) for found in find_sources(elsewhere / "work")]
     import_conversations(existing(directory), sources, local=False)
 

@@ -142,11 +142,24 @@ def test_json_is_the_entries_as_they_are_recorded(tmp_path: Path) -> None:
 
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert (result.code, result.stderr) == (0, "")
-    assert [line["type"] for line in lines] == TURN
+    assert [line["type"] for line in lines] == ["header", *TURN]
     assert {line["schema"] for line in lines} == {1}
-    assert lines[1]["resources"][0]["text"] == "x" * 5000
+    (log,) = logs(tmp_path)
+    assert log.parent.name.startswith(lines[0]["conversation"].removeprefix("jp-c"))
+    assert lines[2]["resources"][0]["text"] == "x" * 5000
     assert requests(tmp_path)[0].resources[0].size == 5000
     assert requests(tmp_path)[0].resources[0].text is None
+
+
+def test_json_begins_with_the_header_and_what_was_written_before_the_turn(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    assert run_jp("query", "hi", cwd=tmp_path).code == 0
+
+    result = run_jp("query", "-F", "json", "--id", "last", "--system", "Be brief.", "again", cwd=tmp_path)
+
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["type"] for line in lines] == ["header", "config_delta", *TURN]
+    assert lines[1]["delta"] == {"assistant": {"system_prompt": "Be brief."}}
 
 
 def test_a_dry_run_sends_and_writes_nothing(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ delay_ms = 50
 """.replace("TEXT", "word " * 60)
 
 REPLYING = f"""{LONG}
-when = {{ user = "hi" }}
+when = {{ exact = "hi" }}
 
 [[reply]]
 text = "You said: {{{{user}}}}"
@@ -257,7 +257,7 @@ def test_a_reply_ends_the_answer_and_asks_on(tmp_path: Path) -> None:
         terminal.type("shorter, please\n")
         assert terminal.finish() == 0
 
-    assert terminal.stays.splitlines()[-2:] == ["You said: shorter, please", terminal.stays.splitlines()[-1]]
+    assert "You said: shorter, please" in terminal.stays.splitlines()
     entries = only_log(tmp_path)
     assert requests(entries) == ["hi", "shorter, please"]
     assert finishes(entries) == ["cancelled", "stop"]
@@ -266,7 +266,7 @@ def test_a_reply_ends_the_answer_and_asks_on(tmp_path: Path) -> None:
 def test_an_aborted_turn_is_undone_and_stays_in_the_log(tmp_path: Path) -> None:
     make_workspace(tmp_path, REPLYING)
 
-    with at_terminal("jp query hi; echo code $?; exec jp query again", cwd=tmp_path) as terminal:
+    with at_terminal("trap : INT; jp query hi; echo code $?; exec jp query again", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
@@ -52,6 +52,9 @@ class AnswerRenderer:
         self._is_open = False  # a message is under way
         self._is_new = False  # nothing of it was written yet
         self._has_answer = False
+
+    def begin(self, conversation: str, entries: Sequence[AnyEntry]) -> None:
+        """Nothing: which conversation it is, and what was written to it before, is for programs."""
 
     def text(self, text: str) -> None:
         """Show more of the message."""

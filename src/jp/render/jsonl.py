@@ -7,12 +7,13 @@ a `chat_request` may carry is called `output_schema` here: `schema` is the versi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, Header, ToolCallRequest, ToolCallResponse
 from jp.render.aside import Aside
 from jp.render.channel import Channel
 from jp.render.sanitise import sanitise
@@ -23,17 +24,21 @@ SCHEMA = 1
 _CONTROL = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def entry_line(entry: AnyEntry) -> str:
-    """The line of `entry`, with its line feed; what would steer a terminal is escaped, which says the same in JSON."""
+def entry_line(entry: AnyEntry, *, conversation: str = "") -> str:
+    """The line of `entry`, with its line feed; what would steer a terminal is escaped, which says the same in JSON.
+
+    `conversation` is an id that the line has to say.
+    """
+    head: dict[str, Any] = {"schema": SCHEMA, **({"conversation": conversation} if conversation else {})}
     encoded = encode(entry).decode().strip()
     inner = encoded[1:].lstrip()
     if '"schema"' in encoded or inner == "}":
         fields: dict[str, Any] = msgspec.json.decode(encoded)
         if "schema" in fields:
             fields["output_schema"] = fields.pop("schema")
-        line = msgspec.json.encode({"schema": SCHEMA, **fields}).decode()
+        line = msgspec.json.encode({**head, **fields}).decode()
     else:
-        line = f'{{"schema":{SCHEMA},{inner}'
+        line = f"{msgspec.json.encode(head).decode()[:-1]},{inner}"
     return f"{escape_controls(line)}\n"
 
 
@@ -49,6 +54,12 @@ class JsonRenderer:
         self._out = out
         self._aside = aside
         out.shares_sink(aside.channel)
+
+    def begin(self, conversation: str, entries: Sequence[AnyEntry]) -> None:
+        """Write what was written before the turn; the header says the id of its conversation."""
+        for entry in entries:
+            line = entry_line(entry, conversation=conversation if isinstance(entry, Header) else "")
+            self._out.write_bytes(line.encode())
 
     def text(self, text: str) -> None:
         """Nothing: it comes as an entry."""

@@ -78,12 +78,18 @@ class Log:
         self._last = next((entry.id for entry in reversed(stream.entries) if entry.id), "")
         self._unsynced = False
         self._sync_error: OSError | None = None
+        self._found = len(stream.entries)
         self.notices = stream.notices
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
         """The stream so far, content in the form in which it is stored."""
         return self._stream.entries
+
+    @property
+    def fresh(self) -> Sequence[AnyEntry]:
+        """What was appended since it was opened, repairs included."""
+        return self._stream.entries[self._found :]
 
     def append(self, entry: AnyEntry) -> AnyEntry:
         """Stamp `entry`, store its large content, append it and flush. The result has its content as it came.

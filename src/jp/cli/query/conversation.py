@@ -190,7 +190,19 @@ def settle(place: Place, held: Held | None, flags: Sequence[Layer], options: Glo
     return Settings(resolved=resolved, change=change)
 
 
-async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Log:
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation in which a turn is about to begin."""
+
+    info: ConversationInfo
+    log: Log
+
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """Its header, and what was written since it was opened."""
+        return (*self.log.entries[:1], *self.log.fresh)
+
+
+async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Begun:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
     From here on it is this terminal's active conversation. A new one that fails before its first request is in the log
@@ -209,10 +221,10 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
         accept_own(settings.change, asked.options, place.workspace, info, attachments=asked.outside)
         log.append(ConfigDelta(delta=settings.change))
     place.session.activate(info.id)
-    return log
+    return Begun(info=info, log=log)
 
 
-async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncExitStack) -> Log:
+async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
     from jp.workspace.metadata import Metadata
 
     arguments, workspace = asked.arguments, place.workspace
@@ -226,7 +238,7 @@ async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncEx
 
     log = await _open_new(info, place, asked, stack, accept_base)
     place.session.activate(info.id)
-    return log
+    return Begun(info=info, log=log)
 
 
 async def _create_fork(fork: Fork, place: Place, asked: Asked, stack: AsyncExitStack) -> tuple[ConversationInfo, Log]:

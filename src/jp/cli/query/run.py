@@ -19,7 +19,7 @@ from jp.cli.query.question import read_question
 from jp.cli.query.schema import read_wanted, with_schema
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import check_rendering, wire
-from jp.cli.signals import heed_interruptions, interruptions
+from jp.cli.signals import Interruption, heed_interruptions, interruptions
 from jp.errors import ExitCode
 
 
@@ -33,7 +33,7 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
     code: int = ExitCode.OK
     with interruptions(timeout_secs=arguments.deadline) as interruption:
         async with AsyncExitStack() as stack:
-            code = await _query(options, arguments, stack)
+            code = await _query(options, arguments, stack, interruption)
     if interruption.exit_code == ExitCode.DEADLINE:
         notice(options, "the deadline passed")
     if interruption.exit_code is None and not arguments.dry_run:
@@ -43,7 +43,9 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
     return code if interruption.exit_code is None else interruption.exit_code
 
 
-async def _query(options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack) -> int:
+async def _query(
+    options: GlobalOptions, arguments: QueryArguments, stack: AsyncExitStack, interruption: Interruption
+) -> int:
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
     place = find_place(options)
@@ -76,10 +78,18 @@ async def _query(options: GlobalOptions, arguments: QueryArguments, stack: Async
     check_theme(options, config.style)
     await heed_interruptions()  # before anything is written
     asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
-    log = await begin(place, held, settings, asked, stack)
+    begun = await begin(place, held, settings, asked, stack)
     composed.begun()
     code = await take_turn(
-        options, arguments, wiring, log=question.recorder(log), config=config, request=request, checker=checker
+        options,
+        arguments,
+        wiring,
+        begun=begun,
+        recorder=question.recorder(begun.log),
+        config=config,
+        request=request,
+        checker=checker,
+        interruption=interruption,
     )
     composed.answered()
     return code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 import msgspec
 
 from jp.cli.signals import Interruption
+from jp.cli.streams import leave_echo
 from jp.render.pausing import PausableRenderer
 from jp.turn.loop import TurnOutcome
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import TaskGroup
 
-_QUESTION = "continue (c), reply (r), stop and keep (s), or abort and undo the turn (a)?"
+_QUESTION = "continue (c), reply (r), stop and keep (s), abort and undo (a)?"
 _Verb = Literal["continue", "reply", "stop", "abort"]
 _VERBS: dict[str, _Verb] = {"c": "continue", "r": "reply", "s": "stop", "a": "abort"}
 
@@ -76,7 +77,16 @@ class Steering:
         return self._ended(outcomes[0] if outcomes else None)
 
     def _offer(self, tasks: TaskGroup, work: CancelScope) -> None:
-        self._interruption.offer(lambda: tasks.start_soon(self._choose, tasks, work))
+        def respond() -> None:
+            from jp.render.prompt import is_asking
+
+            if is_asking():  # another question has the terminal
+                leave_echo()
+                self._interruption.stop()
+            else:
+                tasks.start_soon(self._choose, tasks, work)
+
+        self._interruption.offer(respond)
 
     async def _choose(self, tasks: TaskGroup, work: CancelScope) -> None:
         from anyio.to_thread import run_sync

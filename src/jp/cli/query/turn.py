@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, assert_never
-
-from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.cli.output import log as log_line
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
-from jp.cli.query.display import open_display
+from jp.cli.query.asking import Asker
+from jp.cli.query.conversation import Begun
 from jp.cli.query.wiring import Wiring
-from jp.compaction.stand_ins import StatusLines
+from jp.cli.signals import Interruption
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, Usage
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
-from jp.turn.clock import SystemClock
-from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.machine import Limits
-from jp.turn.ports import Recorder, TurnPorts
-from jp.turn.settings import limits_of, retry_policy_of
+from jp.turn.loop import TurnOutcome
+from jp.turn.ports import Recorder
 
 if TYPE_CHECKING:
     from jp.cli.structured.check import Checker
-
-Animation = Callable[[], Coroutine[object, object, None]]
 
 
 class RefusedError(JpError):
@@ -48,89 +41,48 @@ async def take_turn(
     arguments: QueryArguments,
     wiring: Wiring,
     *,
-    log: Recorder,
+    begun: Begun,
+    recorder: Recorder,
     config: AppConfig,
     request: ChatRequest,
     checker: Checker | None,
+    interruption: Interruption,
 ) -> int:
     """Take the turn, and print what is printed only once an answer is whole; its exit code.
 
-    `checker` is for the schema of `request`.
+    The turn is written to `recorder`, in the conversation that has `begun`. `checker` is for the schema of `request`.
 
     Raises:
         JpError: it did not come to an answer.
     """
-    limits = limits_of(config)
-    if arguments.max_cycles is not None:
-        limits = replace(limits, max_cycles=arguments.max_cycles)
-    cycles = limits.max_cycles
-
-    async def ask(request: ChatRequest, max_cycles: int) -> TurnOutcome:
-        allowed = replace(limits, max_cycles=max_cycles)
-        return await _ask(options, arguments, wiring, log=log, config=config, request=request, limits=allowed)
-
+    asker = Asker(
+        options,
+        arguments,
+        wiring,
+        begun=begun,
+        recorder=recorder,
+        config=config,
+        interruption=interruption,
+    )
+    cycles = asker.limits.max_cycles
     if checker is None:
-        outcome = await ask(request, cycles)
+        outcome = await asker.ask(request, cycles)
         _show_usage(options, wiring, outcome.usage)
         if arguments.extract and outcome.ending == "answered":
             from jp.cli.query.extraction import print_code
 
-            print_code(options, log.entries)
+            print_code(options, recorder.entries)
         return _exit_code(outcome, options, wiring, cycles=cycles)
 
     from jp.cli.query.structured import print_value, take_structured_turn, value_of
 
     structured = await take_structured_turn(
-        request, ask, log=log, checker=checker, max_cycles=cycles, notice=wiring.notice
+        request, asker.ask, log=recorder, checker=checker, max_cycles=cycles, notice=wiring.notice
     )
     _show_usage(options, wiring, structured.outcome.usage)
     if structured.decides:
         print_value(options, value_of(structured))
     return _exit_code(structured.outcome, options, wiring, cycles=cycles)
-
-
-async def _ask(
-    options: GlobalOptions,
-    arguments: QueryArguments,
-    wiring: Wiring,
-    *,
-    log: Recorder,
-    config: AppConfig,
-    request: ChatRequest,
-    limits: Limits,
-) -> TurnOutcome:
-    """Take one turn and show it as it comes."""
-    from anyio import get_cancelled_exc_class
-
-    clock = SystemClock()
-    renderer = open_display(options, arguments.display, config.style, clock=clock, entries=log.entries)
-    ports = TurnPorts(
-        provider=wiring.provider,
-        recorder=log,
-        renderer=renderer,
-        tools=wiring.tools,
-        clock=clock,
-        stand_ins=StatusLines(),
-    )
-    turn = TurnLoop(ports, wiring.settings, limits=limits, retry=retry_policy_of(config))
-    is_watched = options.format == "pretty" or os.isatty(2)
-    try:
-        return await (_watched(turn, request, renderer.animate) if is_watched else turn.run(request))
-    except get_cancelled_exc_class():
-        notice(options, "stopped; what came is kept")
-        raise
-
-
-async def _watched(turn: TurnLoop, request: ChatRequest, animate: Animation) -> TurnOutcome:
-    """The outcome of a turn that somebody watches: it shows for how long nothing came."""
-    from anyio import create_task_group
-
-    outcomes: list[TurnOutcome] = []
-    async with create_task_group() as tasks:
-        tasks.start_soon(animate)
-        outcomes.append(await turn.run(request))
-        tasks.cancel_scope.cancel()
-    return outcomes[0]
 
 
 def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, cycles: int) -> int:

@@ -1,0 +1,124 @@
+"""Taking turns in one conversation, each shown as it comes, with a person who may step in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine
+from typing import NoReturn
+
+from msgspec.structs import replace
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
+from jp.cli.query.arguments import QueryArguments
+from jp.cli.query.conversation import Begun
+from jp.cli.query.display import open_display
+from jp.cli.query.steering import Ended, Steering, ask_choice
+from jp.cli.query.wiring import Wiring
+from jp.cli.signals import Interruption
+from jp.compaction.stand_ins import StatusLines
+from jp.config.model import AppConfig
+from jp.conversation.entries import ChatRequest, Revert, TurnStart
+from jp.render.pausing import PausableRenderer
+from jp.turn.clock import SystemClock
+from jp.turn.loop import TurnLoop, TurnOutcome
+from jp.turn.ports import Recorder, TurnPorts
+from jp.turn.settings import limits_of, retry_policy_of
+
+Animation = Callable[[], Coroutine[object, object, None]]
+
+
+class Asker:
+    """Takes one turn after the other. `recorder` is where they are written, in the conversation that has `begun`."""
+
+    def __init__(
+        self,
+        options: GlobalOptions,
+        arguments: QueryArguments,
+        wiring: Wiring,
+        *,
+        begun: Begun,
+        recorder: Recorder,
+        config: AppConfig,
+        interruption: Interruption,
+    ) -> None:
+        self._options = options
+        self._arguments = arguments
+        self._wiring = wiring
+        self._begun: Begun | None = begun  # until it was shown
+        self._recorder = recorder
+        self._config = config
+        self._interruption = interruption
+        limits = limits_of(config)
+        self.limits = limits if arguments.max_cycles is None else replace(limits, max_cycles=arguments.max_cycles)
+
+    async def ask(self, request: ChatRequest, max_cycles: int) -> TurnOutcome:
+        """Take a turn; where a person replies to it before it ends, another one, and so on.
+
+        Where it is cancelled, or a person aborts it, this does not return.
+        """
+        from anyio import get_cancelled_exc_class
+
+        while True:
+            try:
+                ended = await self._take(request, max_cycles)
+            except get_cancelled_exc_class():
+                notice(self._options, "stopped; what came is kept")
+                raise
+            if ended.outcome is not None:
+                return ended.outcome
+            if ended.is_aborted:
+                await self._abort()
+            request = ChatRequest(content=ended.reply or "", author=request.author, schema=request.schema)
+
+    async def _take(self, request: ChatRequest, max_cycles: int) -> Ended:
+        clock = SystemClock()
+        arguments, config = self._arguments, self._config
+        screen = open_display(
+            self._options, arguments.display, config.style, clock=clock, entries=self._recorder.entries
+        )
+        if self._begun is not None:
+            screen.begin(str(self._begun.info.id), self._begun.entries)
+            self._begun = None
+        renderer = PausableRenderer(screen)
+        ports = TurnPorts(
+            provider=self._wiring.provider,
+            recorder=self._recorder,
+            renderer=renderer,
+            tools=self._wiring.tools,
+            clock=clock,
+            stand_ins=StatusLines(),
+        )
+        limits = replace(self.limits, max_cycles=max_cycles)
+        turn = TurnLoop(ports, self._wiring.settings, limits=limits, retry=retry_policy_of(config))
+
+        async def run() -> TurnOutcome:
+            is_watched = self._options.format == "pretty" or os.isatty(2)
+            return await (_watched(turn, request, screen.animate) if is_watched else turn.run(request))
+
+        if not (os.isatty(1) and os.isatty(2)):
+            return Ended(outcome=await run())
+        return await Steering(self._interruption, renderer, ask_choice).steer(run)
+
+    async def _abort(self) -> NoReturn:
+        """Undo the turn, and end as after a Ctrl-C."""
+        from anyio import sleep_forever
+
+        turn = next(entry for entry in reversed(self._recorder.entries) if isinstance(entry, TurnStart))
+        self._recorder.append(Revert(entries=(turn.id,)))
+        notice(self._options, "aborted; the turn is undone, and stays in the log")
+        self._interruption.stop()
+        await sleep_forever()
+        raise AssertionError
+
+
+async def _watched(turn: TurnLoop, request: ChatRequest, animate: Animation) -> TurnOutcome:
+    """The outcome of a turn that somebody watches: it shows for how long nothing came."""
+    from anyio import create_task_group
+
+    outcomes: list[TurnOutcome] = []
+    async with create_task_group() as tasks:
+        tasks.start_soon(animate)
+        outcomes.append(await turn.run(request))
+        tasks.cancel_scope.cancel()
+    return outcomes[0]

@@ -16,15 +16,17 @@ from jp.compaction.stand_ins import StatusLines
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
+    ChatResponse,
     Compaction,
     ConfigDelta,
+    CycleEnd,
     Digests,
     RequestContext,
     Revert,
     TurnStart,
 )
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
-from jp.conversation.thread import Parameters
+from jp.conversation.thread import AssistantReasoning, Parameters
 from jp.provider.anthropic.adapter import AnthropicAdapter
 from jp.turn.digests import digests_of
 from jp.turn.request import RequestSettings, build_thread
@@ -118,3 +120,18 @@ def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[Any
 
     shown = str(ADAPTER.render(thread).body)
     assert all(TEXTS[sha256] in shown or repr(TEXTS[sha256])[1:-1] in shown for sha256 in blobs.read & TEXTS.keys())
+
+
+@given(st.one_of(streams.streams(), streams.damaged_streams()), st.data())
+def test_what_was_rejected_is_sent_as_text_and_the_request_is_one_that_the_provider_has_types_for(
+    entries: tuple[AnyEntry, ...], data: st.DataObject
+) -> None:
+    thoughts = [entry.id for entry in entries if isinstance(entry, ChatResponse) and entry.reasoning is not None]
+    chosen = data.draw(st.sets(st.sampled_from(thoughts))) if thoughts else set[str]()
+    end = CycleEnd(id="rejection", attempt=1, finish="error", rejected=tuple(sorted(chosen)))
+
+    thread = build_thread((*entries, *NEXT, end), settings_with("short"), loader=Blobs(), stand_ins=StatusLines())
+
+    reasoning = [event for event in thread.events if isinstance(event, AssistantReasoning)]
+    assert [event.origin for event in reasoning if event.origin in chosen and event.metadata is not None] == []
+    assert_accepted(ADAPTER.render(thread).body)

@@ -17,8 +17,8 @@ from jp.conversation.resource import Carrier
 from jp.workspace.blobs import BlobStore, DiskBlobs
 from jp.workspace.content import stored
 from jp.workspace.files import failure, sync_file
-from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA, Storage
-from jp.workspace.lifecycle import first_files, new_header, place_conversation
+from jp.workspace.layout import Storage
+from jp.workspace.lifecycle import first_files, new_header, place_conversation, remove_conversation
 from jp.workspace.metadata import Metadata
 from jp.workspace.stamp import Stamps, timestamp
 
@@ -50,12 +50,17 @@ def plant_conversation(
     """
     log = b"".join([_line(new_header(stamps)), *planted(seed, storage, stamps)])
     base_config, metadata = files
-    found = place_conversation(
-        storage, others, first_files(base_config, metadata, log), words=metadata.title or topic, stamps=stamps
+    first = first_files(base_config, metadata, log)
+    conversation_id, directory = place_conversation(
+        storage, others, first, words=metadata.title or topic, stamps=stamps
     )
-    for name in (METADATA, BASE_CONFIG, EVENTS):
-        _sync(found[1] / name)
-    return found
+    try:
+        for name in first:
+            sync_file(directory / name)
+    except OSError as error:
+        remove_conversation(storage, directory, stamps=stamps)
+        raise failure("write", directory, error) from error
+    return conversation_id, directory
 
 
 def planted(seed: Seed, storage: Storage, stamps: Stamps) -> list[bytes]:
@@ -79,13 +84,6 @@ def planted(seed: Seed, storage: Storage, stamps: Stamps) -> list[bytes]:
     except OSError as error:
         raise failure("write", storage.blobs, error) from error
     return lines
-
-
-def _sync(path: Path) -> None:
-    try:
-        sync_file(path)
-    except OSError as error:
-        raise failure("write", path, error) from error
 
 
 def named_in(entries: Sequence[AnyEntry]) -> set[str]:

@@ -184,10 +184,10 @@ def _moved(
     from jp.workspace.moving import move_conversation
     from jp.workspace.workspace import Workspace
 
-    if not isinstance(workspace, Workspace) or local == info.local:
+    if not isinstance(workspace, Workspace):
         return info
     entries = workspace.read(info).entries
-    if not is_foreign(workspace, info, entries):
+    if local != info.local and not is_foreign(workspace, info, entries):
         for change in own_changes(workspace.base_config(info), entries):
             accept_own(change, options, workspace, info)
     return move_conversation(workspace, info, lock, local=local)

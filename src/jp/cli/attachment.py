@@ -22,7 +22,10 @@ Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET
 def add(
     options: GlobalOptions,
     *,
-    uris: Annotated[list[str], typer.Argument(help="Files, directories, globs, or !URI to exclude.", metavar="URI")],
+    uris: Annotated[
+        list[str],
+        typer.Argument(help="Files, directories, globs, addresses, cmd:…, or !URI to exclude.", metavar="URI"),
+    ],
     target: Target = ".",
 ) -> None:
     """Attach sources to a conversation. They are read when the next query of it is asked.
@@ -30,6 +33,7 @@ def add(
     Examples:
         jp attachment add src/main.py 'docs/**/*.md'
         jp attachment add '!*.lock'
+        jp attachment add https://example.com/changelog 'cmd:git log --oneline -20'
         jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
 
@@ -50,12 +54,14 @@ def remove(
     Examples:
         jp attachment rm src/main.py
     """
+    from jp.attachment.web_address import without_credentials
     from jp.errors import UsageError
 
     def without(declared: tuple[str, ...], given: Sequence[Declaration]) -> tuple[str, ...]:
         for declaration in given:
             if declaration.text not in declared:
-                raise UsageError(f"{declaration.written!r} is not attached", hint="list them with `jp attachment ls`")
+                written = without_credentials(declaration.written)
+                raise UsageError(f"{written!r} is not attached", hint="list them with `jp attachment ls`")
         gone = {declaration.text for declaration in given}
         return tuple(text for text in declared if text not in gone)
 

@@ -48,7 +48,11 @@ def query(
     attach: Annotated[
         list[str] | None,
         typer.Option(
-            "-a", "--attach", "--attachment", metavar="URI", help="Attach a file, directory or glob; !URI excludes."
+            "-a",
+            "--attach",
+            "--attachment",
+            metavar="URI",
+            help="Attach a file, directory, glob, web address or cmd:COMMAND; !URI excludes.",
         ),
     ] = None,
     model: Annotated[
@@ -138,6 +142,7 @@ def query(
         jp query --attach src/main.py "why does this fail?"
         git diff --cached | jp query "write a commit message"
         jp query --new --model anthropic/claude-sonnet-5-5 "hello"
+        jp query --attach 'cmd:git log --oneline -20' "what changed?"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
         jp query --edit
         jp query --replay "but shorter"

@@ -7,6 +7,7 @@ written, but for the white space in them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -98,6 +99,8 @@ def _comments(parts: Iterable[Part]) -> Iterator[str]:
             case Pair(behind=behind, value=value):
                 yield from [behind] if behind else []
                 yield from _comments_in(value)
+            case _:
+                assert_never(part)
 
 
 def _comments_in(value: Value) -> Iterator[str]:
@@ -113,6 +116,8 @@ def _comments_in(value: Value) -> Iterator[str]:
                 yield from _comments_in(pair.value)
         case Atom():
             pass
+        case _:
+            assert_never(value)
 
 
 def _outline(parts: Sequence[Part]) -> _Outline:
@@ -187,6 +192,8 @@ def _sections(outline: _Outline) -> list[_Section]:
                 for path, each in _expanded(line, here.path):
                     section = here if path == here.path else sections.at(path, path)
                     section.lines.append(each)
+            case _:
+                assert_never(one.part)
     return list(sections.found.values())
 
 
@@ -318,6 +325,8 @@ def _value(value: Value, column: int, path: KeyPath, indent: str = "") -> str:
             if flat is not None and column + len(flat) <= _WIDTH:
                 return flat
             return "\n".join(["[", *_rows(value, path, indent + _INDENT), f"{indent}]"])
+        case _:
+            assert_never(value)
 
 
 def _braces(pairs: Sequence[Pair], path: KeyPath) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, assert_never
 
 import msgspec
 
@@ -42,6 +42,8 @@ class FoundKey(msgspec.Struct, frozen=True):
                 return "the keyring"
             case "file":
                 return repr(self.where)
+            case _:
+                assert_never(self.source)
 
 
 class StoredKeys(Protocol):

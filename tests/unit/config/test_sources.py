@@ -7,7 +7,7 @@ import pytest
 from jp.config.keys import parse_key
 from jp.config.layers import resolve
 from jp.config.places import Places
-from jp.config.sources import cfg_layers, file_layers, flag_layer, lower_layers
+from jp.config.sources import cfg_layers, file_layers, flag_layer, lower_layers, unread_files
 from jp.errors import ConfigurationError
 
 
@@ -112,3 +112,15 @@ def test_an_option_that_is_not_accepted_is_named() -> None:
         "--param max_tokens=0: assistant.model.parameters.max_tokens expects a whole number of at least 1, "
         "got the number 0"
     )
+
+
+def test_files_after_one_that_ends_the_merging_are_named(places: Places) -> None:
+    assert places.root is not None
+    ends = places.root / ".jp" / "config.toml"
+    after = places.root / ".jp.toml"
+    write(ends, "inherit = false")
+    write(after, "user.name = 'never'")
+
+    assert unread_files(places) == [after]
+    write(ends, "")
+    assert unread_files(places) == []

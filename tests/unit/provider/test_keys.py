@@ -89,6 +89,8 @@ def test_a_key_never_shows_more_than_its_end(key: str, ending: str) -> None:
         "'/f'",
     ]
     assert hint_for_rejected("x", found) == "replace the key in the keyring: `jp keys set x`"
+    in_environment = hint_for_rejected("x", FoundKey(key, "environment", "A"))
+    assert in_environment == "check the key in A, or unset it and store one with `jp keys set x`"
 
 
 def test_a_keyring_does_what_it_says_or_an_error_without_the_key() -> None:

@@ -132,7 +132,9 @@ class _Reader:
             yield Message(response.message)
         if response.reasoning is not None and self._extent.reasoning:
             yield Reasoning(response.reasoning) if response.reasoning else Note(text="reasoning that is not shown")
-        if response.data is not msgspec.UNSET:
+        if response.text is not None:
+            yield Message(response.text)
+        elif response.data is not msgspec.UNSET:
             yield Data(msgspec.json.format(_json(response.data), indent=2))
 
     def _tool(self, entry: ToolCallRequest | ToolCallResponse | InquiryRequest | InquiryResponse) -> Iterator[Part]:

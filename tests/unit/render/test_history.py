@@ -323,6 +323,12 @@ def test_structured_output_is_shown_as_json() -> None:
     )
 
 
+def test_structured_output_that_came_in_words_is_shown_with_them() -> None:
+    entries = [TurnStart(), ChatResponse(data={"a": 1}, text='Here:\n```json\n{"a": 1}\n```')]
+
+    assert '\nHere:\n```json\n{"a": 1}\n```\n' in "".join(text_history(entries, load=load))
+
+
 def test_a_turn_that_was_undone_says_so() -> None:
     entries = [TurnStart(id="t0"), ChatRequest(id="r", content="c"), Revert(id="v", entries=("t0",))]
 

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unfit, Verdict, judge
+from jp.cli.structured.check import Checker
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    CycleEnd,
+    Finish,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
+
+CHECKER = Checker({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+
+
+def data(value: Any, text: str | None = None) -> ChatResponse:
+    return ChatResponse(data=value, text=text)
+
+
+def text(came: str) -> ChatResponse:
+    return ChatResponse(data=came, text=came)
+
+
+def turn(*answers: ChatResponse, finish: Finish = "stop") -> list[AnyEntry]:
+    return [TurnStart(), ChatRequest(content="q"), *answers, CycleEnd(attempt=1, finish=finish)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "verdict"),
+    [
+        (turn(data({"a": 1})), Fit({"a": 1})),
+        (turn(ChatResponse(reasoning="hm"), data({"a": 1}, 'So: {"a": 1}')), Fit({"a": 1})),
+        (turn(data({"a": 1}), data({"a": 1})), Fit({"a": 1})),
+        (turn(text("Here it is:"), data({"a": 1})), Fit({"a": 1})),
+        (turn(data({"a": "x"})), Unfit(('/a: "x" is not of type integer',))),
+        (turn(data({"a": 1}), data({"a": 2})), Unfit(("it holds several JSON values",))),
+        (turn(text("no")), Unfit(("it holds no JSON value",))),
+        (turn(text("no"), text('{"a": 1, ')), Unfit(("its JSON is not well formed",))),
+        (turn(text('{"a": 1} {"a": 2}')), Unfit(("it holds several JSON values",))),
+        (turn(data("a text")), Unfit(('the top: "a text" is not of type object',))),
+        (turn(data({"a": 1}), finish="length"), Cut()),
+        (turn(finish="length"), Cut()),
+        (turn(), NoAnswer()),
+        (turn(ChatResponse(message="said before there was a schema")), NoAnswer()),
+        ([TurnStart(), ChatRequest(content="q")], NoAnswer()),
+        ([], NoAnswer()),
+    ],
+)
+def test_the_answer_of_a_turn_is_judged(entries: list[AnyEntry], verdict: Verdict) -> None:
+    assert judge(entries, CHECKER) == verdict
+
+
+def test_only_the_last_cycle_of_the_last_turn_is_an_answer() -> None:
+    call = ToolCallRequest(id="c", call_id="c", name="run", arguments={})
+    entries = [
+        *turn(data({"a": 1})),
+        *turn(data({"a": 2}), finish="tools")[:-1],
+        call,
+        CycleEnd(attempt=1, finish="tools"),
+        ToolCallResponse(request="c", content=()),
+    ]
+
+    assert judge(entries, CHECKER) == Fit({"a": 2})
+    assert judge([*entries, CycleEnd(attempt=1, finish="stop")], CHECKER) == NoAnswer()
+    assert judge([*entries, data({"a": 3}), CycleEnd(attempt=1, finish="stop")], CHECKER) == Fit({"a": 3})
+
+
+def test_an_attempt_that_failed_is_no_answer() -> None:
+    entries = [*turn(text('{"a": 1')), CycleEnd(attempt=1, finish="error"), data({"a": 2})]
+
+    assert judge([*entries, CycleEnd(attempt=2, finish="stop")], CHECKER) == Fit({"a": 2})

@@ -166,3 +166,15 @@ def test_a_query_without_a_network_imports_no_http_client(tmp_path: Path) -> Non
     assert {
         name for name in modules if name.partition(".")[0] in {"email", "h11", "http", "httpcore2", "httpx2"}
     } == set()
+
+
+def test_a_query_that_attaches_files_imports_nothing_for_other_sources(tmp_path: Path) -> None:
+    cwd = make_workspace(tmp_path / "work")
+    (cwd / "a.txt").write_text("content", encoding="utf-8")
+
+    modules = imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd)
+
+    assert "jp.attachment.file" in modules
+    assert modules & {"bs4", "markdownify", "httpx2"} == set()
+    assert {name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command"))} == set()
+    assert modules & {"jp.attachment.http", "jp.attachment.fetching", "jp.attachment.process"} == set()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from jp.conversation.ids import ConversationId
 from running import home_beside
 from stage import entries_of, logs, make_workspace
 
+DATA = os.environ.get("JP_TEST_DATA", "")
+ORIGINALS = sorted((Path(DATA) / "jp_conversations").glob("*/events.json")) if DATA else []
 QUESTIONS = ("zero", "one", "two", "three")
 
 
@@ -314,3 +318,27 @@ def test_a_strangers_setting_does_not_become_the_users_own_by_a_fork(tmp_path: P
     for result in (to_own, by_query, moved, asked):
         check_failure(result, 3, "needs your trust", "cmd:?cmd=id")
     assert list((home_beside(tmp_path) / "data").rglob("events.jsonl")) == []
+
+
+@pytest.mark.skipif(not DATA, reason="JP_TEST_DATA names no conversations")
+@pytest.mark.parametrize("stored", ORIGINALS, ids=[path.parent.name.partition("-")[0] for path in ORIGINALS])
+def test_a_conversation_of_the_originals_is_forked_and_stays_as_it_is(tmp_path: Path, stored: Path) -> None:
+    root = make_workspace(tmp_path / "work")
+    directory = root / ".jp" / "conversations" / stored.parent.name
+    shutil.copytree(stored.parent, directory, copy_function=shutil.copyfile)
+    identity = f"jp-c{directory.name.partition('-')[0]}"
+
+    part = run_jp("conversation", "fork", identity, "--last", "1", cwd=root)
+    untrusted = run_jp("query", "--id", ".", "--model", "script/test", "and now?", cwd=root)
+    run_jp("workspace", "trust", "--yes", "--id", identity, cwd=root)
+    asked = run_jp("query", "--id", identity, "--fork", "--model", "script/test", "and now?", cwd=root)
+
+    assert part.code == 0
+    check_failure(untrusted, 3, "needs your trust", part.stdout.strip())
+    assert (asked.code, asked.stdout) == (0, "You said: and now?\n")
+    _, new = logs(root)
+    assert questions_in(new)[-1] == "and now?"
+    attached = run_jp("attachment", "ls", "--id", id_of(new), "-F", "json", cwd=root)
+    assert {one["state"] for one in json.loads(attached.stdout)["attachments"]} == {"sent"}
+    assert {path.name for path in directory.iterdir()} == {path.name for path in stored.parent.iterdir()}
+    assert (directory / "events.json").read_bytes() == stored.read_bytes()

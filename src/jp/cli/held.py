@@ -13,6 +13,7 @@ from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace, acquire, open_session, open_workspace
 from jp.cli.settings import Sources, layers_of, read_sources
 from jp.cli.targets import choose
+from jp.cli.tidying import tidy
 from jp.config.layers import Layer, Resolved
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
@@ -103,3 +104,4 @@ def hold_conversation(options: GlobalOptions, target: str) -> Generator[HeldConv
             layers=layers,
             resolved=sources.resolve(conversation=layers, cfg=False),
         )
+    tidy(options, workspace)

@@ -52,6 +52,7 @@ def test_a_session_of_which_nothing_is_known_counts_for_a_week(tmp_path: Path) -
         ("9" * 30, "", False),
         ("x", "", False),
     ],
+    ids=("runs", "unmarked", "another", "gone", "no number", "no process"),
 )
 def test_a_terminal_counts_while_its_leader_runs(tmp_path: Path, value: str, leader: str, counts: bool) -> None:  # noqa: FBT001 - a column of the table
     session(tmp_path, "a", "jp-c1", source=TERMINAL, value=value, leader=leader)

@@ -71,54 +71,57 @@ def test_a_schema_that_is_too_deep_is_refused() -> None:
 NODE: JsonObject = {"type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}
 
 
+VALUES: list[tuple[JsonObject, Any, Any, str | None]] = [
+    ({}, 3, None, None),
+    (
+        {"$ref": "#/$defs/node", "$defs": {"node": NODE}},
+        {"below": [{}]},
+        {"below": [{"below": 1}]},
+        "/below/0/below",
+    ),
+    (
+        {"properties": {"a": {"$ref": "#name"}}, "$defs": {"x": {"$anchor": "name", **STRING}}},
+        {"a": ""},
+        {"a": 1},
+        "/a",
+    ),
+    (
+        {
+            "$id": "https://example.com/top",
+            "properties": {"a": {"$ref": "b"}},
+            "$defs": {"b": {"$id": "b", **STRING}},
+        },
+        {"a": ""},
+        {"a": 1},
+        "/a",
+    ),
+    (
+        {"$dynamicAnchor": "n", "properties": {"a": {"$dynamicRef": "#n"}}, "type": "object"},
+        {"a": {}},
+        {"a": 1},
+        "/a",
+    ),
+    (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema",
+            "items": [{"$ref": "#/definitions/s"}],
+            "definitions": {"s": STRING},
+        },
+        [""],
+        [1],
+        "/0",
+    ),
+    ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}, 2, 1, ""),
+    ({"$schema": "https://json-schema.org/draft/2020-12/schema#", **STRING}, "", 1, ""),
+    ({"type": "string", "format": "date-time"}, "2026-02-28T10:00:00Z", "yesterday", ""),
+    ({"type": "string", "format": "ipv4"}, "127.0.0.1", "x", ""),
+    ({"format": "date-time"}, 3, "x", ""),
+]
+
+
 @pytest.mark.parametrize(
     ("schema", "good", "bad", "pointer"),
-    [
-        ({}, 3, None, None),
-        (
-            {"$ref": "#/$defs/node", "$defs": {"node": NODE}},
-            {"below": [{}]},
-            {"below": [{"below": 1}]},
-            "/below/0/below",
-        ),
-        (
-            {"properties": {"a": {"$ref": "#name"}}, "$defs": {"x": {"$anchor": "name", **STRING}}},
-            {"a": ""},
-            {"a": 1},
-            "/a",
-        ),
-        (
-            {
-                "$id": "https://example.com/top",
-                "properties": {"a": {"$ref": "b"}},
-                "$defs": {"b": {"$id": "b", **STRING}},
-            },
-            {"a": ""},
-            {"a": 1},
-            "/a",
-        ),
-        (
-            {"$dynamicAnchor": "n", "properties": {"a": {"$dynamicRef": "#n"}}, "type": "object"},
-            {"a": {}},
-            {"a": 1},
-            "/a",
-        ),
-        (
-            {
-                "$schema": "http://json-schema.org/draft-07/schema",
-                "items": [{"$ref": "#/definitions/s"}],
-                "definitions": {"s": STRING},
-            },
-            [""],
-            [1],
-            "/0",
-        ),
-        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}, 2, 1, ""),
-        ({"$schema": "https://json-schema.org/draft/2020-12/schema#", **STRING}, "", 1, ""),
-        ({"type": "string", "format": "date-time"}, "2026-02-28T10:00:00Z", "yesterday", ""),
-        ({"type": "string", "format": "ipv4"}, "127.0.0.1", "x", ""),
-        ({"format": "date-time"}, 3, "x", ""),
-    ],
+    VALUES,
     ids=[
         "anything",
         "recursion",

@@ -206,7 +206,7 @@ def test_missing_content_is_no_hindrance_in_the_same_place_and_an_error_in_anoth
 def test_a_call_that_nobody_answered_is_answered_in_the_fork(tmp_path: Path) -> None:
     identity = make_conversation(tmp_path)
     log = logs(tmp_path)[0]
-    lines = [
+    lines: list[dict[str, object]] = [
         {"type": "turn_start", "id": "t9", "at": "2026-01-01T00:00:00Z"},
         {"type": "chat_request", "id": "q9", "at": "2026-01-01T00:00:00Z", "content": "run"},
         {

@@ -102,15 +102,13 @@ def _chosen(
             overlay = next(overlays)
             if overlay is not None:
                 yield overlay
-        elif isinstance(entry, Revert):
-            if number >= turns.first:
-                yield entry
-        elif max(number, 0) in turns and not isinstance(entry, Header) and _belongs(entry, position, end):
+        elif isinstance(entry, Revert) or (max(number, 0) in turns and _belongs(entry, position, end)):
             yield entry
 
 
 def _belongs(entry: AnyEntry, position: int, end: int) -> bool:
-    return position < end or not isinstance(entry, ConfigDelta)
+    """Whether an entry that stands in the range goes with it."""
+    return not isinstance(entry, Header) and (position < end or not isinstance(entry, ConfigDelta))
 
 
 def _end_of(entries: Sequence[AnyEntry], numbers: Sequence[int], last: int) -> int:

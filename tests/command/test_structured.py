@@ -394,3 +394,15 @@ def test_a_code_block_and_a_value_exclude_each_other(tmp_path: Path) -> None:
         "error: --extract and --schema exclude each other\nhint: --extract gives a code block, --schema a JSON value\n",
     )
     assert logs(tmp_path) == []
+
+
+def test_an_answer_that_is_kept_nowhere_is_not_said_to_be_in_the_log(tmp_path: Path) -> None:
+    make_workspace(tmp_path, reply("no"))
+
+    structured = ask(tmp_path, "--no-persist", "--max-cycles", "1")
+    extracted = run_jp("query", "--no-persist", "-x", "write", cwd=tmp_path)
+
+    hint = "--no-persist keeps nothing of the answer: leave it out to have a look\n"
+    assert structured.code == extracted.code == 9
+    assert structured.stderr.endswith(f"\nhint: {hint}")
+    assert extracted.stderr.endswith(f"\nhint: ask for one in so many words; {hint}")

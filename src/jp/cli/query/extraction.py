@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jp.cli.options import GlobalOptions
 from jp.cli.query.past import message_of
+from jp.cli.query.structured import where_to_look
 from jp.conversation.entries import AnyEntry
 from jp.conversation.turns import cycles_of, is_blank, turns_of
 from jp.errors import ExitCode, JpError
@@ -23,7 +24,10 @@ def print_code(options: GlobalOptions, entries: Sequence[AnyEntry]) -> None:
     Raises:
         NoCodeError: there is none.
     """
-    code = extracted(entries)
+    code = first_code_block(said_in_newest_turn(entries))
+    if code is None:
+        hint = f"ask for one in so many words; {where_to_look(options)}"
+        raise NoCodeError("the answer has no fenced code block", hint=hint)
     if options.format != "json":
         from jp.cli.streams import write_stdout
         from jp.render.sanitise import sanitise
@@ -32,20 +36,10 @@ def print_code(options: GlobalOptions, entries: Sequence[AnyEntry]) -> None:
         write_stdout(text if text.endswith("\n") else f"{text}\n")
 
 
-def extracted(entries: Sequence[AnyEntry]) -> str:
-    """The code in the newest turn.
-
-    Raises:
-        NoCodeError: there is none.
-    """
+def said_in_newest_turn(entries: Sequence[AnyEntry]) -> str:
+    """The messages of a turn, each whole where it was continued."""
     messages = [message_of(cycle) for turn in turns_of(entries)[-1:] for cycle in cycles_of(turn)]
-    code = first_code_block("\n\n".join(message for message in messages if message))
-    if code is None:
-        raise NoCodeError(
-            "the answer has no fenced code block",
-            hint="ask for one in so many words; the whole answer is in the log: `jp conversation print last`",
-        )
-    return code
+    return "\n\n".join(message for message in messages if message)
 
 
 def first_code_block(text: str) -> str | None:

@@ -23,7 +23,6 @@ AUTHOR = "jp"
 Ask = Callable[[ChatRequest, int], Awaitable[TurnOutcome]]
 """Takes a turn of at most so many cycles."""
 
-_LOOK = "the whole answer is in the log: `jp conversation print last`"
 _LISTED = 20
 _OPENING = "Your answer does not fit the JSON Schema that was asked for:"
 
@@ -98,7 +97,14 @@ def is_correction(request: ChatRequest) -> bool:
     return request.author == AUTHOR and request.schema is not None and request.content.startswith(_OPENING)
 
 
-def value_of(structured: Structured) -> Any:
+def where_to_look(options: GlobalOptions) -> str:
+    """Where an answer is that is not printed."""
+    if options.persist:
+        return "the whole answer is in the log: `jp conversation print last`"
+    return "--no-persist keeps nothing of the answer: leave it out to have a look"
+
+
+def value_of(structured: Structured, options: GlobalOptions) -> Any:
     """The value that the turn came to, where it was answered or cut.
 
     Raises:
@@ -108,7 +114,8 @@ def value_of(structured: Structured) -> Any:
         case Fit(value=value):
             return value
         case Unfit(problems=problems):
-            raise SchemaMismatchError(f"the answer does not fit the schema: {in_one_line(problems)}", hint=_LOOK)
+            message = f"the answer does not fit the schema: {in_one_line(problems)}"
+            raise SchemaMismatchError(message, hint=where_to_look(options))
         case Cut():
             raise SchemaMismatchError(
                 "the answer was cut off at the longest that the model may give, so it is not whole",

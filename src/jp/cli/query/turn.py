@@ -81,7 +81,7 @@ async def take_turn(
     )
     _show_usage(options, wiring, structured.outcome.usage)
     if structured.decides:
-        print_value(options, value_of(structured))
+        print_value(options, value_of(structured, options))
     return _exit_code(structured.outcome, options, wiring, cycles=cycles)
 
 

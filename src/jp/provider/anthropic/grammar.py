@@ -91,7 +91,8 @@ class Grammar:
         literals = {name: schema[name] for name in ("enum", "const") if name in schema and _is_simple(name, schema)}
         types = _types_of(schema)
         if literals:
-            typed = {"type": types[0]} if len(types) == 1 and "type" in schema else {}
+            is_typed = len(types) == 1 and "type" in schema and types[0] not in {"object", "array"}
+            typed = {"type": types[0]} if is_typed else {}
             return self._described({**typed, **literals}, schema, known={*literals, "type"})
         match types:
             case []:

@@ -170,6 +170,7 @@ def test_alternatives(schema: JsonObject, strict: JsonObject | None) -> None:
         ({"enum": ["a", 1, None], "description": "D"}, {"enum": ["a", 1, None], "description": "D"}),
         ({"type": ["string", "null"], "enum": ["a", None]}, {"enum": ["a", None]}),
         ({"const": 1}, {"const": 1}),
+        ({"type": "object", "const": 1}, {"const": 1}),
         (
             {"type": "string", "const": "a", "maxLength": 2},
             {"type": "string", "const": "a", "description": "{maxLength: 2}"},

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
+from jp.compaction.clipping import forked_stream
 from jp.compaction.stand_ins import StatusLines
-from jp.conversation.entries import ChatRequest, Compaction, Revert, TurnStart
+from jp.conversation.codec import decode, encode
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart
+from jp.conversation.forking import TurnRange
 from jp.conversation.thread import Parameters
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
@@ -66,8 +69,8 @@ def answers(draw: st.DrawFn) -> list[Step]:
 class Conversation:
     """Turn after turn with one log."""
 
-    def __init__(self) -> None:
-        self.recorder = MemoryRecorder()
+    def __init__(self, *entries: AnyEntry) -> None:
+        self.recorder = MemoryRecorder(entries)
         self.sent: list[tuple[int, WireRequest]] = []
 
     def take(self, number: int, coming: list[list[Step]], choice: str) -> None:
@@ -101,24 +104,50 @@ PLAN = st.lists(
 )
 
 
-@given(PLAN)
-def test_every_request_can_be_made_anew_from_the_log(plan: list[tuple[list[list[Step]], str, bool]]) -> None:
+Plan = list[tuple[list[list[Step]], str, bool]]
+
+
+def played(plan: Plan) -> Conversation:
+    """A conversation whose turns were all undone in the end."""
     conversation = Conversation()
     for number, (coming, choice, is_compacted) in enumerate(plan):
         conversation.take(number, coming, choice)
         if is_compacted:
             conversation.recorder.append(Compaction(from_turn=0, to_turn=number, reasoning="strip"))
-    entries = conversation.recorder.entries
-    starts = tuple(entry.id for entry in entries if isinstance(entry, TurnStart))
+    starts = tuple(entry.id for entry in conversation.recorder.entries if isinstance(entry, TurnStart))
     conversation.recorder.append(Revert(entries=starts))
+    return conversation
 
-    found = sent_requests(entries)
 
+def rebuilt(entries: Sequence[AnyEntry]) -> list[tuple[int, WireRequest]]:
+    """What was sent, as a process says it that reads the log from disk; every request is checked against its hashes."""
+    read = [decode(encode(entry)) for entry in entries]
     provider = ScriptedProvider()
-    rebuilt = [
-        (sent.turn, provider.render(thread_of(sent, entries, loader=InlineLoader(), stand_ins=StatusLines())))
-        for sent in found
-    ]
-    assert rebuilt == conversation.sent
-    for sent, (_, request) in zip(found, rebuilt, strict=True):
+    requests: list[tuple[int, WireRequest]] = []
+    for sent in sent_requests(read):
+        request = provider.render(thread_of(sent, read, loader=InlineLoader(), stand_ins=StatusLines()))
         assert digests_of(provider.sections(request), ()) == sent.digests
+        requests.append((sent.turn, request))
+    return requests
+
+
+@given(PLAN)
+def test_every_request_can_be_made_anew_from_the_log(plan: Plan) -> None:
+    conversation = played(plan)
+
+    assert rebuilt(conversation.recorder.entries) == conversation.sent
+
+
+@given(PLAN, st.data())
+def test_a_fork_tells_what_was_sent_for_the_turns_that_it_has_and_then_what_it_sends(
+    plan: Plan, data: st.DataObject
+) -> None:
+    source = played(plan)
+    last = data.draw(st.integers(0, len(plan) - 1))
+    forked = forked_stream(source.recorder.entries, TurnRange(first=0, last=last)).entries
+    fork = Conversation(source.recorder.entries[0], *forked)
+    fork.sent = [sent for sent in source.sent if sent[0] <= last]
+
+    fork.take(last + 1, data.draw(st.lists(answers(), min_size=1, max_size=2)), "auto")
+
+    assert rebuilt(fork.recorder.entries) == fork.sent

@@ -185,6 +185,16 @@ def test_what_a_command_answers_is_no_failure(tmp_path: Path) -> None:
     assert result.stderr == "note: \"sh -c 'exit 3'\" ended with exit code 3; what it printed is attached\n"
 
 
+def test_a_command_does_not_read_what_is_piped(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    result = run_jp("query", "-a", "cmd:cat", "one", cwd=tmp_path, stdin="piped")
+
+    assert result == (0, "You said: one\n\npiped\n", "")
+    assert requests_of(tmp_path)[0].resources[0].text == "<command>cat</command>\n<exit_code>0</exit_code>\n"
+    printed = run_jp("attachment", "print", "cmd:cat", cwd=tmp_path, stdin="piped")
+    assert "piped" not in printed.stdout
+
+
 def test_a_command_that_is_not_there_fails_before_anything_is_written(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     result = run_jp("query", "-a", "cmd:no-such-program-x y", "one", cwd=tmp_path)

@@ -253,11 +253,12 @@ def test_a_redirect_to_another_server_takes_no_credentials_along() -> None:
         assert "authorization" not in other.requests[0].headers
 
 
-def test_redirects_in_a_circle_are_left() -> None:
-    with Loopback(redirect("/b"), redirect("/a"), otherwise=redirect("/b")) as server:
+@pytest.mark.parametrize("targets", [["/a"], ["/b", "/a"], ["/b", "/c", "/b"], ["/b", "/b#x"]])
+def test_redirects_in_a_circle_are_left(targets: list[str]) -> None:
+    with Loopback(*map(redirect, targets)) as server:
         error = failure(f"{server.url}/a")
 
-        assert len(server.requests) == 2
+        assert len(server.requests) == len(targets)
     assert error.message == f"'{server.url}/a' redirects in a circle"
 
 

@@ -204,6 +204,7 @@ def test_a_program_of_the_workspace_is_run_by_its_path_only(
     context: ResolveContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    monkeypatch.chdir(context.root)
     program = context.root / "true"
     program.write_text("#!/bin/sh\necho mine\n", encoding="utf-8")
     program.chmod(0o755)

@@ -293,8 +293,8 @@ def wait_for_writer(descriptor: int) -> None:
 def test_a_deadline_stops_a_command_and_a_page(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     with Loopback(Reply(headless=True, ends="hang")) as server:
-        of_web = run_jp("query", "--deadline", "300ms", "-a", server.url, "one", cwd=tmp_path)
-    of_command = run_jp("query", "--deadline", "300ms", "-a", "cmd:sleep 1000", "one", cwd=tmp_path)
+        of_web = run_jp("query", "--deadline", "100ms", "-a", server.url, "one", cwd=tmp_path)
+    of_command = run_jp("query", "--deadline", "100ms", "-a", "cmd:sleep 1000", "one", cwd=tmp_path)
 
     assert (of_web.code, of_command.code) == (124, 124)
     assert logs(tmp_path) == []

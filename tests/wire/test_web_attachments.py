@@ -393,7 +393,7 @@ def test_everything_together_has_an_end() -> None:
 
 def test_a_page_that_takes_too_long_is_left() -> None:
     with Loopback(Reply(body=b"<p>x</p>" * 100_000, headers=HTML)) as server:
-        assert "was not complete after 0.3 s" in failure(server.url, limits=FetchLimits(total_secs=0.3)).message
+        assert "was not complete after 0.1 s" in failure(server.url, limits=FetchLimits(total_secs=0.1)).message
 
 
 def test_what_is_no_http_is_told() -> None:

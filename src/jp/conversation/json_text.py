@@ -78,9 +78,9 @@ def _values(text: str) -> Iterator[tuple[int, int, JsonValue | None]]:
     decoder = JSONDecoder()
     position = 0
     while (opening := _OPENING.search(text, position)) is not None:
+        start = opening.start()
         try:
-            _, position = decoder.raw_decode(text, opening.start())
+            _, position = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            yield opening.start(), len(text), None
-            return
-        yield opening.start(), position, _decoded(text[opening.start() : position])
+            position = len(text)
+        yield start, position, _decoded(text[start:position])

@@ -73,6 +73,7 @@ NODE: JsonObject = {"type": "object", "properties": {"below": {"type": "array", 
 
 VALUES: list[tuple[JsonObject, Any, Any, str | None]] = [
     ({}, 3, None, None),
+    ({"$ref": "#/$defs/any", "$defs": {"any": True}}, 3, None, None),
     (
         {"$ref": "#/$defs/node", "$defs": {"node": NODE}},
         {"below": [{}]},
@@ -124,6 +125,7 @@ VALUES: list[tuple[JsonObject, Any, Any, str | None]] = [
     VALUES,
     ids=[
         "anything",
+        "true",
         "recursion",
         "anchor",
         "base",

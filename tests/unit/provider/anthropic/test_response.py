@@ -61,13 +61,21 @@ def test_an_answer_that_comes_wrapped_is_taken_out() -> None:
 
 
 def test_every_text_is_taken_out_by_itself() -> None:
-    events = [*wire.text(0, '{"wrapped_answer":1}'), *wire.text(1, '{"wrapped_answer":"}"}')]
+    events = [*wire.text(0, '{"wrapped_answer":1}'), *wire.text(1, '{"wrapped_answer":[{}]}')]
 
     assert parts_of(*events, is_structured=True, is_wrapped=True) == [
         DataDelta(0, "1"),
         BlockEnd(0),
-        DataDelta(1, '"}"'),
+        DataDelta(1, "[{}]"),
         BlockEnd(1),
+    ]
+
+
+def test_what_was_held_back_of_an_answer_comes_with_its_end() -> None:
+    assert parts_of(*wire.text(0, '{"wrapped_answer":{}}'), is_structured=True, is_wrapped=True) == [
+        DataDelta(0, "{"),
+        DataDelta(0, "}"),
+        BlockEnd(0),
     ]
 
 

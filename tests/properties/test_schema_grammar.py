@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -13,11 +13,24 @@ from jp.conversation.entries import JsonObject
 from jp.provider.anthropic.schema import strict_schema
 from jp.provider.anthropic.wrapping import WRAPPED, is_wrapped
 
+Schemas = st.SearchStrategy[JsonObject]
+
 NAMES = st.sampled_from(["a", "b", "c"])
-SIMPLE = st.sampled_from([None, True, 0, 1, 2.5, "", "a", "bb"])
+SIMPLE: st.SearchStrategy[object] = st.sampled_from([None, True, 0, 1, 2.5, "", "a", "bb"])
 TYPES = st.sampled_from(["object", "array", "string", "integer", "number", "boolean", "null"])
-NOTES = st.fixed_dictionaries({}, optional={"title": st.just("T"), "description": st.just("D"), "default": SIMPLE})
-BOUNDS = st.fixed_dictionaries(
+
+
+def under(keyword: str) -> Callable[[object], JsonObject]:
+    """Makes a schema with one keyword."""
+    return lambda value: {keyword: value}
+
+
+def together(parts: Iterable[JsonObject]) -> JsonObject:
+    return {name: value for part in parts for name, value in part.items()}
+
+
+NOTES: Schemas = st.fixed_dictionaries({}, optional={"title": st.just("T"), "default": SIMPLE})
+BOUNDS: Schemas = st.fixed_dictionaries(
     {},
     optional={
         "minimum": st.integers(-1, 2),
@@ -30,12 +43,12 @@ BOUNDS = st.fixed_dictionaries(
         "minItems": st.integers(0, 2),
         "uniqueItems": st.booleans(),
         "minProperties": st.integers(0, 2),
-        "not": st.builds(lambda value: {"const": value}, SIMPLE),
+        "not": SIMPLE.map(under("const")),
     },
 )
 
 
-def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
+def objects(inner: Schemas) -> Schemas:
     return st.fixed_dictionaries(
         {"type": st.just("object"), "properties": st.dictionaries(NAMES, inner, max_size=3)},
         optional={
@@ -47,27 +60,33 @@ def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
     )
 
 
-def extended(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
+def arrays(inner: Schemas) -> Schemas:
+    return st.fixed_dictionaries({"type": st.just("array"), "items": inner})
+
+
+def extended(inner: Schemas) -> Schemas:
     several = st.lists(inner, min_size=1, max_size=2)
-    return st.one_of(
-        objects(inner),
-        st.builds(lambda items: {"type": "array", "items": items}, inner),
-        st.builds(lambda options: {"anyOf": options}, several),
-        st.builds(lambda options: {"oneOf": options}, several),
-        st.builds(lambda parts: {"allOf": parts}, several),
-    )
+    combined = st.sampled_from(["anyOf", "oneOf", "allOf"]).flatmap(lambda keyword: several.map(under(keyword)))
+    return objects(inner) | arrays(inner) | combined
 
 
-LEAVES = st.one_of(
-    st.just({"$ref": "#/$defs/d"}),
-    st.builds(lambda value: {"const": value}, SIMPLE),
-    st.builds(lambda values: {"enum": values}, st.lists(SIMPLE, min_size=1, max_size=3, unique_by=json.dumps)),
-    st.builds(lambda name, bounds, notes: {"type": name, **bounds, **notes}, TYPES, BOUNDS, NOTES),
-    st.builds(lambda names: {"type": names}, st.lists(TYPES, min_size=1, max_size=2, unique=True)),
+REFERENCE: JsonObject = {"$ref": "#/$defs/d"}
+LEAVES: Schemas = st.one_of(
+    st.just(REFERENCE),
+    SIMPLE.map(under("const")),
+    st.lists(SIMPLE, min_size=1, max_size=3, unique_by=json.dumps).map(under("enum")),
+    st.tuples(TYPES.map(under("type")), BOUNDS, NOTES).map(together),
+    st.lists(TYPES, min_size=1, max_size=2, unique=True).map(under("type")),
 )
-SCHEMAS = st.recursive(LEAVES, extended, max_leaves=5)
-HELD = objects(LEAVES) | st.builds(lambda items: {"type": "array", "items": items}, LEAVES)
-WHOLE = st.builds(lambda schema, held: {**schema, "$defs": {"d": held}}, SCHEMAS, HELD)
+SCHEMAS: Schemas = st.recursive(LEAVES, extended, max_leaves=5)
+HELD = objects(LEAVES) | arrays(LEAVES)
+
+
+@st.composite
+def wholes(draw: st.DrawFn) -> JsonObject:
+    """Schemas with a definition that they may refer to."""
+    return {**draw(SCHEMAS), "$defs": {"d": draw(HELD)}}
+
 
 KNOWN = {
     *("type", "properties", "required", "additionalProperties", "items", "minItems", "anyOf", "enum", "const"),
@@ -83,7 +102,7 @@ def parts(schema: JsonObject) -> list[JsonObject]:
 
 
 @settings(max_examples=50)
-@given(WHOLE)
+@given(wholes())
 def test_the_grammar_is_kept_to(schema: JsonObject) -> None:
     strict = strict_schema(schema)
     assume(strict is not None)
@@ -101,13 +120,15 @@ def test_the_grammar_is_kept_to(schema: JsonObject) -> None:
             assert part.keys() & {"type", "anyOf", "enum", "const"}
 
 
-VALUES = st.recursive(
-    SIMPLE, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=5
-)
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3)
+
+
+VALUES = st.recursive(SIMPLE, nested, max_leaves=5)
 
 
 @settings(max_examples=50)
-@given(WHOLE, VALUES)
+@given(wholes(), VALUES)
 def test_a_value_of_known_properties_that_fits_is_not_forbidden(schema: JsonObject, value: object) -> None:
     strict = strict_schema(schema)
     assume(strict is not None)
@@ -120,9 +141,13 @@ def test_a_value_of_known_properties_that_fits_is_not_forbidden(schema: JsonObje
         assert all("is not expected" in misfit.problem or "alternatives" in misfit.problem for misfit in misfits)
 
 
-JSON = st.recursive(SIMPLE, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(sorted(KNOWN)), inner))
+KEYWORDS = st.sampled_from(sorted(KNOWN))
 
 
-@given(st.dictionaries(st.sampled_from(sorted(KNOWN)), JSON))
+def tangled(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner, max_size=3) | st.dictionaries(KEYWORDS, inner, max_size=4)
+
+
+@given(st.dictionaries(KEYWORDS, st.recursive(SIMPLE, tangled, max_leaves=10)))
 def test_anything_is_looked_at(schema: JsonObject) -> None:
     strict_schema(schema)

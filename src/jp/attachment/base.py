@@ -18,15 +18,21 @@ class AttachmentError(JpError):
     exit_code = ExitCode.ATTACHMENT
 
 
+class MissingSourceError(AttachmentError):
+    """What an attachment names is not there."""
+
+
 class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where and within what bounds URIs are resolved.
 
     `root` is the workspace's root (or the current directory outside any), `cwd` what paths that a user types refer
-    to. `max_bytes` bounds one resource.
+    to. `anchored` says that `root` is the same for every command on a conversation, so that declarations may begin
+    there. `max_bytes` bounds one resource.
     """
 
     root: Path
     cwd: Path
+    anchored: bool = True
     max_bytes: int = 10 * 1024 * 1024
 
 
@@ -35,12 +41,14 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 
     `uri` is canonical: the form that is configured and recorded. `written` is what the user wrote: the form that
     errors name. `confined` says that nothing outside the root may be reached: so for everything that a file declared.
+    `typed` says that it was given with this command, so that it wins over what was declared earlier.
     """
 
     uri: str
     written: str
     exclude: bool = False
     confined: bool = True
+    typed: bool = False
 
     @property
     def text(self) -> str:

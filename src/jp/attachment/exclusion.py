@@ -19,6 +19,7 @@ class _Excluded(msgspec.Struct, frozen=True, kw_only=True):
     names: list[str]
     below: PathPattern | None
     written: str
+    typed: bool
 
     def covers(self, names: list[str]) -> bool:
         if names[: len(self.names)] != self.names:
@@ -37,7 +38,12 @@ class Exclusion:
         """
         self._names = names
         self._excluded = tuple(
-            _Excluded(names=parts_of(names.spelled(path)), below=_below(location), written=declaration.written)
+            _Excluded(
+                names=parts_of(names.spelled(path)),
+                below=_below(location),
+                written=declaration.written,
+                typed=declaration.typed,
+            )
             for declaration in excludes
             for location in (locate(declaration.uri, context, names),)
             for path in _paths(location, names)
@@ -49,6 +55,13 @@ class Exclusion:
             return None
         parts = parts_of(self._names.spelled(path))
         return next((excluded.written for excluded in self._excluded if excluded.covers(parts)), None)
+
+    def give_way_to(self, *paths: str) -> None:
+        """Forget the excludes that were declared earlier and take away what lies at one of `paths`."""
+        places = [parts_of(self._names.spelled(path)) for path in paths] if self._excluded else []
+        self._excluded = tuple(
+            excluded for excluded in self._excluded if excluded.typed or not any(map(excluded.covers, places))
+        )
 
 
 def _below(location: Location) -> PathPattern | None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 
-from jp.attachment.base import AttachmentError, Declaration, ResolveContext
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, ResolveContext
 from jp.attachment.expansion import Expansion
 from jp.attachment.location import Location
 from jp.attachment.uri import decode
 from jp.conversation.uri import file_uri
 
-_NAMES_COMPARED = 5_000
 _UNIT = 1024
 _EXAMPLES = 3
 
@@ -31,12 +29,12 @@ def in_units(size: int) -> str:
     return f"{amount:,.1f} {unit}"
 
 
-def missing(declaration: Declaration, path: str, context: ResolveContext) -> AttachmentError:
+def missing(declaration: Declaration, path: str, context: ResolveContext) -> MissingSourceError:
     """Nothing lies at `path`. The hint names what is closest to it."""
     if Path(path).is_symlink():
         message = f"{declaration.written!r} is a link to {os.readlink(path)!r}, and there is nothing"  # noqa: PTH115  text
-        return AttachmentError(message, hint="Attach what it should lead to, or mend it with `ln -sf`.")
-    return AttachmentError(f"there is no file {declaration.written!r}", hint=_nearest(declaration, path, context))
+        return MissingSourceError(message, hint="Attach what it should lead to, or mend it with `ln -sf`.")
+    return MissingSourceError(f"there is no file {declaration.written!r}", hint=_nearest(declaration, path, context))
 
 
 def _nearest(declaration: Declaration, path: str, context: ResolveContext) -> str:
@@ -44,23 +42,13 @@ def _nearest(declaration: Declaration, path: str, context: ResolveContext) -> st
     is_relative = not relative.startswith("/")
     if is_relative and context.cwd != context.root and os.path.lexists(context.cwd / relative):
         return f"A URI begins at {str(context.root)!r}; the plain path {relative!r} begins here."
-    directory, name = Path(path).parent, Path(path).name
-    while not directory.is_dir():
-        directory, name = directory.parent, directory.name
-    from difflib import get_close_matches
+    from jp.attachment.proposals import first_missing, proposals
 
-    close = get_close_matches(name, _names(directory), n=1)
-    if close:
-        return f"Did you mean {shown(directory / close[0], context)!r}?"
-    return f"{shown(directory, context)!r} has nothing called {name!r}."
-
-
-def _names(directory: Path) -> list[str]:
-    try:
-        with os.scandir(directory) as entries:
-            return sorted(entry.name for entry in islice(entries, _NAMES_COMPARED))
-    except OSError:
-        return []
+    found = proposals(path, context)
+    if found:
+        return f"Did you mean {' or '.join(repr(shown(place, context)) for place in found)}?"
+    place = first_missing(path)
+    return f"{shown(place.parent, context)!r} has nothing called {place.name!r}."
 
 
 def shown(path: Path, context: ResolveContext) -> str:
@@ -115,15 +103,15 @@ def too_much(declaration: Declaration, bound: int) -> AttachmentError:
     return AttachmentError(message, hint="Narrow it with a glob, or leave a directory out with '!DIRECTORY'.")
 
 
-def nothing_found(declaration: Declaration, location: Location, found: Expansion) -> AttachmentError:
+def nothing_found(declaration: Declaration, location: Location, found: Expansion) -> MissingSourceError:
     """A directory or a glob stands for no file that can be attached."""
     written = declaration.written
     if found.left_out:
         reason, paths = next(iter(found.left_out.items()))
         message = f"{written!r} holds nothing that can be attached"
-        return AttachmentError(message, hint=f"{Path(paths[0]).name!r} was left out: {reason}.")
+        return MissingSourceError(message, hint=f"{Path(paths[0]).name!r} was left out: {reason}.")
     what = "matches no file" if location.tail else "holds no file to attach"
-    return AttachmentError(f"{written!r} {what}", hint=_why_nothing(location, found))
+    return MissingSourceError(f"{written!r} {what}", hint=_why_nothing(location, found))
 
 
 def _why_nothing(location: Location, found: Expansion) -> str:

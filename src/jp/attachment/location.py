@@ -98,9 +98,10 @@ def parts_below(path: str, directory: str) -> list[str] | None:
 
 
 def declared_uri(location: Location, context: ResolveContext, names: Names) -> str:
-    """The canonical declaration: relative to the root for what lies in it, so that it holds on another machine."""
+    """The canonical declaration: relative to an anchored root for what lies in it, so that it holds elsewhere too."""
     parts = parts_of(names.spelled(location.path))
-    depth = _depth_below_root(location.path, real_path(context.root.absolute(), names))
+    root = real_path(context.root.absolute(), names)
+    depth = _depth_below_root(location.path, root) if context.anchored else None
     inside = parts if depth is None else parts[len(parts) - depth :]
     path = "/".join([*map(encode, inside), *location.tail])
     if depth is None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from jp.attachment import failures
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
@@ -23,6 +26,18 @@ _TOTAL = 10
 """How many times the bound of one resource everything that a declaration stands for may have."""
 
 _UNSENDABLE = "neither text, an image nor a PDF"
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The files that a declaration stands for: real paths, in the order in which they are attached.
+
+    `expansion` is there for a directory or a glob. `excluded_by` is the exclude, as written, that has left nothing.
+    """
+
+    files: tuple[str, ...]
+    grounds: Grounds
+    expansion: Expansion | None = None
+    excluded_by: str | None = None
 
 
 class Reading:
@@ -49,33 +64,71 @@ class Reading:
             AttachmentError: see the port.
         """
         location = locate(self._declaration.uri, self._context, self._names)
+        with self._in_words(location):
+            found = self._found(location)
+            if found.expansion is not None:
+                return self._expanded(found, found.expansion, location)
+            return self._single(found)
+
+    def find(self) -> Found:
+        """Which files the declaration names; none of them is read.
+
+        Raises:
+            AttachmentError: what it names is not there, is too much, or cannot be looked at.
+        """
+        location = locate(self._declaration.uri, self._context, self._names)
+        with self._in_words(location):
+            return self._found(location)
+
+    @contextmanager
+    def _in_words(self, location: Location) -> Generator[None]:
         try:
-            return self._resolved(location)
+            yield
         except (FileNotFoundError, NotADirectoryError):
             raise failures.missing(self._declaration, location.path, self._context) from None
         except OSError as error:
             raise failures.unreadable(self._declaration, error) from None
 
-    def _resolved(self, location: Location) -> Resolution:
+    def _found(self, location: Location) -> Found:
         real = real_path(location.path, self._names)
         is_inside = parts_below(real, self._root) is not None
         if self._declaration.confined and not is_inside:
             raise failures.outside(self._declaration, self._context)
         # Asked by the path as given: where a descriptor's own name in /dev/fd is a pipe, its real path is nothing.
         mode = os.stat(location.path).st_mode  # noqa: PTH116  paths are text here
+        if self._declaration.typed and not location.tail:
+            self._exclusion.give_way_to(location.path, real)
         if stat.S_ISDIR(mode):
-            return self._expanded(location, Grounds(base=real, anchor=self._root if is_inside else real))
+            return self._walked(location, Grounds(base=real, anchor=self._root if is_inside else real))
         if location.tail:
             raise NotADirectoryError
         if not stat.S_ISREG(mode):
             raise failures.not_a_file(self._declaration, mode)
-        if (exclude := self._exclusion.by(location.path) or self._exclusion.by(real)) is not None:
-            return Resolution(resources=(), notices=(failures.all_excluded(self._declaration, exclude),))
-        return self._single(real, Grounds(base=real, anchor=self._root if is_inside else str(Path(real).parent)))
+        exclude = self._exclusion.by(location.path) or self._exclusion.by(real)
+        return Found(
+            files=(real,) if exclude is None else (),
+            grounds=Grounds(base=real, anchor=self._root if is_inside else str(Path(real).parent)),
+            excluded_by=exclude,
+        )
 
-    def _single(self, real: str, grounds: Grounds) -> Resolution:
+    def _walked(self, location: Location, grounds: Grounds) -> Found:
+        if is_never_entered(grounds.base, self._root):
+            message = f"{self._declaration.written!r} lies in what git or jp keeps for itself"
+            raise AttachmentError(message, hint="Attach a file of it by its own path.")
+        if (exclude := self._exclusion.by(location.path) or self._exclusion.by(grounds.base)) is not None:
+            return Found(files=(), grounds=grounds, excluded_by=exclude)
+        walk = Walk(self._declaration, grounds, self._exclusion, self._root)
+        expansion = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), self._check)
+        files = tuple(sorted(expansion.files, key=lambda path: parts_of(self._names.spelled(path))))
+        excluded_by = None if files else expansion.excluded_by
+        return Found(files=files, grounds=grounds, expansion=expansion, excluded_by=excluded_by)
+
+    def _single(self, found: Found) -> Resolution:
+        if found.excluded_by is not None:
+            return Resolution(resources=(), notices=(failures.all_excluded(self._declaration, found.excluded_by),))
+        real = found.files[0]
         try:
-            snapshot, media = self._read(real, grounds)
+            snapshot, media = self._read(real, found.grounds)
         except NotAFileError as error:
             raise failures.not_a_file(self._declaration, error.mode) from None
         except TooLargeError as error:
@@ -104,45 +157,39 @@ class Reading:
             blob=snapshot.data if isinstance(media, BinaryMedia) else None,
         )
 
-    def _expanded(self, location: Location, grounds: Grounds) -> Resolution:
+    def _expanded(self, found: Found, expansion: Expansion, location: Location) -> Resolution:
         declaration = self._declaration
-        if is_never_entered(grounds.base, self._root):
-            message = f"{declaration.written!r} lies in what git or jp keeps for itself"
-            raise AttachmentError(message, hint="Attach a file of it by its own path.")
-        if (exclude := self._exclusion.by(location.path) or self._exclusion.by(grounds.base)) is not None:
-            return Resolution(resources=(), notices=(failures.all_excluded(declaration, exclude),))
-        walk = Walk(declaration, grounds, self._exclusion, self._root)
-        found = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), self._check)
-        resources = tuple(self._taken(found, grounds))
-        notices = tuple(failures.left_out(declaration, found.left_out, grounds.base))
+        resources = tuple(self._taken(found, expansion))
+        notices = tuple(failures.left_out(declaration, expansion.left_out, found.grounds.base))
         if resources:
             return Resolution(resources=resources, notices=notices)
-        if found.excluded_by is not None:
-            return Resolution(resources=(), notices=(failures.all_excluded(declaration, found.excluded_by), *notices))
-        raise failures.nothing_found(declaration, location, found)
+        if expansion.excluded_by is not None:
+            excluded = failures.all_excluded(declaration, expansion.excluded_by)
+            return Resolution(resources=(), notices=(excluded, *notices))
+        raise failures.nothing_found(declaration, location, expansion)
 
-    def _taken(self, found: Expansion, grounds: Grounds) -> Iterator[Resource]:
+    def _taken(self, found: Found, expansion: Expansion) -> Iterator[Resource]:
         """What can be sent of the files that were found; the others are left out."""
         total = 0
-        for real in sorted(found.files, key=lambda path: parts_of(self._names.spelled(path))):
+        for real in found.files:
             self._check()
             try:
-                snapshot, media = self._read(real, grounds)
+                snapshot, media = self._read(real, found.grounds)
             except NotAFileError:
-                found.leave_out(real, "neither a file nor a directory")
+                expansion.leave_out(real, "neither a file nor a directory")
                 continue
             except TooLargeError as error:
                 self._refuse_large(real, error)
-                found.leave_out(real, _UNSENDABLE)
+                expansion.leave_out(real, _UNSENDABLE)
                 continue
             except OSError as error:
-                found.leave_out(real, error.strerror or str(error))
+                expansion.leave_out(real, error.strerror or str(error))
                 continue
             total += len(snapshot.data)
             if total > _TOTAL * self._context.max_bytes:
                 raise failures.too_much(self._declaration, _TOTAL * self._context.max_bytes)
             if isinstance(media, UnsupportedMedia):
-                found.leave_out(real, _UNSENDABLE)
+                expansion.leave_out(real, _UNSENDABLE)
             else:
                 yield self._resource(real, snapshot, media)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.attachment.base import Declaration, Resolution, ResolveContext
 from jp.attachment.registry import AttachmentRegistry
@@ -55,15 +56,16 @@ def plan_resolution(
 
     `declared` is `conversation.attachments`, in order: what no request has resolved yet (`delivered`, see
     `delivered_in`) is resolved now. `typed` is this turn's `--attach`: always resolved, afresh. Excludes of both
-    apply to everything that is resolved. `imported` are the declarations that an original's log made: they count as
-    delivered, and are recorded as such with the turn.
+    apply to everything that is resolved, but that what is typed wins over an exclude of just that. `imported` are the
+    declarations that an original's log made: they count as delivered, and are recorded as such with the turn.
     """
+    given = {declaration.text: replace(declaration, typed=True) for declaration in typed}
     pending = [declaration for declaration in declared if not declaration.exclude and declaration.text not in delivered]
     assumed = [declaration.text for declaration in pending if declaration.text in imported]
     # What is typed may lie anywhere, even where a file declares it too.
-    freely = {declaration.text: declaration for declaration in typed if not declaration.exclude}
+    freely = {text: declaration for text, declaration in given.items() if not declaration.exclude}
     due = [freely.get(declaration.text, declaration) for declaration in pending if declaration.text not in imported]
-    excludes = [declaration for declaration in (*declared, *typed) if declaration.exclude]
+    excludes = [given.get(item.text, item) for item in (*declared, *typed) if item.exclude]
     return ResolutionPlan(
         includes=_once((*due, *freely.values())),
         excludes=_once(excludes),
@@ -76,6 +78,11 @@ def _once(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
     for declaration in declarations:
         by_text.setdefault(declaration.text, declaration)
     return tuple(by_text.values())
+
+
+def _binding(excludes: Sequence[Declaration], include: Declaration) -> tuple[Declaration, ...]:
+    """The excludes that hold for `include`; which files they cover only its handler knows."""
+    return tuple(item for item in excludes if item.typed or not include.typed or item.uri != include.uri)
 
 
 class _Resolving:
@@ -109,7 +116,8 @@ class _Resolving:
         with self._scopes[index]:
             try:
                 handler = self._registry.handler(include.uri)
-                self._results[index] = await handler.resolve(include, self._context, excludes=self._plan.excludes)
+                excludes = _binding(self._plan.excludes, include)
+                self._results[index] = await handler.resolve(include, self._context, excludes=excludes)
             except JpError as error:
                 self._results[index] = error
                 for scope in self._scopes[index + 1 :]:

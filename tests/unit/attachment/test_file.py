@@ -13,7 +13,8 @@ import pytest
 from jp.attachment import expansion, reading
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
 from jp.attachment.file import FileHandler
-from jp.attachment.resolution import ResolvedAttachments
+from jp.attachment.registry import AttachmentRegistry
+from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
 from jp.conversation.resource import Annotations, Resource
 from jp.errors import ExitCode
 
@@ -174,7 +175,8 @@ def test_a_missing_file_names_what_is_closest(root: Path, attach: Attach) -> Non
 def test_a_missing_directory_names_what_is_closest(root: Path, attach: Attach) -> None:
     write(root, "source/main.rs")
 
-    assert failure(attach, "sorce/main.rs").hint == "Did you mean 'source'?"
+    assert failure(attach, "sorce/main.rs").hint == "Did you mean 'source/main.rs'?"
+    assert failure(attach, "sorce/other.rs").hint == "Did you mean 'source'?"
     assert failure(attach, "source/main.rs/x").message == "there is no file 'source/main.rs/x'"
     assert failure(attach, "sorce/*.rs").hint == "Did you mean 'source'?"
     assert failure(attach, "source/main.rs/*").message == "there is no file 'source/main.rs/*'"
@@ -604,6 +606,36 @@ def test_an_exclude_reaches_through_links_to_directories(root: Path, attach: Att
     assert names(attach("linked", "!linked/a")) == ["real/b"]
     assert names(attach("real", "!linked/*a")) == ["real/b"]
     assert names(attach("linked/a", "!linked/a")) == []
+
+
+@pytest.mark.parametrize(
+    ("include", "earlier", "attached", "together"),
+    [
+        ("src/a.py", "!a.py", ["src/a.py"], []),
+        ("src/a.py", "!src", ["src/a.py"], []),
+        ("src/a.py", "!**/*.py", ["src/a.py"], []),
+        ("link.py", "!src", ["src/a.py"], []),
+        ("src", "!src", ["src/a.py", "src/tests/b.py"], []),
+        ("src/tests", "!tests", ["src/tests/b.py"], []),
+        ("src", "!tests", ["src/a.py"], ["src/a.py"]),
+        ("src/*.py", "!*.py", [], []),
+    ],
+)
+def test_a_path_that_is_typed_wins_over_an_earlier_exclude_of_it(
+    include: str, earlier: str, attached: list[str], together: list[str], *, root: Path, context: ResolveContext
+) -> None:
+    write(root, "src/a.py", "src/tests/b.py")
+    (root / "link.py").symlink_to("src/a.py")
+    registry = AttachmentRegistry()
+    path, exclude = (registry.declare(text, context, confined=False) for text in (include, earlier))
+
+    def resolved(plan: ResolutionPlan) -> list[str | None]:
+        return names(anyio.run(resolve_all, plan, registry, context))
+
+    assert resolved(plan_resolution([exclude], [path], delivered=())) == attached
+    assert resolved(plan_resolution([], [path, exclude], delivered=())) == together
+    assert resolved(plan_resolution([exclude], [path, exclude], delivered=())) == together
+    assert resolved(plan_resolution([path, exclude], [], delivered=())) == together
 
 
 def test_excludes_of_other_schemes_concern_no_file(root: Path, context: ResolveContext) -> None:

@@ -63,6 +63,16 @@ def test_what_lies_elsewhere_is_absolute(root: Path, context: ResolveContext) ->
     assert canonical("file:../x", context) == f"file://{root.parent}/x"
 
 
+def test_where_no_root_stays_everything_is_absolute(root: Path) -> None:
+    (root / "src").mkdir()
+    context = ResolveContext(root=root, cwd=root, anchored=False)
+
+    assert canonical("file:src/*.py", context) == f"file://{root}/src/*.py"
+    assert canonical("file:.", context) == f"file://{root}"
+    assert canonical("file:~", ResolveContext(root=root, cwd=root, anchored=False)) == f"file://{Path.home()}"
+    assert canonical(f"file://{root}/src/x", context) == f"file://{root}/src/x"
+
+
 def test_a_root_behind_a_link_is_the_same_root(root: Path) -> None:
     link = root.parent / "link"
     link.symlink_to(root)

@@ -165,6 +165,23 @@ def test_every_handler_is_given_every_exclude(context: ResolveContext) -> None:
         assert [exclude.text for exclude in handler.excludes[0]] == ["!b:x"]
 
 
+def test_what_is_typed_wins_over_an_earlier_exclude_of_just_that(context: ResolveContext) -> None:
+    stub = StubHandler(lambda _: _nothing())
+    registry = StubRegistry(a=stub)
+
+    async def excludes_of(earlier: str, *now: str) -> list[str]:
+        await resolve_all(plan_resolution(declared(earlier), typed(*now), delivered=()), registry, context)
+        return [exclude.text for exclude in stub.excludes[-1]]
+
+    assert anyio.run(excludes_of, "!a:1", "a:1") == []
+    assert anyio.run(excludes_of, "!a:1/part", "a:1") == ["!a:1/part"]
+    assert anyio.run(excludes_of, "!a:1", "a:1", "!a:1") == ["!a:1"]
+
+
+async def _nothing() -> Resolution:
+    return Resolution(resources=())
+
+
 def test_of_several_failures_the_first_in_order_is_told(context: ResolveContext) -> None:
     failed = anyio.Event()
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
 
 
+_ABSOLUTE = ("/", "~", "file:/", "file:~")
+
+
 class Schemes:
     """The attachment handlers for a command in a workspace, and the directories that they work in.
 
@@ -61,10 +64,11 @@ class Schemes:
 
     @cached_property
     def context(self) -> ResolveContext:
-        """Where they read, within the usual bounds."""
+        """Where they read, within the usual bounds. Outside any workspace nothing stays where it is but a directory."""
         from jp.attachment.base import ResolveContext
 
-        return ResolveContext(root=base_directory(self._workspace), cwd=current_directory())
+        is_anchored = self._workspace.root is not None
+        return ResolveContext(root=base_directory(self._workspace), cwd=current_directory(), anchored=is_anchored)
 
     def typed(self, texts: Sequence[str]) -> list[Declaration]:
         """What a user typed: relative to the current directory, and free to lie anywhere.
@@ -83,9 +87,16 @@ class Schemes:
             AttachmentError: one of them is malformed.
         """
         return [
-            self.registry.declare(text, self.context, confined=not is_accepted_attachment(text, self._accepted))
+            self.registry.declare(
+                text, self._context_of(text), confined=not is_accepted_attachment(text, self._accepted)
+            )
             for text in texts
         ]
+
+    def _context_of(self, text: str) -> ResolveContext:
+        # What a file declares relatively is one declaration wherever the next query is asked: it is read once.
+        is_absolute = text.removeprefix("!").startswith(_ABSOLUTE)
+        return self.context if is_absolute else replace(self.context, anchored=True)
 
     @cached_property
     def _accepted(self) -> frozenset[str]:

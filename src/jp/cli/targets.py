@@ -1,36 +1,107 @@
-"""Which conversation is meant: ids, `.`, `prev`, `last`, or the text of a title."""
+"""Which conversation is meant: a target, held against a workspace and this terminal's session.
+
+The grammar is in `jp.cli.candidates`. Where a target means several conversations, a person at a terminal picks one;
+elsewhere it is an error that lists them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, assert_never
 
+from jp.cli.candidates import (
+    Active,
+    Candidate,
+    Identified,
+    Labelled,
+    Last,
+    Named,
+    Picked,
+    Previous,
+    Target,
+    Titled,
+    in_order,
+    matching,
+    near,
+    parse_target,
+)
 from jp.cli.places import AnyWorkspace
-from jp.conversation.ids import ConversationId
 from jp.errors import UsageError
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.session import Session
 
-_PREFIX = "jp-c"
+if TYPE_CHECKING:
+    from jp.cli.picker.application import Offer
+    from jp.conversation.ids import ConversationId
+
 _LISTED = 10
-_NONE_ACTIVE = "no conversation is active in this terminal"
-TARGET_HELP = "An id or the start of one, '.' (active here), 'prev', 'last' (used last), or words of a title."
+_PREFIX = "jp-c"
+_LIST = "list them with `jp conversation ls`"
+_NAME_ONE = "name one: `jp conversation ls` lists them, `jp conversation use ID` activates one"
+TARGET_HELP = (
+    "An id or the start of one, '.' (active here), 'prev', 'last' (used last), '@LABEL' or '@LABEL=VALUE', words of a "
+    "title, or '?' to pick one."
+)
 
 
-def choose(target: str, workspace: AnyWorkspace, session: Session) -> ConversationInfo:
-    """The one conversation that `target` means.
+class AmbiguousTargetError(UsageError):
+    """A target means several conversations."""
+
+    kind = "ambiguous_target"
+
+
+class UnknownTargetError(UsageError):
+    """A target means no conversation."""
+
+    kind = "unknown_target"
+
+
+def choose(target: str, workspace: AnyWorkspace, session: Session, *, archived: bool = False) -> ConversationInfo:
+    """The one conversation that `target` means; `archived`: among those, where it is not named by its id.
 
     Raises:
-        UsageError: it means none, or several.
+        UsageError: it means none, or several where nobody can pick one.
+        KeyboardInterrupt: a person left the picker.
     """
-    match target:
-        case "." | "prev":
-            return _of_session(target, workspace, session)
-        case "last":
-            return _last(workspace.conversations())
-        case "":
-            raise UsageError("an empty text names no conversation", hint=f"{TARGET_HELP}")
-        case _:
-            return _named(target, workspace.conversations())
+    chooser = _Chooser(workspace, session, archived=archived)
+    found = chooser.found(target)
+    if isinstance(found, ConversationInfo):
+        return found
+    from jp.cli.picker.application import pick
+
+    return chooser.info(pick(chooser.offer(found)))
+
+
+async def choose_async(target: str, workspace: AnyWorkspace, session: Session) -> ConversationInfo:
+    """See `choose`: for who has an event loop."""
+    chooser = _Chooser(workspace, session)
+    found = chooser.found(target)
+    if isinstance(found, ConversationInfo):
+        return found
+    from jp.cli.picker.application import pick_async
+
+    return chooser.info(await pick_async(chooser.offer(found)))
+
+
+def choose_all(
+    targets: Iterable[str], workspace: AnyWorkspace, session: Session, *, archived: bool = False
+) -> list[ConversationInfo]:
+    """The conversations that `targets` mean, each once, in their order. See `choose`."""
+    chosen = [choose(target, workspace, session, archived=archived) for target in targets]
+    return list({info.id: info for info in chosen}.values())
+
+
+def choose_other(workspace: AnyWorkspace, session: Session) -> ConversationInfo:
+    """The conversation that was active before in this session; a person picks one where there is none.
+
+    Raises:
+        UsageError: there is none, and nobody can pick one.
+        KeyboardInterrupt: a person left the picker.
+    """
+    chooser = _Chooser(workspace, session)
+    if chooser.previous() is None and chooser.can_pick():
+        return choose("?", workspace, session)
+    return choose("prev", workspace, session)
 
 
 def title_of(info: ConversationInfo) -> str:
@@ -41,40 +112,177 @@ def title_of(info: ConversationInfo) -> str:
     return one_line(info.metadata.title or words or "untitled")
 
 
-def _of_session(target: str, workspace: AnyWorkspace, session: Session) -> ConversationInfo:
-    found = session.active() if target == "." else session.previous()
-    if found is None:
-        what = _NONE_ACTIVE if target == "." else "no other conversation was active in this terminal"
-        raise UsageError(what, hint="name one: `jp conversation ls` lists them, `jp conversation use ID` activates one")
-    return workspace.get(found)
+class _Several:
+    """What there is to pick from, and what is typed already."""
+
+    def __init__(self, candidates: Sequence[Candidate], text: str = "") -> None:
+        self.candidates = candidates
+        self.text = text
 
 
-def _last(conversations: Sequence[ConversationInfo]) -> ConversationInfo:
-    if not conversations:
-        raise UsageError("there are no conversations here yet", hint='start one with `jp query --new "…"`')
-    return max(conversations, key=lambda info: (info.last_activity, info.id.deciseconds))
+class _Chooser:
+    """One choice. The workspace is listed at most once for it."""
+
+    def __init__(self, workspace: AnyWorkspace, session: Session, *, archived: bool = False) -> None:
+        self._workspace = workspace
+        self._session = session
+        self._archived = archived
+        self._infos: dict[ConversationId, ConversationInfo] = {}
+
+    def found(self, text: str) -> ConversationInfo | _Several:
+        """The conversation, or those of which a person has to pick one.
+
+        Raises:
+            UsageError: there is none, or nobody can pick one.
+        """
+        target: Target = parse_target(text)
+        match target:
+            case Active():
+                return self._active()
+            case Previous():
+                return self._previous()
+            case Last():
+                return self._last()
+            case Picked(text=typed):
+                return self._picked(text, typed)
+            case Identified() | Labelled() | Titled():
+                return self._named(text, target)
+            case _:
+                assert_never(target)
+
+    def info(self, conversation_id: ConversationId) -> ConversationInfo:
+        """What was found under an id, as it is now."""
+        return self._workspace.get(conversation_id)
+
+    def offer(self, several: _Several) -> Offer:
+        """A list for the picker."""
+        from time import time
+
+        from jp.cli.picker.application import Offer
+        from jp.workspace.tail import last_request
+
+        active = self._session.active()
+        return Offer(
+            candidates=in_order(several.candidates, active),
+            preview=lambda candidate: last_request(self._infos[candidate.id].directory),
+            now=time(),
+            active=active,
+            text=several.text,
+        )
+
+    def can_pick(self) -> bool:
+        """Whether there is something to pick from and somebody who can."""
+        from jp.cli.picker.application import can_pick
+
+        return can_pick() and bool(self._choices())
+
+    def previous(self) -> ConversationId | None:
+        """What was active before in this session, archived ones aside."""
+        infos = self._listed()
+        others = {candidate.id for candidate in infos if candidate.is_archived != self._archived}
+        return self._session.previous(without=others)
+
+    def _listed(self) -> list[Candidate]:
+        """All conversations, oldest first."""
+        self._infos = {info.id: info for info in self._workspace.conversations()}
+        return [_candidate(info) for info in self._infos.values()]
+
+    def _choices(self) -> list[Candidate]:
+        """Those that a target may mean which does not name an id."""
+        return [candidate for candidate in self._listed() if candidate.is_archived == self._archived]
+
+    def _active(self) -> ConversationInfo:
+        found = self._session.active()
+        if found is None:
+            raise UsageError("no conversation is active in this terminal", hint=_NAME_ONE)
+        return self.info(found)
+
+    def _previous(self) -> ConversationInfo:
+        found = self.previous()
+        if found is None:
+            which = "archived" if self._archived else "other"
+            raise UsageError(f"no {which} conversation was active in this terminal", hint=_NAME_ONE)
+        return self.info(found)
+
+    def _last(self) -> ConversationInfo:
+        choices = self._choices()
+        if not choices:
+            raise self._nothing()
+        newest = max(choices, key=lambda candidate: (candidate.last_activity, candidate.id.deciseconds))
+        return self._infos[newest.id]
+
+    def _picked(self, text: str, typed: str) -> _Several:
+        from jp.cli.picker.application import can_pick
+
+        if not can_pick():
+            raise UsageError(
+                f"{text!r} picks a conversation from a list, and there is no terminal for it here",
+                hint="stdin and stderr have to be the terminal; or name the conversation: " + _LIST,
+            )
+        choices = self._choices()
+        if not choices:
+            raise self._nothing()
+        return _Several(choices, typed)
+
+    def _named(self, text: str, target: Named) -> ConversationInfo | _Several:
+        candidates = self._listed()
+        found = matching(target, candidates, archived=self._archived)
+        if len(found) == 1:
+            return self._infos[found[0].id]
+        if not found:
+            raise self._unknown(text, target, candidates)
+        from jp.cli.picker.application import can_pick
+
+        if can_pick():
+            return _Several(found)
+        raise _ambiguous(text, found)
+
+    def _nothing(self) -> UsageError:
+        if self._archived:
+            return UsageError("no conversation is archived", hint=_LIST)
+        return UsageError("there are no conversations here yet", hint='start one with `jp query --new "…"`')
+
+    def _unknown(self, text: str, target: Named, candidates: Sequence[Candidate]) -> UsageError:
+        message = f"no conversation matches {text!r}"
+        others = matching(target, candidates, archived=not self._archived)
+        if others:
+            which = "that is not archived" if self._archived else "that is archived"
+            names = _names(others)
+            return UnknownTargetError(message, hint=f"one {which} does: {names}; name it by its id")
+        wanted = target.label if isinstance(target, Labelled) else text
+        if isinstance(target, Identified) or wanted.startswith(_PREFIX):
+            return UnknownTargetError(message, hint=f"ids look like 'jp-c17800836875'; {_LIST}")
+        choices = [candidate for candidate in candidates if candidate.is_archived == self._archived]
+        alike = [] if isinstance(target, Labelled) else near(wanted, choices)
+        meant = " or ".join(f"{candidate.title!r} ({candidate.id})" for candidate in alike)
+        return UnknownTargetError(message, hint=f"did you mean {meant}?" if meant else _LIST)
 
 
-def _named(target: str, conversations: Sequence[ConversationInfo]) -> ConversationInfo:
-    digits = target.removeprefix(_PREFIX)
-    if digits.isascii() and digits.isdecimal():
-        found = [info for info in conversations if info.id.digits.startswith(digits)]
-        exact = [info for info in found if info.id.digits == digits]
-        return _only(target, exact or found)
-    if target.startswith(_PREFIX):
-        ConversationId.parse(target)
-    wanted = target.casefold()
-    titled = [info for info in conversations if wanted in title_of(info).casefold()]
-    exact = [info for info in titled if title_of(info).casefold() == wanted]
-    return _only(target, exact or titled)
+def _candidate(info: ConversationInfo) -> Candidate:
+    metadata = info.metadata
+    return Candidate(
+        id=info.id,
+        title=title_of(info),
+        labels=metadata.labels,
+        last_activity=info.last_activity,
+        pinned_at=metadata.pinned_at or "",
+        is_archived=metadata.archived_at is not None,
+    )
 
 
-def _only(target: str, found: Sequence[ConversationInfo]) -> ConversationInfo:
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise UsageError(f"no conversation matches {target!r}", hint="list them with `jp conversation ls`")
-    newest = sorted(found, key=lambda info: info.id.deciseconds, reverse=True)
-    names = ", ".join(f"{info.id} ({title_of(info)})" for info in newest[:_LISTED])
-    more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-    raise UsageError(f"{len(found)} conversations match {target!r}: {names}{more}", hint="use one of these ids")
+def _ambiguous(text: str, found: Sequence[Candidate]) -> UsageError:
+    message = f"{len(found):,} conversations match {text!r}: {_names(found)}"
+    return AmbiguousTargetError(message, hint="use one of these ids")
+
+
+def _names(found: Sequence[Candidate]) -> str:
+    """Those that were used last: id, title and age of each."""
+    from time import time
+
+    from jp.cli.moments import ago
+
+    now = time()
+    newest = sorted(found, key=lambda candidate: (candidate.last_activity, candidate.id.deciseconds), reverse=True)
+    names = [f"{item.id} ({item.title}, {ago(now - item.last_activity)})" for item in newest[:_LISTED]]
+    more = [f"and {len(found) - _LISTED:,} more"] if len(found) > _LISTED else []
+    return ", ".join([*names, *more])

@@ -158,10 +158,10 @@ class Session:
         existing = self._existing() if newest else set[ConversationId]()
         return next((ConversationId(visit.id) for visit in newest if visit.id in existing), None)
 
-    def previous(self) -> ConversationId | None:
-        """The conversation that was active before, the newest that is still there."""
+    def previous(self, *, without: AbstractSet[ConversationId] = frozenset()) -> ConversationId | None:
+        """The conversation that was active before, the newest that is still there and none of `without`."""
         earlier = self._visits()[1:]
-        existing = self._existing() if earlier else set[ConversationId]()
+        existing = self._existing() - without if earlier else set[ConversationId]()
         return next((ConversationId(visit.id) for visit in earlier if visit.id in existing), None)
 
     def activate(self, conversation_id: ConversationId) -> None:

@@ -31,10 +31,11 @@ def archive(options: GlobalOptions, *, targets: Targets) -> None:
 
 
 def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
-    """Bring archived conversations back.
+    """Bring archived conversations back. Targets that are no ids are looked for among the archived ones.
 
     Examples:
         jp conversation unarchive jp-c17800836875
+        jp conversation unarchive '?'
     """
     _set(options, targets, archived_at=None)
 
@@ -44,7 +45,7 @@ def _set(options: GlobalOptions, targets: list[str], *, archived_at: str | None)
 
     from jp.cli.output import print_result
     from jp.cli.places import acquire, open_session, open_workspace
-    from jp.cli.targets import choose
+    from jp.cli.targets import choose_all
     from jp.cli.tidying import tidy
     from jp.workspace.metadata import Metadata
 
@@ -52,7 +53,7 @@ def _set(options: GlobalOptions, targets: list[str], *, archived_at: str | None)
     require_persistence(options, f"jp conversation {word.removesuffix('d')}")
     workspace = open_workspace(options)
     session = open_session(workspace)
-    chosen = list({info.id: info for info in (choose(target, workspace, session) for target in targets)}.values())
+    chosen = choose_all(targets, workspace, session, archived=archived_at is None)
 
     def change(before: Metadata) -> Metadata:
         is_same = (before.archived_at is None) == (archived_at is None)

@@ -30,13 +30,13 @@ def remove(
     """
     from jp.cli.output import notice, print_result
     from jp.cli.places import acquire, open_session, open_workspace
-    from jp.cli.targets import choose
+    from jp.cli.targets import choose_all
     from jp.cli.trust import trust_store
 
     require_persistence(options, "jp conversation rm")
     workspace = open_workspace(options)
     session = open_session(workspace)
-    chosen = list({info.id: info for info in (choose(target, workspace, session) for target in targets)}.values())
+    chosen = choose_all(targets, workspace, session)
     if not yes and not _agrees(chosen):
         notice(options, "nothing was deleted")
         return ExitCode.FAILURE

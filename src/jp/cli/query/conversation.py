@@ -91,25 +91,26 @@ def find_place(options: GlobalOptions) -> Place:
     )
 
 
-def choose_conversation(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+async def choose_conversation(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
     """The conversation to continue, None for a new one.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the only one.
     """
-    found = _continued(arguments, place)
+    found = await _continued(arguments, place)
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
     return found
 
 
-def _continued(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+async def _continued(arguments: QueryArguments, place: Place) -> ConversationInfo | None:
     if arguments.new:
         return None
     if arguments.target is not None or arguments.fork is not None:
-        from jp.cli.targets import choose
+        from jp.cli.targets import choose_async
 
-        return choose(arguments.target or ".", place.workspace, place.session)
+        target = "." if arguments.target is None else arguments.target
+        return await choose_async(target, place.workspace, place.session)
     if not is_attended():
         return None
     active = place.session.active()

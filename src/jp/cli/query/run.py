@@ -11,7 +11,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
-from jp.cli.query.attachments import Schemes, check_size, compose_request, outside_of_root
+from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
 from jp.cli.query.composing import compose
 from jp.cli.query.conversation import Asked, begin, choose_conversation, find_place, hold, settle
 from jp.cli.query.missing_tools import without_missing_tools
@@ -49,7 +49,7 @@ async def _query(
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
     place = find_place(options)
-    chosen = choose_conversation(arguments, place)
+    chosen = await choose_conversation(arguments, place)
     composed = await compose(options, arguments, given, place, chosen, stack)
     held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
     schemes = Schemes(
@@ -85,7 +85,7 @@ async def _query(
         arguments,
         wiring,
         begun=begun,
-        recorder=question.recorder(begun.log),
+        recorder=healing(question.recorder(begun.log), request, wiring.notice),
         config=config,
         request=request,
         checker=checker,

@@ -1,0 +1,1 @@
+"""The picker: a list of conversations on the terminal, narrowed by typing."""

@@ -1,0 +1,230 @@
+"""The picker, at a terminal with a person at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from stage import make_workspace
+from terminal import CTRL_C, Terminal, at_terminal
+
+DOWN, UP, ESCAPE = "\x1b[B", "\x1b[A", "\x1b"
+ENTER = "\r"
+READY = r"type to narrow"
+STYLES = re.compile(r"\x1b\[([0-9;]*)m")
+
+
+def conversation(root: Path, number: int, title: str, *, request: str = "hello", **metadata: object) -> str:
+    """A conversation that was used last in the order of the numbers."""
+    digits = 17_800_000_000 + number
+    directory = root / ".jp" / "conversations" / f"{digits}-x"
+    directory.mkdir(parents=True)
+    (directory / "metadata.json").write_text(json.dumps({"title": title, **metadata}), encoding="utf-8")
+    at = "2026-01-02T03:04:05Z"
+    entries = [
+        {"id": "1", "type": "header", "at": at, "format": 1, "created_at": at, "nonce": "n"},
+        {"id": "2", "type": "turn_start", "at": at},
+        {"id": "3", "type": "chat_request", "at": at, "content": request},
+    ]
+    log = directory / "events.jsonl"
+    log.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+    os.utime(log, (1_700_000_000 + number, 1_700_000_000 + number))
+    return f"jp-c{digits}"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = make_workspace(tmp_path / "work")
+    conversation(root, 1, "The lexer", labels={"area": "parser"}, request="why does the lexer loop?")
+    conversation(root, 2, "The lexer again")
+    conversation(root, 3, "Lunch", pinned_at="2026-01-02T03:04:05Z")
+    conversation(root, 4, "Old lexer", archived_at="2026-01-02T03:04:05Z")
+    return root
+
+
+@contextmanager
+def jp(command: str, root: Path, *, columns: int = 80, **env: str) -> Generator[Terminal]:
+    with at_terminal(command, cwd=root, env={"JP_SESSION": "here", **env}, columns=columns) as terminal:
+        yield terminal
+
+
+def plain(shown: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+
+
+def test_a_conversation_is_picked_with_arrows_while_stdout_is_a_pipe(root: Path) -> None:
+    with jp("jp conversation path '?' | sed s,.*/,, >out", root) as terminal:
+        terminal.expect("> +jp-c17800000003")
+        terminal.expect(READY)
+        terminal.type(DOWN + DOWN + UP + ENTER)
+        assert terminal.finish() == 0
+
+    assert (root / "out").read_text(encoding="utf-8") == "17800000002-x\n"
+    assert terminal.shown.rindex("\x1b[?1049l") > terminal.shown.index("\x1b[?1049h")
+
+
+def test_typing_narrows_the_list_by_title_id_and_label(root: Path) -> None:
+    with jp("jp conversation use '?le'", root) as terminal:
+        terminal.expect("2 of 3")
+        terminal.expect(READY)
+        terminal.type("\x15")
+        terminal.expect("Lunch")
+        terminal.type("area=par")
+        terminal.expect("why does the lexer loop")
+        terminal.type("zzz")
+        terminal.expect("nothing matches")
+        terminal.type(ENTER + "\x7f\x7f\x7f" + ENTER)
+        assert terminal.finish() == 0
+
+    assert terminal.shown.endswith("jp-c17800000001  The lexer\n")
+
+
+@pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
+def test_who_leaves_changes_nothing(key: str, root: Path) -> None:
+    with jp("jp conversation rm --yes lexer", root) as terminal:
+        terminal.expect("2 of 2")
+        terminal.expect(READY)
+        terminal.type(key)
+        assert terminal.finish() == 130
+
+    assert len(list((root / ".jp" / "conversations").iterdir())) == 4
+    assert "error" not in terminal.shown
+
+
+def test_use_without_a_previous_conversation_lets_a_person_pick_one(root: Path) -> None:
+    with jp("jp conversation use; jp conversation use jp-c17800000001; jp conversation use", root) as terminal:
+        terminal.expect(READY)
+        terminal.type(ENTER)
+        terminal.expect("jp-c17800000003  Lunch\n")
+        assert terminal.finish() == 0
+
+    assert terminal.shown.endswith("jp-c17800000001  The lexer\njp-c17800000003  Lunch\n")
+    assert terminal.shown.count("\x1b[?1049h") == 1
+
+
+def test_unarchive_offers_what_is_archived(root: Path) -> None:
+    with jp("jp conversation unarchive '?'", root) as terminal:
+        terminal.expect("1 of 1")
+        terminal.expect("Old lexer +\\(archived\\)")
+        terminal.type(ENTER)
+        assert terminal.finish() == 0
+
+    assert terminal.shown.endswith("unarchived jp-c17800000004 (Old lexer)\n")
+
+
+def test_a_query_goes_on_in_the_conversation_that_is_picked(root: Path) -> None:
+    with jp("jp query --id '?lunch' hungry", root) as terminal:
+        terminal.expect(READY)
+        terminal.type(ENTER)
+        assert terminal.finish() == 0
+
+    log = root / ".jp" / "conversations" / "17800000003-x" / "events.jsonl"
+    assert "You said: hungry" in terminal.shown
+    assert log.read_text(encoding="utf-8").count('"turn_start"') == 2
+
+
+def test_a_query_is_not_asked_where_nothing_is_picked(root: Path) -> None:
+    with jp("jp query --id lexer hungry", root) as terminal:
+        terminal.expect(READY)
+        terminal.type(CTRL_C)
+        assert terminal.finish() == 130
+
+    assert "hungry" not in "".join(path.read_text(encoding="utf-8") for path in root.rglob("events.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "code"),
+    [
+        ("query --id '?' x", signal.SIGTERM, 143),
+        ("conversation path '?'", signal.SIGTERM, 143),
+        ("conversation path '?'", signal.SIGINT, 130),
+    ],
+)
+def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
+    command: str, number: signal.Signals, code: int, root: Path
+) -> None:
+    with jp(f"exec jp {command}", root) as terminal:
+        terminal.expect(READY)
+        os.kill(terminal.process.pid, number)
+        assert terminal.finish() == code
+
+    assert terminal.shown.rindex("\x1b[?1049l") > terminal.shown.index("\x1b[?1049h")
+
+
+def test_a_window_that_is_closed_ends_it(root: Path) -> None:
+    with jp("exec jp conversation use '?'", root) as terminal:
+        terminal.expect(READY)
+        terminal.hang_up()
+
+        assert terminal.ends_within(20)
+
+
+def test_it_fits_the_window_and_follows_its_size(root: Path) -> None:
+    conversation(root, 5, "A title that is far too long for one line of a window " * 4)
+    with jp("jp conversation use '?too long'", root, columns=80) as terminal:
+        terminal.expect("1 of")
+        terminal.expect(READY)
+        narrow = plain(terminal.shown)
+        terminal.resize(200, 30)
+        terminal.expect("─{199}")
+        terminal.type(ENTER)
+        assert terminal.finish() == 0
+
+    assert "─" * 79 in narrow
+    assert "─" * 80 not in narrow
+
+
+def test_no_colour_is_used(root: Path) -> None:
+    with jp("jp conversation use '?'", root, COLORTERM="truecolor") as terminal:
+        terminal.expect(READY)
+        terminal.type(ENTER)
+        assert terminal.finish() == 0
+
+    used = {part for style in STYLES.findall(terminal.shown) for part in style.split(";")}
+    assert used <= {"", "0", "1", "7"}
+    assert "7" in used
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("jp conversation show '?' </dev/null", "there is no terminal for it here"),
+        ("jp conversation show '?' 2>err; code=$?; cat err; exit $code", "there is no terminal for it here"),
+        ("TERM=dumb jp conversation show '?'", "there is no terminal for it here"),
+        ("echo x | jp query --id lexer y", "2 conversations match 'lexer': jp-c17800000002 (The lexer again, "),
+        ("jp conversation use </dev/null", "no other conversation was active in this terminal"),
+    ],
+)
+def test_it_opens_only_where_a_person_is_at_the_terminal(command: str, words: str, root: Path) -> None:
+    with jp(command, root) as terminal:
+        assert terminal.finish() == 2
+
+    assert words in terminal.shown
+    assert "\x1b[?1049h" not in terminal.shown
+
+
+def test_it_does_not_stop_a_job_in_the_background(root: Path) -> None:
+    with jp("set -m; jp conversation show '?' & wait $!", root) as terminal:
+        assert terminal.finish() == 2
+
+    assert "there is no terminal for it here" in terminal.shown
+
+
+def test_thousands_of_conversations_are_narrowed_at_once(root: Path) -> None:
+    for number in range(10, 1510):
+        conversation(root, number, f"Conversation number {number}")
+
+    with jp("jp conversation use '?'", root) as terminal:
+        terminal.expect("1,503 of 1,503")
+        terminal.expect(READY)
+        terminal.type("number 1277" + ENTER)
+        assert terminal.finish() == 0
+
+    assert terminal.shown.endswith("jp-c17800001277  Conversation number 1277\n")

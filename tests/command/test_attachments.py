@@ -134,3 +134,59 @@ def test_a_file_that_is_not_there_is_said_with_what_may_have_been_meant(tmp_path
     assert "hint: Did you mean 'a.txt'?" in failure("A.TXT").stderr
     assert "hint: Did you mean 'src/main.py'?" in failure("main.py").stderr
     assert "hint: '.' has nothing called 'nosuch.txt'." in failure("nosuch.txt").stderr
+
+
+# What was attached, and is lost
+
+
+@pytest.fixture
+def lost(tmp_path: Path) -> tuple[Path, Path]:
+    """A workspace where a large file was attached, and the blob that holds it, now damaged."""
+    make_workspace(tmp_path)
+    (tmp_path / "large.txt").write_text("a line of text\n" * 400, encoding="utf-8")
+    run_jp("query", "one", "-a", "large.txt", cwd=tmp_path)
+    (blob,) = (path for path in (tmp_path / ".jp" / "blobs").rglob("*") if path.is_file())
+    blob.chmod(0o644)
+    blob.write_bytes(b"other text")
+    return tmp_path, blob
+
+
+def test_content_that_is_lost_is_said_with_how_to_bring_it_back(lost: tuple[Path, Path]) -> None:
+    root, blob = lost
+    log = (root / ".jp" / "conversations").glob("*/events.jsonl")
+    before = [path.read_bytes() for path in log]
+
+    damaged = run_jp("query", "--id", ".", "two", cwd=root)
+    blob.unlink()
+    missing = run_jp("query", "--id", ".", "two", cwd=root)
+
+    remedy = f"hint: If it has not changed since, attach it again: `--attach file://{root}/large.txt`. Restore the file"
+    check_failure(damaged, 1, "content of 'large.txt' cannot be read", "is damaged", remedy)
+    check_failure(missing, 1, "content of 'large.txt' cannot be read", "is missing", remedy)
+    assert [path.read_bytes() for path in (root / ".jp" / "conversations").glob("*/events.jsonl")] == before
+
+
+@pytest.mark.parametrize("damage", ["damaged", "missing"])
+def test_attaching_the_same_content_again_brings_it_back(lost: tuple[Path, Path], damage: str) -> None:
+    root, blob = lost
+    if damage == "missing":
+        blob.unlink()
+
+    dry = run_jp("query", "--id", ".", "two", "-a", "large.txt", "--dry-run", cwd=root)
+    was_written = blob.exists() and blob.read_bytes() != b"other text"
+    healed = run_jp("query", "--id", ".", "two", "-a", "large.txt", cwd=root)
+    after = run_jp("query", "--id", ".", "three", cwd=root)
+
+    said = "note: the earlier copy of 'large.txt' was lost; it is the same as what is attached now"
+    assert (dry.code, dry.stderr, was_written) == (0, f"{said}\n", False)
+    assert (healed.code, healed.stderr) == (0, f"{said}, and stored anew\n")
+    assert blob.read_bytes() == (root / "large.txt").read_bytes()
+    assert after == (0, "You said: three\n", "")
+
+
+def test_other_content_brings_nothing_back(lost: tuple[Path, Path]) -> None:
+    root, blob = lost
+    (root / "large.txt").write_text("another line\n" * 400, encoding="utf-8")
+
+    check_failure(run_jp("query", "--id", ".", "two", "-a", "large.txt", cwd=root), 1, "is damaged")
+    assert blob.read_bytes() == b"other text"

@@ -18,7 +18,7 @@ from jp.conversation.resource import (
     content_of,
     raw_bytes,
 )
-from jp.workspace.blobs import BlobDamagedError, BlobError, BlobStore
+from jp.workspace.blobs import BlobDamagedError, BlobError, BlobMissingError, BlobStore
 
 INLINE_BYTES = 4096
 """Content of up to this many bytes stays in its line."""
@@ -62,12 +62,29 @@ def inlined(carrier: C, blobs: BlobStore, *, conversation: str) -> C:
     if carrier.sha256 is None:
         return carrier
     try:
-        return _with_content(carrier, blobs.get(carrier.sha256))
+        return with_content(carrier, blobs.get(carrier.sha256))
     except BlobError as error:
-        raise type(error)(f"conversation {conversation!r}: {error.message}", hint=error.hint) from error
+        whose = f" of {carrier.name or carrier.uri!r}" if isinstance(carrier, Resource) else ""
+        message = f"conversation {conversation!r}: content{whose} cannot be read: {error.message}"
+        raise type(error)(message, hint=_remedy(carrier, error)) from error
 
 
-def _with_content(carrier: C, data: bytes) -> C:
+def _remedy(carrier: Carrier, error: BlobError) -> str:
+    is_lost = isinstance(error, BlobMissingError | BlobDamagedError)
+    if not is_lost or not isinstance(carrier, Resource) or "#" in carrier.uri:
+        return error.hint
+    from shlex import quote
+
+    again = f"If it has not changed since, attach it again: `--attach {quote(carrier.uri)}`."
+    return f"{again} {error.hint}" if error.hint else again
+
+
+def with_content(carrier: C, data: bytes) -> C:
+    """The carrier with `data` inline as the content that it names.
+
+    Raises:
+        BlobDamagedError: it names text, and `data` is none.
+    """
     if isinstance(carrier, (ImageBlock, AudioBlock)):
         return replace(carrier, blob=data, sha256=None, size=None)
     if isinstance(carrier, Resource) and carrier.chars is None:

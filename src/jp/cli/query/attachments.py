@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
     from jp.attachment.registry import AttachmentRegistry
     from jp.attachment.resolution import ResolvedAttachments
+    from jp.turn.ports import Recorder
     from jp.workspace.listing import ConversationInfo
 
 
@@ -154,6 +155,16 @@ async def compose_request(
     brought = [resource for resource in question.resources if resource.uri not in fresh]
     declared = dict.fromkeys((*question.attachments, *resolved.declarations))
     return replace(question, resources=(*brought, *marked), attachments=tuple(declared)), resolved.notices
+
+
+def healing(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
+    """`recorder`, for which the resources of `request` bring back what of earlier content is lost."""
+    if not request.resources:
+        return recorder
+
+    from jp.cli.query.healing import HealingRecorder
+
+    return HealingRecorder(recorder, request, notice)
 
 
 async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_bytes: int) -> ResolvedAttachments:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from jp.cli.options import GlobalOptions
-from jp.cli.output import print_result
+from jp.cli.output import notice, print_result
 from jp.cli.query.conversation import Held
+from jp.cli.query.healing import HealingLoader
 from jp.cli.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.stand_ins import StatusLines
 from jp.context.estimate import estimate_tokens
@@ -14,7 +15,7 @@ from jp.conversation.entries import ChatRequest, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
 from jp.provider.base import Sections, WireRequest
-from jp.turn.request import InlineLoader, Loader, build_thread
+from jp.turn.request import InlineLoader, build_thread
 
 _NEXT = "next"
 """The id of an entry that is not written."""
@@ -34,9 +35,11 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 def show_request(options: GlobalOptions, held: Held | None, wiring: Wiring, request: ChatRequest) -> int:
     """Print the request; nothing is sent or written."""
     entries = () if held is None else held.entries
-    loader: Loader = InlineLoader() if held is None else held.loader
+    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=StatusLines())
+    for sentence in loader.notices():
+        notice(options, sentence)
     wire = wiring.provider.render(thread)
     say_what_is_left_out(wiring, wire)
     estimate = _estimate(wiring, wiring.provider.sections(wire))

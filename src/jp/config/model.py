@@ -156,6 +156,23 @@ class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Whether a call asks first, runs at once, or is answered without running. Without a terminal, `ask` denies."""
 
 
+class TitleGenerationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Titles by a model: a small request of its own beside one of the first three turns."""
+
+    auto: bool | Literal["terminal"] = "terminal"
+    """Whether a conversation without a title gets one; `terminal`: only where its cost is shown, at a terminal."""
+    model: str | None = None
+    """Who writes it, as `provider/name` or an alias. Without it, the cheap model of the provider that answers."""
+
+
+class TitleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What conversations are called that nobody gave a title."""
+
+    from_heading: bool = True
+    """Whether a Markdown heading in the first line of the first request becomes the title."""
+    generate: TitleGenerationConfig = TitleGenerationConfig()
+
+
 class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What conversations are created with."""
 
@@ -168,6 +185,7 @@ class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fiel
     start_local: bool = False
     """Whether new conversations are kept in the user's data directory instead of the workspace."""
     deduplication: DeduplicationConfig = DeduplicationConfig()
+    title: TitleConfig = TitleConfig()
     tools: dict[str, ToolConfig] = {}
 
 

@@ -116,6 +116,9 @@ _MODELS = (
 
 _TABLE = {(model.details.provider, model.details.id): model for model in _MODELS}
 
+_SMALL_MODELS = {"anthropic": "claude-haiku-5-5"}
+"""The cheap model of a provider, for what jp itself has to ask."""
+
 _NEW_CLAUDE = Abilities(thinks_by_default=True)
 _FOREIGN = Abilities(sampling=True, structured=False)
 
@@ -137,6 +140,17 @@ def find_model(provider: str, name: str) -> Model:
         return found
     abilities = _NEW_CLAUDE if name.startswith("claude-") else _FOREIGN
     return Model(details=ModelDetails(provider=provider, id=name), abilities=abilities, known=False)
+
+
+def small_model(provider: str, beside: str) -> str | None:
+    """The cheap model that whoever uses the model `beside` of a provider has, too; None where none is known.
+
+    A server that only speaks the provider's protocol has models of other names.
+    """
+    small = _SMALL_MODELS.get(provider)
+    if small is None or not (find_model(provider, beside).known or beside.startswith("claude-")):
+        return None
+    return small
 
 
 def known_names(provider: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.entries import Usage
 from jp.provider.base import ModelDetails
-from jp.provider.models import canonical_name, cost, find_model, known_names, near_names
+from jp.provider.models import canonical_name, cost, find_model, known_names, near_names, small_model
 
 
 def test_a_snapshot_is_its_model() -> None:
@@ -78,3 +78,17 @@ def test_without_a_price_there_is_no_cost() -> None:
 
     assert cost(Usage(input=1_000_000), details) == 1.0
     assert cost(Usage(input=1, output=1), details) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "beside", "small"),
+    [
+        ("anthropic", "claude-opus-5-5", "claude-haiku-5-5"),
+        ("anthropic", "claude-opus-9", "claude-haiku-5-5"),
+        ("anthropic", "llama-on-another-server", None),
+        ("script", "demo", None),
+    ],
+)
+def test_a_provider_has_a_cheap_model_where_its_own_are_used(provider: str, beside: str, small: str | None) -> None:
+    assert small_model(provider, beside) == small
+    assert small is None or find_model(provider, small).known

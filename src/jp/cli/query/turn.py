@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from jp.cli.options import GlobalOptions
@@ -11,12 +12,14 @@ from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.asking import Asker
 from jp.cli.query.conversation import Begun
+from jp.cli.query.titling import Titling
 from jp.cli.query.wiring import Wiring
 from jp.cli.signals import Interruption
 from jp.config.model import AppConfig
-from jp.conversation.entries import ChatRequest, Usage
+from jp.conversation.entries import ChatRequest, Usage, add_usage
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
+from jp.provider.registry import ModelId
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 
@@ -55,34 +58,46 @@ async def take_turn(
     Raises:
         JpError: it did not come to an answer.
     """
+    titling = Titling(options, wiring, begun=begun, recorder=recorder, config=config, interruption=interruption)
     asker = Asker(
         options,
         arguments,
-        wiring,
+        titling.wiring,
         begun=begun,
         recorder=recorder,
         config=config,
         interruption=interruption,
     )
     cycles = asker.limits.max_cycles
-    if checker is None:
-        outcome = await asker.ask(request, cycles)
-        _show_usage(options, wiring, outcome.usage)
-        if arguments.extract and outcome.ending == "answered":
-            from jp.cli.query.extraction import print_code
+    async with titling:
+        if checker is None:
+            outcome = await asker.ask(request, cycles)
+            try:
+                _print_extracted(options, arguments, outcome, recorder)
+            finally:
+                await _show_usage(options, wiring, outcome, titling)
+            return _exit_code(outcome, options, wiring, cycles=cycles)
 
-            print_code(options, recorder.entries)
-        return _exit_code(outcome, options, wiring, cycles=cycles)
+        from jp.cli.query.structured import print_value, take_structured_turn, value_of
 
-    from jp.cli.query.structured import print_value, take_structured_turn, value_of
+        structured = await take_structured_turn(
+            request, asker.ask, log=recorder, checker=checker, max_cycles=cycles, notice=wiring.notice
+        )
+        try:
+            if structured.decides:
+                print_value(options, value_of(structured, options))
+        finally:
+            await _show_usage(options, wiring, structured.outcome, titling)
+        return _exit_code(structured.outcome, options, wiring, cycles=cycles)
 
-    structured = await take_structured_turn(
-        request, asker.ask, log=recorder, checker=checker, max_cycles=cycles, notice=wiring.notice
-    )
-    _show_usage(options, wiring, structured.outcome.usage)
-    if structured.decides:
-        print_value(options, value_of(structured, options))
-    return _exit_code(structured.outcome, options, wiring, cycles=cycles)
+
+def _print_extracted(
+    options: GlobalOptions, arguments: QueryArguments, outcome: TurnOutcome, recorder: Recorder
+) -> None:
+    if arguments.extract and outcome.ending == "answered":
+        from jp.cli.query.extraction import print_code
+
+        print_code(options, recorder.entries)
 
 
 def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, cycles: int) -> int:
@@ -131,18 +146,35 @@ def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
     return ExitCode.TOOL_DENIED
 
 
-def _show_usage(options: GlobalOptions, wiring: Wiring, usage: Usage) -> None:
-    """What the turn cost, for a person at a terminal; elsewhere only where it was asked to be talkative."""
-    from jp.provider.models import cost, find_model
+async def _show_usage(options: GlobalOptions, wiring: Wiring, outcome: TurnOutcome, titling: Titling) -> None:
+    """What the turn cost, for a person at a terminal; elsewhere only where it was asked to be talkative.
 
-    total = usage.input + usage.cache_read + usage.cache_write
+    A title that is written beside it is waited for, but for a moment.
+    """
+    title = await titling.settle(answered=outcome.ending == "answered")
+    spent = [(wiring.model, outcome.usage), *([] if title is None else [(title.model, title.usage)])]
+    usage = outcome.usage if title is None else add_usage(outcome.usage, title.usage)
+    total = _tokens_in(usage)
     if not (total or usage.output):
         return
     cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
-    money = cost(usage, find_model(wiring.model.provider, wiring.model.name).details)
-    price = "" if money is None else f", ${money:.4f}"
-    said = f"{total:,} tokens in{cached}, {usage.output:,} out{price}"
+    said = f"{total:,} tokens in{cached}, {usage.output:,} out{_price(spent)}"
+    if title is not None:
+        said += f"; of these for the title: {_tokens_in(title.usage):,} in, {title.usage.output:,} out"
     if os.isatty(2):
         notice(options, said)
     else:
         log_line(options, said)
+
+
+def _tokens_in(usage: Usage) -> int:
+    return usage.input + usage.cache_read + usage.cache_write
+
+
+def _price(spent: Sequence[tuple[ModelId, Usage]]) -> str:
+    """What tokens of these models cost together; nothing where a price is not known."""
+    from jp.provider.models import cost, find_model
+
+    prices = [cost(usage, find_model(model.provider, model.name).details) for model, usage in spent]
+    known = [price for price in prices if price is not None]
+    return f", ${sum(known):.4f}" if len(known) == len(prices) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -118,6 +119,8 @@ def matching(target: Named, candidates: Sequence[Candidate], *, archived: bool) 
             return [candidate for candidate in wanted if has_labels(candidate.labels, (label,))]
         case Titled(text=text):
             return _titled(text, wanted)
+        case _:
+            assert_never(target)
 
 
 def _titled(text: str, candidates: Iterable[Candidate]) -> list[Candidate]:

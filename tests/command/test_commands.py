@@ -160,7 +160,11 @@ def test_attachments_are_declared_listed_resolved_at_the_next_turn_and_taken_out
 
     assert added == (0, "file:a.txt\nfile:b.txt\n!file:**/*.lock\n", "")
     assert same["attachments"] == ["file:a.txt", "file:b.txt", "!file:**/*.lock"]
-    assert before.stdout == "sent      file:a.txt\npending   file:b.txt\nexcluded  !file:**/*.lock\n"
+    assert before.stdout.splitlines() == [
+        "sent      turn 0, 2 B, 0 tokens  file:a.txt",
+        "pending                          file:b.txt",
+        "excluded                         !file:**/*.lock",
+    ]
     assert [item["state"] for item in after] == ["sent", "sent", "excluded"]
     assert removed.stdout == "file:a.txt\n"
     entries = only_log(tmp_path)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext
 from jp.attachment.excerpt import Excerpt, entries, markdown
 from jp.attachment.failures import in_units
 from jp.attachment.selection import Selection, parse_selection
@@ -121,7 +121,8 @@ class ConversationHandler:
         written = declaration.written
         found = self._matching(selection, written)
         if not found:
-            raise AttachmentError(f"{written!r}: there is no conversation 'jp-c{selection.digits}' here", hint=_LIST)
+            message = f"{written!r}: there is no conversation 'jp-c{selection.digits}' here"
+            raise MissingSourceError(message, hint=_LIST)
         conversation = f"jp-c{found[0]}"
         try:
             stored = self._reader.read(conversation)

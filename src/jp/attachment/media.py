@@ -119,6 +119,11 @@ def may_be_sent(head: bytes) -> bool:
     return signature(head) is not None or b"\0" not in head or _encoding(head) is not None
 
 
+def is_kept_byte_by_byte(head: bytes) -> bool:
+    """Whether the snapshot of a file that begins with `head` has the file's own bytes: other encodings become UTF-8."""
+    return signature(head) is not None or _encoding(head) is None
+
+
 def _encoding(data: bytes) -> str | None:
     return next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
 

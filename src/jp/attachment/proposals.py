@@ -10,14 +10,13 @@ from itertools import islice
 from pathlib import Path
 
 from jp.attachment.base import ResolveContext
+from jp.attachment.likeness import ALIKE, alikeness
 from jp.attachment.location import parts_below
 from jp.attachment.names import joined
 
 _NAMES_COMPARED = 5_000
 _NAMES_WALKED = 5_000
 _MOST = 2
-_ALIKE = 0.66
-"""How much of two names has to agree: of three letters two."""
 
 
 def proposals(path: str, context: ResolveContext) -> list[Path]:
@@ -34,7 +33,7 @@ def proposals(path: str, context: ResolveContext) -> list[Path]:
         return certain[:_MOST]
     scores = [(alikeness(place.name, name), name) for name in names]
     likeliest = max(scores, default=(0.0, ""), key=lambda scored: scored[0])
-    return [place.parent / likeliest[1]] if likeliest[0] >= _ALIKE else []
+    return [place.parent / likeliest[1]] if likeliest[0] >= ALIKE else []
 
 
 def first_missing(path: str) -> Path:
@@ -43,13 +42,6 @@ def first_missing(path: str) -> Path:
     while not place.parent.is_dir():
         place = place.parent
     return place
-
-
-def alikeness(one: str, other: str) -> float:
-    """How alike two names of files are, from 0 to 1, whatever their case: an extension that agrees says little."""
-    stems = (one.casefold().rpartition("."), other.casefold().rpartition("."))
-    first, second = (stem or extension for stem, _, extension in stems)
-    return SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def _names(directory: Path) -> Sequence[str]:

@@ -22,7 +22,7 @@ from jp.attachment.snapshot import NotAFileError, Snapshot, TooLargeError, read
 from jp.conversation.resource import Annotations, Resource
 from jp.conversation.uri import file_uri
 
-_TOTAL = 10
+TOTAL = 10
 """How many times the bound of one resource everything that a declaration stands for may have."""
 
 _UNSENDABLE = "neither text, an image nor a PDF"
@@ -186,8 +186,8 @@ class Reading:
                 expansion.leave_out(real, error.strerror or str(error))
                 continue
             total += len(snapshot.data)
-            if total > _TOTAL * self._context.max_bytes:
-                raise failures.too_much(self._declaration, _TOTAL * self._context.max_bytes)
+            if total > TOTAL * self._context.max_bytes:
+                raise failures.too_much(self._declaration, TOTAL * self._context.max_bytes)
             if isinstance(media, UnsupportedMedia):
                 expansion.leave_out(real, _UNSENDABLE)
             else:

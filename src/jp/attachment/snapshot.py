@@ -46,6 +46,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     last_modified: str | None
 
 
+class Glance(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a file that was not read: how large it says that it is, and how it begins."""
+
+    size: int
+    head: bytes
+
+
 def open_below(base: str, names: Sequence[str], flags: int) -> int:
     """Open what `names` lead to from the directory `base`; no name may be a link.
 
@@ -80,15 +87,34 @@ def read(base: str, names: Sequence[str], max_bytes: int) -> Snapshot:
     """
     descriptor = open_below(base, names, _READ)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotAFileError(status.st_mode)
+        status = _status(descriptor)
         if status.st_size > max_bytes:
             raise TooLargeError(status.st_size, may_be_sent=may_be_sent(os.read(descriptor, HEAD)))
         data = _content(descriptor, max_bytes)
     finally:
         os.close(descriptor)
     return Snapshot(data=data, last_modified=_moment(status.st_mtime))
+
+
+def glance(base: str, names: Sequence[str]) -> Glance:
+    """Look at the regular file that `names` lead to from `base`.
+
+    Raises:
+        NotAFileError: it is no regular file.
+        OSError: see `open_below`.
+    """
+    descriptor = open_below(base, names, _READ)
+    try:
+        return Glance(size=_status(descriptor).st_size, head=os.read(descriptor, HEAD))
+    finally:
+        os.close(descriptor)
+
+
+def _status(descriptor: int) -> os.stat_result:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotAFileError(status.st_mode)
+    return status
 
 
 def _content(descriptor: int, max_bytes: int) -> bytes:

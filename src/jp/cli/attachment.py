@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar, TypeVarTuple, Unpack
 
 import typer
 
@@ -11,10 +11,15 @@ from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from jp.attachment.base import Declaration
+    from jp.cli.held import HeldConversation
     from jp.conversation.resource import Resource
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+_NOTHING = "nothing is attached"
 
 Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)]
 
@@ -22,70 +27,102 @@ Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET
 def add(
     options: GlobalOptions,
     *,
-    uris: Annotated[
-        list[str],
-        typer.Argument(help="Files, directories, globs, addresses, cmd:…, or !URI to exclude.", metavar="URI"),
-    ],
+    uris: Annotated[list[str], typer.Argument(help="Files, directories, globs, or !URI to exclude.", metavar="URI")],
     target: Target = ".",
-) -> None:
+) -> ExitCode | None:
     """Attach sources to a conversation. They are read when the next query of it is asked.
+
+    What is not there yet may come until then; a note says so.
 
     Examples:
         jp attachment add src/main.py 'docs/**/*.md'
         jp attachment add '!*.lock'
-        jp attachment add https://example.com/changelog 'cmd:git log --oneline -20'
         jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
+    from jp.cli.attachment_states import declared_in, expectations
+    from jp.cli.held import hold_conversation
+    from jp.cli.output import notice
+    from jp.cli.query.attachments import Schemes
 
-    def added(declared: tuple[str, ...], given: Sequence[Declaration]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*declared, *(declaration.text for declaration in given))))
-
-    _change(options, uris, target, added)
+    require_persistence(options, "jp attachment")
+    with hold_conversation(options, target) as held:
+        given = Schemes(held.workspace, options).typed(uris)
+        declared = held.resolved.config.conversation.attachments
+        attachments = tuple(dict.fromkeys((*declared, *(declaration.text for declaration in given))))
+        _write(options, held, attachments)
+    whole = declared_in(held.resolved, options, held.workspace, held.info, texts=attachments)
+    schemes = Schemes(held.workspace, options, held.info)
+    sentences, code = _interruptible(expectations, given, whole, schemes, held.log.entries)
+    for sentence in sentences or ():
+        notice(options, sentence)
+    _print_declared(options, held, attachments)
+    return code
 
 
 def remove(
     options: GlobalOptions,
     *,
-    uris: Annotated[list[str], typer.Argument(help="Sources as `jp attachment ls` shows them.", metavar="URI")],
+    uris: Annotated[
+        list[str], typer.Argument(help="Sources as `jp attachment ls` shows them, or a part of one.", metavar="URI")
+    ],
     target: Target = ".",
 ) -> None:
     """Stop attaching sources. What was attached to earlier turns stays there.
 
     Examples:
         jp attachment rm src/main.py
+        jp attachment rm main '!*.lock'
     """
-    from jp.attachment.web_address import without_credentials
-    from jp.errors import UsageError
+    from jp.cli.attachment_states import find_declared
+    from jp.cli.held import hold_conversation
+    from jp.cli.output import notice
+    from jp.cli.query.attachments import Schemes
 
-    def without(declared: tuple[str, ...], given: Sequence[Declaration]) -> tuple[str, ...]:
-        for declaration in given:
-            if declaration.text not in declared:
-                written = without_credentials(declaration.written)
-                raise UsageError(f"{written!r} is not attached", hint="list them with `jp attachment ls`")
-        gone = {declaration.text for declaration in given}
-        return tuple(text for text in declared if text not in gone)
+    require_persistence(options, "jp attachment")
+    with hold_conversation(options, target) as held:
+        declared = held.resolved.config.conversation.attachments
+        gone = find_declared(uris, declared, Schemes(held.workspace, options, held.info))
+        attachments = tuple(text for text in declared if text not in gone)
+        _write(options, held, attachments)
+    for text, is_part in gone.items():
+        if is_part:
+            notice(options, f"not attached any more: {text!r}")
+    _print_declared(options, held, attachments)
 
-    _change(options, uris, target, without)
 
+def ls(
+    options: GlobalOptions,
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also ask other machines whether what was read there has changed.")
+    ] = False,
+    target: Target = ".",
+) -> ExitCode | None:
+    """List what a conversation attaches: in which turn it was read, how large it is, and whether that has changed.
 
-def ls(options: GlobalOptions, *, target: Target = ".") -> None:
-    """List what a conversation attaches, and which of it was sent already.
-
-    Where no conversation is active, what new conversations start with.
+    Files and conversations are compared with their newest copy. Web pages and GitHub only with --check, commands
+    never: they would run. `pending` is read at the next turn, `excluded` is kept out by an exclude. Where no
+    conversation is active, it is what new conversations start with.
 
     Examples:
         jp attachment ls
+        jp attachment ls --check
+        jp attachment ls --id prev --format json
     """
-    from jp.attachment.resolution import delivered_in
+    from jp.cli.attachment_states import as_value, declared_in, standings, table
     from jp.cli.held import read_conversation
     from jp.cli.output import print_result
+    from jp.cli.query.attachments import Schemes
 
     read = read_conversation(options, target, optional=True)
-    delivered = delivered_in(read.entries)
-    declared = read.resolved.config.conversation.attachments
-    lines = [f"{_state(text, delivered):<8}  {text}" for text in declared]
-    value = [{"uri": text, "state": _state(text, delivered)} for text in declared]
-    print_result(options, text="\n".join(lines) or "nothing is attached", value={"attachments": value})
+    declared = declared_in(read.resolved, options, read.workspace, read.info)
+    schemes = Schemes(read.workspace, options, read.info)
+    found, code = _interruptible(standings, declared, schemes, read.entries, check)
+    if found is None:
+        return code
+    value = [as_value(text, standing) for text, standing in zip(declared.texts, found, strict=True)]
+    print_result(options, text=table(declared.texts, found) or _NOTHING, value={"attachments": value})
+    return None
 
 
 def print_content(
@@ -102,8 +139,6 @@ def print_content(
         jp attachment print
         jp attachment print src/main.py
     """
-    import anyio
-
     from jp.cli.held import read_conversation
     from jp.cli.output import notice, print_result
     from jp.cli.query.attachments import Schemes, resolve_now
@@ -115,60 +150,69 @@ def print_content(
     if not uris:
         require_trust(read.resolved.layers, options, read.workspace, read.info)
     declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
-    resolved = anyio.run(resolve_now, schemes, declared, config.max_attachment_bytes)
+    resolved, code = _interruptible(resolve_now, schemes, declared, config.max_attachment_bytes)
+    if resolved is None:
+        return code
     for sentence in resolved.notices:
         notice(options, sentence)
-    texts = [_shown(resource) for resource in resolved.resources]
-    print_result(options, text="\n".join(texts), value={"resources": [_as_value(item) for item in resolved.resources]})
+    text = "\n".join(map(_shown, resolved.resources)) or _NOTHING
+    print_result(options, text=text, value={"resources": [_as_value(item) for item in resolved.resources]})
     return None
 
 
-def _change(
-    options: GlobalOptions,
-    uris: Sequence[str],
-    target: str,
-    change: Callable[[tuple[str, ...], Sequence[Declaration]], tuple[str, ...]],
-) -> None:
-    from jp.cli.held import hold_conversation
-    from jp.cli.output import print_result
-    from jp.cli.query.attachments import Schemes
+def _interruptible(
+    work: Callable[[Unpack[Arguments]], Awaitable[T]], *arguments: *Arguments
+) -> tuple[T | None, ExitCode | None]:
+    """What `work` gives, or the exit code of its interruption."""
+    import anyio
+
+    from jp.cli.signals import interruptions
+
+    async def run() -> tuple[T | None, ExitCode | None]:
+        result = None
+        with interruptions() as interruption:
+            result = await work(*arguments)
+        return result, interruption.exit_code
+
+    return anyio.run(run)
+
+
+def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
+    """Have the conversation declare `attachments`, and nothing else."""
     from jp.cli.trust import accept_own
     from jp.config.sources import flag_layer
     from jp.config.stored import delta
     from jp.conversation.entries import ConfigDelta
 
-    require_persistence(options, "jp attachment")
-    with hold_conversation(options, target) as held:
-        given = Schemes(held.workspace, options).typed(uris)
-        before = held.resolved.config.conversation.attachments
-        attachments = change(before, given)
-        whole = {"conversation": {"attachments": {"value": list(attachments), "strategy": "replace"}}}
-        after = held.with_layers([flag_layer("jp attachment", whole)])
-        if difference := delta(held.resolved, after):
-            added = [text for text in attachments if text not in before]
-            layers = held.resolved.layers
-            accept_own(difference, options, held.workspace, held.info, over=layers, attachments=added)
-            held.log.append(ConfigDelta(delta=difference))
-    text = "\n".join(attachments) or "nothing is attached"
+    before = held.resolved.config.conversation.attachments
+    whole = {"conversation": {"attachments": {"value": list(attachments), "strategy": "replace"}}}
+    after = held.with_layers([flag_layer("jp attachment", whole)])
+    if difference := delta(held.resolved, after):
+        added = [text for text in attachments if text not in before]
+        layers = held.resolved.layers
+        accept_own(difference, options, held.workspace, held.info, over=layers, attachments=added)
+        held.log.append(ConfigDelta(delta=difference))
+
+
+def _print_declared(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
+    from jp.cli.output import print_result
+
+    text = "\n".join(attachments) or _NOTHING
     print_result(options, text=text, value={"id": held.info.id, "attachments": list(attachments)})
-
-
-def _state(text: str, delivered: frozenset[str]) -> str:
-    if text.startswith("!"):
-        return "excluded"
-    return "sent" if text in delivered else "pending"
 
 
 def _shown(resource: Resource) -> str:
     from jp.conversation.resource import TextContent, content_of, size_in_bytes
+    from jp.render.sanitise import one_line
 
     kind = resource.mime_type or "unknown type"
-    head = f"── {resource.name or resource.uri} ({size_in_bytes(resource):,} bytes, {kind})"
+    size = f"{size_in_bytes(resource):,} bytes"
+    head = f"── {one_line(resource.name or resource.uri)} ({size}, {kind})"
     match content_of(resource):
         case TextContent(text=text):
             return f"{head}\n{text}"
         case _:
-            return f"{head}\n[binary]"
+            return f"{head}\n[binary: {kind}, {size}]"
 
 
 def _as_value(resource: Resource) -> object:

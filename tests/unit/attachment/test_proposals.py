@@ -6,7 +6,7 @@ import pytest
 
 from jp.attachment import proposals as module
 from jp.attachment.base import ResolveContext
-from jp.attachment.proposals import alikeness, first_missing, proposals
+from jp.attachment.proposals import first_missing, proposals
 
 
 def write(root: Path, *paths: str) -> None:
@@ -83,8 +83,3 @@ def test_a_path_fails_first_where_its_directory_is(tmp_path: Path) -> None:
 
     assert first_missing(str(tmp_path / "a" / "c" / "d")) == tmp_path / "a" / "c"
     assert first_missing(str(tmp_path / "a" / "b" / "c")) == tmp_path / "a" / "b"
-
-
-def test_an_extension_makes_no_likeness() -> None:
-    assert alikeness("b.txt", "a.txt") == 0
-    assert alikeness("a.TXT", "A.md") == 1

@@ -1,0 +1,232 @@
+"""How what a conversation attaches stands, for `jp attachment`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from jp.attachment.base import AttachmentError, Declaration
+from jp.attachment.history import history_of
+from jp.attachment.standing import Standing, Survey
+from jp.attachment.web_address import without_credentials
+from jp.attachment.weight import tokens_of
+from jp.cli.options import GlobalOptions
+from jp.cli.places import AnyWorkspace
+from jp.cli.query.attachments import Schemes
+from jp.cli.trust import sensitive_values, unaccepted
+from jp.config.layers import Resolved
+from jp.conversation.entries import AnyEntry
+from jp.conversation.resource import size_in_bytes
+from jp.errors import UsageError
+from jp.render.amounts import count_text, size_text
+
+if TYPE_CHECKING:
+    from jp.workspace.listing import ConversationInfo
+
+
+T = TypeVar("T")
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation declares: `texts` as they are configured, those in `untrusted` without the user's trust."""
+
+    texts: tuple[str, ...]
+    untrusted: Collection[str]
+    max_bytes: int
+
+
+def declared_in(
+    resolved: Resolved,
+    options: GlobalOptions,
+    workspace: AnyWorkspace,
+    info: ConversationInfo | None,
+    *,
+    texts: tuple[str, ...] | None = None,
+) -> Declared:
+    """What the configuration declares, or with it `texts`."""
+    config = resolved.config.conversation
+    waiting = unaccepted(sensitive_values(resolved.layers, workspace), options, workspace, info)
+    return Declared(
+        texts=config.attachments if texts is None else texts,
+        untrusted={value.value for value in waiting if value.key == "conversation.attachments"},
+        max_bytes=config.max_attachment_bytes,
+    )
+
+
+async def standings(
+    declared: Declared,
+    schemes: Schemes,
+    entries: Sequence[AnyEntry],
+    reaches_out: bool,
+) -> list[Standing]:
+    """How each of the declarations stands, in their order."""
+    survey = _survey(declared, schemes, entries, reaches_out=reaches_out)
+
+    async def look(text: str) -> Standing:
+        return await _standing(text, survey, schemes, is_trusted=text not in declared.untrusted)
+
+    return await _all(look, declared.texts)
+
+
+async def expectations(
+    given: Sequence[Declaration], declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry]
+) -> list[str]:
+    """Sentences about what was just declared and will not come with the next turn as one may expect."""
+    survey = _survey(declared, schemes, entries)
+    includes = [declaration for declaration in given if not declaration.exclude]
+    found = await _all(survey.standing, includes)
+    sentences = map(_expectation, includes, found)
+    return [sentence for sentence in sentences if sentence]
+
+
+def _expectation(declaration: Declaration, standing: Standing) -> str:
+    written = without_credentials(declaration.written)
+    if standing.turn is not None:
+        return f"{written!r} was read in turn {standing.turn} and is not read again; `jp query --attach` does that"
+    match standing.state:
+        case "missing":
+            hint = f" {standing.hint}" if standing.hint else ""
+            return f"{standing.detail} now: the next query fails unless it is there by then.{hint}"
+        case "excluded":
+            return f"{written!r} attaches nothing: {standing.detail or 'an exclude leaves it out'}"
+        case _:
+            return f"the next query fails: {standing.detail}" if standing.detail else ""
+
+
+async def _all(look: Callable[[T], Awaitable[Standing]], items: Sequence[T]) -> list[Standing]:
+    """What `look` finds for each of the items, all at once."""
+    from anyio import create_task_group
+
+    found: dict[int, Standing] = {}
+
+    async def take(index: int, item: T) -> None:
+        found[index] = await look(item)
+
+    async with create_task_group() as tasks:
+        for index, item in enumerate(items):
+            tasks.start_soon(take, index, item)
+    return [found[index] for index in range(len(items))]
+
+
+def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) -> dict[str, bool]:
+    """Those of the declarations `texts` that are meant by what was typed, each with whether only a part of it was.
+
+    Raises:
+        UsageError: something typed means none of them, or several.
+        AttachmentError: something typed is malformed, and no part of any.
+    """
+    declared = {text: _canonical(text, schemes.configured) or text for text in texts}
+    return dict(_meant(text, declared, schemes) for text in typed)
+
+
+def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[str, bool]:
+    from jp.cli.attachment_naming import meant
+
+    malformed = None
+    try:
+        (declaration,) = schemes.typed([typed])
+        canonical = declaration.text
+    except AttachmentError as error:
+        canonical, malformed = None, error
+    try:
+        found = meant(without_credentials(typed), canonical, declared)
+    except UsageError:
+        if malformed is not None:
+            raise malformed from None
+        raise
+    return found, found != typed and declared[found] != canonical
+
+
+def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]]) -> str | None:
+    try:
+        return declare([text])[0].text
+    except AttachmentError:
+        return None
+
+
+def _survey(declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False) -> Survey:
+    return Survey(
+        registry=schemes.registry,
+        context=msgspec.structs.replace(schemes.context, max_bytes=declared.max_bytes),
+        history=history_of(entries),
+        excludes=tuple(_excludes(declared, schemes)),
+        reaches_out=reaches_out,
+    )
+
+
+def _excludes(declared: Declared, schemes: Schemes) -> list[Declaration]:
+    found: list[Declaration] = []
+    for text in declared.texts:
+        if text.startswith("!") and text not in declared.untrusted:
+            try:
+                found += schemes.configured([text])
+            except AttachmentError:
+                continue
+    return found
+
+
+async def _standing(text: str, survey: Survey, schemes: Schemes, *, is_trusted: bool) -> Standing:
+    plain = Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
+    if not is_trusted:
+        # Not even its spelling is looked at: that may be a stranger's code.
+        return msgspec.structs.replace(survey.known(plain), detail="not trusted: see `jp workspace trust`")
+    try:
+        (declaration,) = schemes.configured([text])
+    except AttachmentError as error:
+        return msgspec.structs.replace(survey.known(plain), detail=error.message)
+    if declaration.text not in survey.history.deliveries and text in survey.history.deliveries:
+        # An original's log has its own spelling.
+        declaration = msgspec.structs.replace(declaration, uri=plain.uri)
+    return await survey.standing(declaration)
+
+
+def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
+    """A line for each declaration: its state, what the conversation has of it, and the declaration."""
+    from jp.render.cells import cell_width, pad
+    from jp.render.sanitise import one_line
+
+    rows = [(standing.state, _facts(standing), one_line(text)) for text, standing in zip(texts, found, strict=True)]
+    widths = [max((cell_width(row[column]) for row in rows), default=0) for column in range(2)]
+    lines: list[str] = []
+    for (state, facts, text), standing in zip(rows, found, strict=True):
+        cells = [pad(state, widths[0]), *([pad(facts, widths[1])] if widths[1] else []), text]
+        detail = f"  ({one_line(standing.detail)})" if standing.detail else ""
+        lines.append("  ".join(cells) + detail)
+    return "\n".join(lines)
+
+
+def _facts(standing: Standing) -> str:
+    if not standing.copies:
+        return ""
+    difference = standing.difference
+    several = [count_text(len(standing.copies), "resource")] if len(standing.copies) > 1 else []
+    parts = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
+    is_plain = len(standing.copies) == len(difference.changed) == 1
+    counts = [] if is_plain else [f"{len(uris):,} {word}" for word, uris in parts if uris]
+    return ", ".join([
+        f"turn {standing.turn}",
+        *several,
+        size_text(sum(map(size_in_bytes, standing.copies))),
+        count_text(tokens_of(standing.copies), "token"),
+        *counts,
+        *([] if standing.is_compared else ["not checked"]),
+    ])
+
+
+def as_value(text: str, standing: Standing) -> dict[str, object]:
+    """The standing of the declaration `text` as data."""
+    return {
+        "uri": text,
+        "state": standing.state,
+        "checked": standing.is_compared,
+        "turn": standing.turn,
+        "files": len(standing.copies),
+        "bytes": sum(map(size_in_bytes, standing.copies)),
+        "tokens": tokens_of(standing.copies),
+        "changed": standing.difference.changed,
+        "added": standing.difference.added,
+        "removed": standing.difference.removed,
+        "detail": standing.detail or None,
+    }

@@ -148,3 +148,35 @@ def test_what_cannot_be_attached_is_refused_before_anything_is_written(tmp_path:
     check_failure(malformed, 10, "selects 'nonsense', which no turn has")
     check_failure(ambiguous, 10, "'jp:1' is the beginning of 2 conversations: jp-c1", "Give the whole id.")
     assert len(logs(tmp_path)) == 2
+
+
+def test_a_conversation_is_attached_by_what_it_is_to_the_user_and_declared_by_its_id(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    first = first_conversation(tmp_path)
+    run_jp("conversation", "label", "add", "area=the parser", "--id", first, cwd=tmp_path)
+    run_jp("query", "--new", "other", cwd=tmp_path)
+    run_jp("conversation", "use", first, cwd=tmp_path)
+    run_jp("conversation", "use", "other", cwd=tmp_path)
+    other = f"jp-c{logs(tmp_path)[1].parent.name.partition('-')[0]}"
+
+    attached = ["jp:prev?select=user:0", "jp:.", "jp://@area=the%20parser?select=*:..&raw", "!jp:@nothing=x"]
+    added = run_jp("attachment", "add", *attached[:3], "--id", ".", cwd=tmp_path)
+    refused = run_jp("attachment", "add", attached[3], "--id", ".", cwd=tmp_path)
+    # The one that goes on was used last by now, and does not attach itself.
+    running = run_jp("query", "--id", other, "-a", "jp:last", "go on", cwd=tmp_path)
+
+    assert added.stdout == f"jp:{first}?select=u:0\njp:{other}\njp:{first}?select=*:..&raw\n"
+    check_failure(refused, 10, "'jp:@nothing=x': no conversation matches '@nothing=x'")
+    assert (running.code, running.stderr) == (0, "")
+    assert requests_of(logs(tmp_path)[1])[-1].attachments[-1] == f"jp:{first}"
+
+
+def test_a_label_of_several_conversations_attaches_none(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    for question in ("one", "two"):
+        run_jp("query", "--new", "--label", "area", question, cwd=tmp_path)
+
+    several = run_jp("query", "--new", "-a", "jp:@area", "three", cwd=tmp_path)
+
+    check_failure(several, 10, "'jp:@area': 2 conversations match '@area': jp-c")
+    assert len(logs(tmp_path)) == 2

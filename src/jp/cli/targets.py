@@ -91,6 +91,20 @@ def choose_all(
     return list({info.id: info for info in chosen}.values())
 
 
+def identify(
+    target: str, workspace: AnyWorkspace, session: Session, *, without: ConversationId | None = None
+) -> ConversationId:
+    """The id of the conversation that `target` means, where nobody is asked. `without` is not the one used last.
+
+    Raises:
+        UsageError: it means none, or several.
+    """
+    found = _Chooser(workspace, session, is_attended=False, without=without).found(target)
+    if isinstance(found, ConversationInfo):
+        return found.id
+    raise _ambiguous(target, found.candidates)
+
+
 def choose_other(workspace: AnyWorkspace, session: Session) -> ConversationInfo:
     """The conversation that was active before in this session; a person picks one where there is none.
 
@@ -123,10 +137,20 @@ class _Several:
 class _Chooser:
     """One choice. The workspace is listed at most once for it."""
 
-    def __init__(self, workspace: AnyWorkspace, session: Session, *, archived: bool = False) -> None:
+    def __init__(
+        self,
+        workspace: AnyWorkspace,
+        session: Session,
+        *,
+        archived: bool = False,
+        is_attended: bool = True,
+        without: ConversationId | None = None,
+    ) -> None:
         self._workspace = workspace
         self._session = session
         self._archived = archived
+        self._is_attended = is_attended
+        self._without = without
         self._infos: dict[ConversationId, ConversationInfo] = {}
 
     def found(self, text: str) -> ConversationInfo | _Several:
@@ -171,16 +195,19 @@ class _Chooser:
         )
 
     def can_pick(self) -> bool:
-        """Whether there is something to pick from and somebody who can."""
-        from jp.cli.picker.application import can_pick
-
-        return can_pick() and bool(self._choices())
+        """Whether there is somebody who can pick, and something to pick from."""
+        return self._has_person() and bool(self._choices())
 
     def previous(self) -> ConversationId | None:
         """What was active before in this session, archived ones aside."""
         infos = self._listed()
         others = {candidate.id for candidate in infos if candidate.is_archived != self._archived}
         return self._session.previous(without=others)
+
+    def _has_person(self) -> bool:
+        from jp.cli.picker.application import can_pick
+
+        return self._is_attended and can_pick()
 
     def _listed(self) -> list[Candidate]:
         """All conversations, oldest first."""
@@ -205,16 +232,14 @@ class _Chooser:
         return self.info(found)
 
     def _last(self) -> ConversationInfo:
-        choices = self._choices()
+        choices = [candidate for candidate in self._choices() if candidate.id != self._without]
         if not choices:
             raise self._nothing()
         newest = max(choices, key=lambda candidate: (candidate.last_activity, candidate.id.deciseconds))
         return self._infos[newest.id]
 
     def _picked(self, text: str, typed: str) -> _Several:
-        from jp.cli.picker.application import can_pick
-
-        if not can_pick():
+        if not self._has_person():
             raise UsageError(
                 f"{text!r} picks a conversation from a list, and there is no terminal for it here",
                 hint="stdin and stderr have to be the terminal; or name the conversation: " + _LIST,
@@ -231,9 +256,7 @@ class _Chooser:
             return self._infos[found[0].id]
         if not found:
             raise self._unknown(text, target, candidates)
-        from jp.cli.picker.application import can_pick
-
-        if can_pick():
+        if self._has_person():
             return _Several(found)
         raise _ambiguous(text, found)
 

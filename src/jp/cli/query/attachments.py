@@ -58,10 +58,12 @@ class Schemes:
 
     def _conversation_handler(self) -> AttachmentHandler:
         from jp.attachment.conversation import ConversationHandler
+        from jp.cli.conversation_attachments import NamedConversations
         from jp.cli.conversation_reader import WorkspaceConversations
 
         running = None if self._conversation is None else self._conversation.id
-        return ConversationHandler(WorkspaceConversations(self._workspace, running=running, earlier=self._earlier))
+        reader = WorkspaceConversations(self._workspace, running=running, earlier=self._earlier)
+        return NamedConversations(ConversationHandler(reader), self._workspace, running)
 
     @cached_property
     def context(self) -> ResolveContext:

@@ -33,7 +33,7 @@ def said(text: str, *, stop: str = "end_turn") -> Reply:
 
 def called() -> Reply:
     head: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
-    block = {"type": "tool_use", "id": "toolu_1", "name": "fs_read_file", "input": {}}
+    block: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "fs_read_file", "input": {}}
     return Reply(
         body=sse(
             {"type": "message_start", "message": {**head, "usage": {"input_tokens": 5, "output_tokens": 1}}},

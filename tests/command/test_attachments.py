@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
+import shlex
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from failures import check_failure
 from forked import run_jp
 from jp.conversation.entries import ChatRequest
-from running import Result
+from loopback import Loopback, Reply
+from running import TIMEOUT_SECS, Result, start_jp
 from stage import ECHO, entries_of, make_workspace, only_log
+from terminal import at_terminal
 
 
 def write(root: Path, *paths: str) -> None:
@@ -190,3 +198,256 @@ def test_other_content_brings_nothing_back(lost: tuple[Path, Path]) -> None:
 
     check_failure(run_jp("query", "--id", ".", "two", "-a", "large.txt", cwd=root), 1, "is damaged")
     assert blob.read_bytes() == b"other text"
+
+
+# What has changed
+
+
+def listed(cwd: Path, *options: str) -> dict[str, Any]:
+    """What `jp attachment ls` says of each source, as data."""
+    result = run_jp("attachment", "ls", "--format", "json", *options, cwd=cwd)
+    assert (result.code, result.stderr) == (0, ""), result
+    return {item.pop("uri"): item for item in json.loads(result.stdout)["attachments"]}
+
+
+def test_the_list_says_what_has_changed_since_it_was_sent(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    write(tmp_path, "same.txt", "other.txt", "gone.txt", "kept-out.txt", "d/a", "d/b", "d/c")
+    sources = ["same.txt", "other.txt", "gone.txt", "kept-out.txt", "!kept-out.txt", "d", "cmd:echo hi"]
+    run_jp("query", "one", *(word for source in sources for word in ("-a", source)), cwd=tmp_path)
+    run_jp("query", "--id", ".", "two", "-a", "same.txt", cwd=tmp_path)
+    write(tmp_path, "d/new", "later.txt")
+    (tmp_path / "other.txt").write_text("TEXT OF other.txt\n", encoding="utf-8")
+    (tmp_path / "d" / "a").write_text("x", encoding="utf-8")
+    (tmp_path / "d" / "b").unlink()
+    (tmp_path / "gone.txt").unlink()
+    run_jp("attachment", "add", "later.txt", cwd=tmp_path)
+
+    shown = run_jp("attachment", "ls", cwd=tmp_path)
+    found = listed(tmp_path)
+
+    assert shown.stderr == ""
+    lines = shown.stdout.splitlines()
+    assert [re.sub(" {2,}", "  ", line) for line in lines] == [
+        "sent  turn 1, 17 B, 4 tokens  file:same.txt",
+        "changed  turn 0, 18 B, 4 tokens  file:other.txt",
+        "missing  turn 0, 17 B, 4 tokens  file:gone.txt  (there is no file 'file:gone.txt')",
+        "excluded  file:kept-out.txt  ('!file:**/kept-out.txt' left it out)",
+        "excluded  !file:**/kept-out.txt",
+        "changed  turn 0, 3 resources, 36 B, 9 tokens, 1 changed, 1 added, 1 removed  file:d",
+        "sent  turn 0, 74 B, 18 tokens, not checked  cmd://echo?arg=hi",
+        "pending  file:later.txt",
+    ]
+    assert {line.index(text) for line, text in zip(lines, found, strict=True)} == {len(lines[5]) - len("file:d")}
+    uri = f"file://{tmp_path}/d"
+    assert found["file:d"] == {
+        "state": "changed",
+        "checked": True,
+        "turn": 0,
+        "files": 3,
+        "bytes": 36,
+        "tokens": 9,
+        "changed": [f"{uri}/a"],
+        "added": [f"{uri}/new"],
+        "removed": [f"{uri}/b"],
+        "detail": None,
+    }
+    nothing: dict[str, object] = {
+        "turn": None,
+        "files": 0,
+        "bytes": 0,
+        "tokens": 0,
+        "changed": [],
+        "added": [],
+        "removed": [],
+    }
+    assert found["file:later.txt"] == {"state": "pending", "checked": True, "detail": None, **nothing}
+    assert (found["file:same.txt"]["turn"], found["file:gone.txt"]["detail"]) == (1, "there is no file 'file:gone.txt'")
+
+
+def test_without_a_conversation_the_list_is_what_new_ones_start_with(tmp_path: Path) -> None:
+    make_workspace(tmp_path, settings='[conversation]\nattachments = ["a.txt", "nosuch.txt", "what:ever"]')
+    write(tmp_path, "a.txt")
+
+    assert {text: item["state"] for text, item in listed(tmp_path).items()} == {
+        "a.txt": "pending",
+        "nosuch.txt": "missing",
+        "what:ever": "pending",
+    }
+
+
+def test_other_machines_are_only_asked_with_check(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    text = (("content-type", "text/plain"),)
+    with Loopback(Reply(body=b"then", headers=text), Reply(body=b"now", headers=text)) as server:
+        run_jp("query", "one", "-a", f"{server.url}/page", cwd=tmp_path)
+        unasked = run_jp("attachment", "ls", cwd=tmp_path)
+        asked = run_jp("attachment", "ls", "--check", cwd=tmp_path)
+        requests = len(server.requests)
+    silent = run_jp("attachment", "ls", "--check", cwd=tmp_path)
+
+    assert unasked.stdout == f"sent  turn 0, 4 B, 1 token, not checked  {server.url}/page\n"
+    assert asked.stdout == f"changed  turn 0, 4 B, 1 token  {server.url}/page\n"
+    assert requests == 2
+    assert silent.code == 0
+    assert f"not checked  {server.url}/page  (" in silent.stdout
+
+
+def test_what_is_not_trusted_is_listed_and_left_alone(tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    with Loopback() as server:
+        declared = [f"cmd:touch {trap}", f"{server.url}/page", "a.txt", "nobody:knows"]
+        make_workspace(tmp_path, settings=f"[conversation]\nattachments = {json.dumps(declared)}")
+        write(tmp_path, "a.txt")
+
+        found = listed(tmp_path, "--check")
+        requests = list(server.requests)
+
+    waiting = "not trusted: see `jp workspace trust`"
+    assert {text: (item["state"], item["checked"], item["detail"]) for text, item in found.items()} == {
+        declared[0]: ("pending", False, waiting),
+        declared[1]: ("pending", False, waiting),
+        "a.txt": ("pending", True, None),
+        "nobody:knows": ("pending", False, waiting),
+    }
+    assert (requests, trap.exists()) == ([], False)
+
+
+def test_a_list_that_waits_for_another_machine_can_be_left(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    with Loopback(
+        Reply(body=b"text", headers=(("content-type", "text/plain"),)), Reply(ends="hang", headless=True)
+    ) as server:
+        run_jp("query", "one", "-a", f"{server.url}/page", cwd=tmp_path)
+        process = start_jp("attachment", "ls", "--check", cwd=tmp_path)
+        server.wait_for_requests(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT_SECS)
+
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_conversation_that_is_attached_is_compared(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "--title", "The first", "one", cwd=tmp_path)
+    first = json.loads(run_jp("conversation", "ls", "--format", "json", cwd=tmp_path).stdout)["conversations"][0]["id"]
+    run_jp("query", "--new", "two", "-a", first, cwd=tmp_path)
+    before = listed(tmp_path)[f"jp:{first}"]
+    run_jp("--no-persist", "query", "--id", first, "nothing", cwd=tmp_path)
+    run_jp("query", "--id", first, "three", cwd=tmp_path)
+    after = listed(tmp_path, "--id", "prev")[f"jp:{first}"]
+
+    assert (before["state"], before["checked"], after["state"]) == ("sent", True, "changed")
+
+
+# Declaring, and taking out
+
+
+def test_what_is_declared_and_not_there_is_said(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    write(tmp_path, "a.txt", "sub/b.txt")
+    run_jp("query", "one", "-a", "a.txt", cwd=tmp_path)
+
+    added = run_jp("attachment", "add", "A.TXT", "nosuch.txt", "*.rs", "sub", "!b.txt", "a.txt", "jp-c9", cwd=tmp_path)
+    again = run_jp("attachment", "add", "nosuch.txt", "--format", "json", cwd=tmp_path)
+    malformed = run_jp("attachment", "add", "c.txt", "file:a#b", cwd=tmp_path)
+
+    fails = "now: the next query fails unless it is there by then."
+    globs = "'**/*.py' matches at any depth, '*.py' in one directory; hidden files only match '.*'."
+    conversations = "List the conversations with `jp conversation ls`."
+    assert added.code == 0
+    assert added.stderr.splitlines() == [
+        f"note: there is no file 'A.TXT' {fails} Did you mean 'a.txt'?",
+        f"note: there is no file 'nosuch.txt' {fails} '.' has nothing called 'nosuch.txt'.",
+        f"note: '*.rs' matches no file {fails} {globs}",
+        "note: 'sub' attaches nothing: '!file:**/b.txt' leaves it out",
+        "note: 'a.txt' was read in turn 0 and is not read again; `jp query --attach` does that",
+        f"note: 'jp-c9': there is no conversation 'jp-c9' here {fails} {conversations}",
+    ]
+    assert again.code == 0
+    assert json.loads(again.stderr)["note"].startswith("there is no file 'nosuch.txt' now: ")
+    check_failure(malformed, 10, "'file:a#b' has a fragment")
+    assert "file:c.txt" not in listed(tmp_path)
+
+
+def test_what_is_declared_may_come_until_the_next_query(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "one", cwd=tmp_path)
+    run_jp("attachment", "add", "later.txt", cwd=tmp_path)
+
+    check_failure(run_jp("query", "--id", ".", "two", cwd=tmp_path), 10, "there is no file 'file:later.txt'")
+    write(tmp_path, "later.txt")
+    assert run_jp("query", "--id", ".", "two", cwd=tmp_path).code == 0
+    assert listed(tmp_path)["file:later.txt"]["state"] == "sent"
+
+
+def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Path) -> None:
+    make_workspace(tmp_path, settings='[conversation]\nattachments = ["docs/a.md"]')
+    write(tmp_path, "docs/a.md", "src/main.py", "src/data.txt", "sp ace.txt")
+    run_jp("query", "one", cwd=tmp_path)
+    run_jp("attachment", "add", "src/main.py", "src/data.txt", "sp ace.txt", "!*.lock", "gh:o/n/pull/1", cwd=tmp_path)
+
+    def removed(*typed: str) -> Result:
+        return run_jp("attachment", "rm", *typed, cwd=tmp_path)
+
+    before = listed(tmp_path)
+    check_failure(removed("src"), 2, "'src' is a part of 2 attachments: 'file:src/main.py', 'file:src/data.txt'")
+    check_failure(removed("src/mian.py"), 2, "is not attached", "did you mean 'file:src/main.py'?")
+    check_failure(removed("main", "a.txt"), 2, "'a.txt' is not attached", "list them with `jp attachment ls`")
+    check_failure(removed(""), 10, "'' is not an attachment")
+    assert listed(tmp_path) == before
+
+    assert removed("main") == (
+        0,
+        "docs/a.md\nfile:src/data.txt\nfile:sp%20ace.txt\n!file:**/*.lock\ngh:o/n/pull/1\n",
+        "note: not attached any more: 'file:src/main.py'\n",
+    )
+    assert removed("file:src/data.txt", "sp ace.txt", "lock", "docs/a.md") == (
+        0,
+        "gh:o/n/pull/1\n",
+        "note: not attached any more: '!file:**/*.lock'\n",
+    )
+    assert removed("gh:o/n/pull/1").stdout == "nothing is attached\n"
+
+
+# Printing
+
+
+def test_several_sources_are_printed_pictures_by_their_type_and_size(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    write(tmp_path, "a.txt", "d/b.txt")
+    picture = b"\x89PNG\r\n\x1a\n\0"
+    (tmp_path / "p.png").write_bytes(picture)
+
+    text = run_jp("attachment", "print", "a.txt", "p.png", "d", cwd=tmp_path)
+    data = run_jp("attachment", "print", "a.txt", "p.png", "d", "--format", "json", cwd=tmp_path)
+    nothing = run_jp("attachment", "print", cwd=tmp_path)
+
+    assert text.stdout == (
+        "── a.txt (14 bytes, text/plain)\ntext of a.txt\n\n"
+        "── p.png (9 bytes, image/png)\n[binary: image/png, 9 bytes]\n"
+        "── d/b.txt (16 bytes, text/plain)\ntext of d/b.txt\n"
+    )
+    resources = json.loads(data.stdout)["resources"]
+    assert [(item["name"], item["mimeType"]) for item in resources] == [
+        ("a.txt", "text/plain"),
+        ("p.png", "image/png"),
+        ("d/b.txt", "text/plain"),
+    ]
+    assert base64.b64decode(resources[1]["blob"]) == picture
+    assert nothing == (0, "nothing is attached\n", "")
+
+
+def test_what_is_printed_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    name = "a\x1b]0;title\x07\n── b.txt"
+    (tmp_path / name).write_text("\x1b[2Jred \x1b[31mtext\x9b1m\x1b]52;c;eA==\x07 end\n", encoding="utf-8")
+
+    with at_terminal(f"jp attachment print {shlex.quote(name)}", cwd=tmp_path) as terminal:
+        assert terminal.finish() == 0
+    piped = run_jp("attachment", "print", name, cwd=tmp_path)
+
+    assert terminal.shown.endswith("── a ── b.txt (38 bytes, text/plain)\nred text end\n")
+    assert "\x1b]" not in terminal.shown
+    assert piped.stdout.endswith("\x1b[2Jred \x1b[31mtext\x9b1m\x1b]52;c;eA==\x07 end\n")
+    assert piped.stdout.startswith("── a ── b.txt (38 bytes")

@@ -17,6 +17,7 @@ PICK = "?"
 _PREFIX = "jp-c"
 _NEAR = 3
 _COMPARED = 1000
+_COMPARED_CHARS = 100
 _ALIKE = 0.6
 
 
@@ -142,12 +143,12 @@ def near(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Up to three of those that were used last whose titles, or words in these, are spelled much like `text`."""
     from difflib import SequenceMatcher
 
-    wanted = text.casefold()
+    wanted = text[:_COMPARED_CHARS].casefold()
     matcher = SequenceMatcher(b=wanted, autojunk=False)
 
     def likeness(candidate: Candidate) -> float:
         best = 0.0
-        for phrase in _phrases(candidate.title.casefold(), len(wanted.split())):
+        for phrase in _phrases(candidate.title[:_COMPARED_CHARS].casefold(), len(wanted.split())):
             matcher.set_seq1(phrase)
             if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
                 best = max(best, matcher.ratio())

@@ -296,7 +296,7 @@ def test_other_machines_are_only_asked_with_check(tmp_path: Path) -> None:
 def test_what_is_not_trusted_is_listed_and_left_alone(tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     with Loopback() as server:
-        declared = [f"cmd:touch {trap}", f"{server.url}/page", "a.txt", "nobody:knows"]
+        declared = [f"cmd:touch {trap}", f"{server.url}/page", "a.txt", "nobody:knows", "!nobody:cares"]
         make_workspace(tmp_path, settings=f"[conversation]\nattachments = {json.dumps(declared)}")
         write(tmp_path, "a.txt")
 
@@ -309,8 +309,36 @@ def test_what_is_not_trusted_is_listed_and_left_alone(tmp_path: Path) -> None:
         declared[1]: ("pending", False, waiting),
         "a.txt": ("pending", True, None),
         "nobody:knows": ("pending", False, waiting),
+        "!nobody:cares": ("excluded", False, waiting),
     }
     assert (requests, trap.exists()) == ([], False)
+
+
+def test_an_address_is_listed_without_its_password(tmp_path: Path) -> None:
+    make_workspace(tmp_path, settings='[conversation]\nattachments = ["https://me:secret@localhost/x"]')
+
+    shown = run_jp("attachment", "ls", cwd=tmp_path)
+    run_jp("workspace", "trust", "--yes", cwd=tmp_path)
+    checked = run_jp("attachment", "ls", "--check", "--format", "json", cwd=tmp_path)
+
+    assert "https://" in shown.stdout
+    assert "https://" in checked.stdout
+    assert "secret" not in f"{shown.stdout}{checked.stdout}"
+
+
+def test_what_an_imported_conversation_declares_names_the_command_that_trusts_it(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "one", "-a", "cmd:echo hi", cwd=tmp_path)
+    run_jp("workspace", "trust", "--yes", cwd=tmp_path)
+    elsewhere = make_workspace(tmp_path / "elsewhere")
+    (source,) = (tmp_path / ".jp" / "conversations").iterdir()
+    run_jp("conversation", "import", str(source), cwd=elsewhere)
+
+    shown = run_jp("attachment", "ls", "--id", "last", cwd=elsewhere)
+
+    identity = f"jp-c{source.name.partition('-')[0]}"
+    waiting = f"not trusted: see `jp workspace trust --id {identity}`"
+    assert shown.stdout == f"sent  turn 0, 74 B, 18 tokens, not checked  cmd://echo?arg=hi  ({waiting})\n"
 
 
 def test_a_list_that_waits_for_another_machine_can_be_left(tmp_path: Path) -> None:
@@ -408,6 +436,20 @@ def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Pa
         "note: not attached any more: '!file:**/*.lock'\n",
     )
     assert removed("gh:o/n/pull/1").stdout == "nothing is attached\n"
+
+
+def test_an_at_sign_in_a_path_is_no_password(tmp_path: Path) -> None:
+    make_workspace(tmp_path, settings='[conversation]\nattachments = ["@types/a@b.txt"]')
+    write(tmp_path, "@types/a@b.txt")
+    run_jp("query", "one", cwd=tmp_path)
+
+    shown = run_jp("attachment", "ls", cwd=tmp_path)
+    missed = run_jp("attachment", "rm", "x@y.md", cwd=tmp_path)
+    removed = run_jp("attachment", "rm", "@types/a@b.txt", cwd=tmp_path)
+
+    assert shown.stdout == "sent  turn 0, 23 B, 6 tokens  @types/a@b.txt\n"
+    check_failure(missed, 2, "'x@y.md' is not attached")
+    assert removed.stdout == "nothing is attached\n"
 
 
 # Printing

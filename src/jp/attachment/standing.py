@@ -55,7 +55,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     async def standing(self, declaration: Declaration) -> Standing:
         """How `declaration` stands. That its source cannot be read is a detail."""
         if declaration.exclude:
-            return Standing(state="excluded")
+            return self.known(declaration)
         scheme = scheme_of(declaration.uri)
         delivery = self.history.deliveries.get(declaration.text)
         if scheme in _NEVER_COMPARED or not (scheme in _ALWAYS_COMPARED or self.reaches_out):
@@ -72,7 +72,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
         """What the log alone says, for declarations whose URIs say what they name."""
         delivery = self.history.deliveries.get(declaration.text)
         if delivery is None:
-            is_excluded = any(exclude.uri == declaration.uri for exclude in self.excludes)
+            is_excluded = declaration.exclude or any(exclude.uri == declaration.uri for exclude in self.excludes)
             return Standing(state="excluded" if is_excluded else "pending")
         return self._sent(delivery, claimed(declaration.uri, delivery))
 

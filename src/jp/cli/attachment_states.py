@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.attachment.base import AttachmentError, Declaration
+from jp.attachment.declaration import scheme_of
 from jp.attachment.history import history_of
 from jp.attachment.standing import Standing, Survey
 from jp.attachment.web_address import without_credentials
@@ -30,10 +32,14 @@ T = TypeVar("T")
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
-    """What a conversation declares: `texts` as they are configured, those in `untrusted` without the user's trust."""
+    """What a conversation declares: `texts` as they are configured, those in `untrusted` without the user's trust.
+
+    `trusting` is the command that gives it.
+    """
 
     texts: tuple[str, ...]
     untrusted: Collection[str]
+    trusting: str
     max_bytes: int
 
 
@@ -51,6 +57,7 @@ def declared_in(
     return Declared(
         texts=config.attachments if texts is None else texts,
         untrusted={value.value for value in waiting if value.key == "conversation.attachments"},
+        trusting="jp workspace trust" if info is None else f"jp workspace trust --id {info.id}",
         max_bytes=config.max_attachment_bytes,
     )
 
@@ -65,7 +72,10 @@ async def standings(
     survey = _survey(declared, schemes, entries, reaches_out=reaches_out)
 
     async def look(text: str) -> Standing:
-        return await _standing(text, survey, schemes, is_trusted=text not in declared.untrusted)
+        if text in declared.untrusted:
+            # Not even its spelling is looked at: that may be a stranger's code.
+            return replace(survey.known(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
+        return await _standing(text, survey, schemes)
 
     return await _all(look, declared.texts)
 
@@ -82,7 +92,7 @@ async def expectations(
 
 
 def _expectation(declaration: Declaration, standing: Standing) -> str:
-    written = without_credentials(declaration.written)
+    written = _shown(declaration.written)
     if standing.turn is not None:
         return f"{written!r} was read in turn {standing.turn} and is not read again; `jp query --attach` does that"
     match standing.state:
@@ -131,12 +141,17 @@ def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[s
     except AttachmentError as error:
         canonical, malformed = None, error
     try:
-        found = meant(without_credentials(typed), canonical, declared)
+        found = meant(_shown(typed), canonical, declared)
     except UsageError:
         if malformed is not None:
             raise malformed from None
         raise
     return found, found != typed and declared[found] != canonical
+
+
+def _shown(text: str) -> str:
+    """What was written as it may be shown: an address without its password; elsewhere an `@` is an `@`."""
+    return without_credentials(text) if scheme_of(text.removeprefix("!")) in {"http", "https"} else text
 
 
 def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]]) -> str | None:
@@ -149,7 +164,7 @@ def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]])
 def _survey(declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False) -> Survey:
     return Survey(
         registry=schemes.registry,
-        context=msgspec.structs.replace(schemes.context, max_bytes=declared.max_bytes),
+        context=replace(schemes.context, max_bytes=declared.max_bytes),
         history=history_of(entries),
         excludes=tuple(_excludes(declared, schemes)),
         reaches_out=reaches_out,
@@ -167,18 +182,19 @@ def _excludes(declared: Declared, schemes: Schemes) -> list[Declaration]:
     return found
 
 
-async def _standing(text: str, survey: Survey, schemes: Schemes, *, is_trusted: bool) -> Standing:
-    plain = Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
-    if not is_trusted:
-        # Not even its spelling is looked at: that may be a stranger's code.
-        return msgspec.structs.replace(survey.known(plain), detail="not trusted: see `jp workspace trust`")
+def _as_written(text: str) -> Declaration:
+    return Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
+
+
+async def _standing(text: str, survey: Survey, schemes: Schemes) -> Standing:
+    plain = _as_written(text)
     try:
         (declaration,) = schemes.configured([text])
     except AttachmentError as error:
-        return msgspec.structs.replace(survey.known(plain), detail=error.message)
+        return replace(survey.known(plain), detail=error.message)
     if declaration.text not in survey.history.deliveries and text in survey.history.deliveries:
         # An original's log has its own spelling.
-        declaration = msgspec.structs.replace(declaration, uri=plain.uri)
+        declaration = replace(declaration, uri=plain.uri)
     return await survey.standing(declaration)
 
 
@@ -187,7 +203,9 @@ def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
     from jp.render.cells import cell_width, pad
     from jp.render.sanitise import one_line
 
-    rows = [(standing.state, _facts(standing), one_line(text)) for text, standing in zip(texts, found, strict=True)]
+    rows = [
+        (standing.state, _facts(standing), one_line(_shown(text))) for text, standing in zip(texts, found, strict=True)
+    ]
     widths = [max((cell_width(row[column]) for row in rows), default=0) for column in range(2)]
     lines: list[str] = []
     for (state, facts, text), standing in zip(rows, found, strict=True):
@@ -218,7 +236,7 @@ def _facts(standing: Standing) -> str:
 def as_value(text: str, standing: Standing) -> dict[str, object]:
     """The standing of the declaration `text` as data."""
     return {
-        "uri": text,
+        "uri": _shown(text),
         "state": standing.state,
         "checked": standing.is_compared,
         "turn": standing.turn,

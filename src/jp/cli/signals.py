@@ -21,7 +21,7 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from anyio import CancelScope
 
-SAME_PRESS_SECS = 0.25
+SAME_PRESS_SECS = 0.1
 """Two SIGINTs within this time are one Ctrl-C: the terminal sends it to everybody, and some parents pass it on."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -75,7 +75,7 @@ def ask_key(question: str, keys: Collection[str], *, default: str) -> str | None
             answer = _ask(terminal, asked)
             if answer is None:
                 return None
-            key = answer.strip().lower()[:1] or default
+            key = answer.strip().lower() or default
             if key in keys:
                 return key
             asked = f"One of {', '.join(keys)} [{default}] "

@@ -66,9 +66,7 @@ def test_other_encodings_are_refused(encoding: str) -> None:
         Unpacker(encoding, 1)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "packed"), [("gzip", zipped(TEXT)), ("", TEXT), ("deflate", zlib.compress(TEXT))]
-)
+@pytest.mark.parametrize(("encoding", "packed"), [("gzip", zipped(TEXT)), ("", TEXT), ("deflate", zlib.compress(TEXT))])
 def test_more_than_the_bound_is_refused(encoding: str, packed: bytes) -> None:
     with pytest.raises(BoundError):
         unpacked(encoding, [packed], max_bytes=len(TEXT) - 1)

@@ -70,13 +70,25 @@ def test_outside_a_workspace_what_is_typed_is_the_same_file_wherever_one_goes_on
 
     outside.run("query", "one", "-a", "f.txt", cwd=outside.here)
     added = outside.run("attachment", "add", "g.txt", "sub", "file:f.txt", cwd=outside.here)
-    outside.run("query", "--id", ".", "two", cwd=outside.there)
+    outside.run("query", "--id", ".", "two", cwd=outside.here)
+    outside.run("query", "--id", ".", "three", cwd=outside.there)
     removed = outside.run("attachment", "rm", str(outside.here / "f.txt"), "sub", cwd=outside.here)
 
     here = f"file://{outside.here}"
     assert added.stdout == f"{here}/f.txt\n{here}/g.txt\n{here}/sub\n"
-    assert outside.delivered() == [["f.txt"], [str(outside.here / "g.txt"), str(outside.here / "sub" / "h.txt")]]
+    assert outside.delivered() == [["f.txt"], ["g.txt", "sub/h.txt"], []]
     assert removed.stdout == f"{here}/g.txt\n"
+
+
+def test_outside_a_workspace_what_was_declared_in_one_directory_is_read_in_another(outside: Outside) -> None:
+    write(outside.here, "g.txt")
+    write(outside.there, "g.txt")
+    outside.run("query", "one", cwd=outside.here)
+    outside.run("attachment", "add", "g.txt", cwd=outside.here)
+
+    outside.run("query", "--id", ".", "two", cwd=outside.there)
+
+    assert outside.delivered() == [[], [str(outside.here / "g.txt")]]
 
 
 def test_outside_a_workspace_what_a_file_declares_is_read_once(outside: Outside) -> None:
@@ -266,14 +278,26 @@ def test_the_list_says_what_has_changed_since_it_was_sent(tmp_path: Path) -> Non
 
 
 def test_without_a_conversation_the_list_is_what_new_ones_start_with(tmp_path: Path) -> None:
-    make_workspace(tmp_path, settings='[conversation]\nattachments = ["a.txt", "nosuch.txt", "what:ever"]')
+    declared = ["a.txt", "nosuch.txt", "what:ever", "!file:a#b"]
+    make_workspace(tmp_path, settings=f"[conversation]\nattachments = {json.dumps(declared)}")
     write(tmp_path, "a.txt")
 
     assert {text: item["state"] for text, item in listed(tmp_path).items()} == {
         "a.txt": "pending",
         "nosuch.txt": "missing",
         "what:ever": "pending",
+        "!file:a#b": "excluded",
     }
+
+
+def test_what_a_log_declares_in_its_own_spelling_is_sent(tmp_path: Path) -> None:
+    make_workspace(tmp_path, settings='[conversation]\nattachments = ["./a.txt"]')
+    write(tmp_path, "a.txt")
+    run_jp("query", "one", cwd=tmp_path)
+    (log,) = (tmp_path / ".jp" / "conversations").glob("*/events.jsonl")
+    log.write_bytes(log.read_bytes().replace(b'["file:a.txt"]', b'["./a.txt"]'))
+
+    assert listed(tmp_path)["./a.txt"]["state"] == "sent"
 
 
 def test_other_machines_are_only_asked_with_check(tmp_path: Path) -> None:

@@ -170,12 +170,13 @@ def test_what_is_typed_wins_over_an_earlier_exclude_of_just_that(context: Resolv
     registry = StubRegistry(a=stub)
 
     async def excludes_of(earlier: str, *now: str) -> list[str]:
-        await resolve_all(plan_resolution(declared(earlier), typed(*now), delivered=()), registry, context)
+        await resolve_all(plan_resolution(declared(*earlier.split()), typed(*now), delivered=()), registry, context)
         return [exclude.text for exclude in stub.excludes[-1]]
 
     assert anyio.run(excludes_of, "!a:1", "a:1") == []
     assert anyio.run(excludes_of, "!a:1/part", "a:1") == ["!a:1/part"]
     assert anyio.run(excludes_of, "!a:1", "a:1", "!a:1") == ["!a:1"]
+    assert anyio.run(excludes_of, "!a:1 a:1") == ["!a:1"]
 
 
 async def _nothing() -> Resolution:

@@ -220,12 +220,21 @@ def test_a_directory_that_is_empty_or_gone_now(listed: Listed) -> None:
     assert listed.standing("d").state == "missing"
 
 
-def test_what_no_model_can_read_does_not_come_in_addition(listed: Listed) -> None:
+def test_what_no_model_can_read_does_not_come_in_addition(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
     write(listed.root, "d/a")
     listed.attach("d")
     (listed.root / "d" / "binary").write_bytes(b"\0\0")
     (listed.root / "d" / "latin").write_bytes(b"caf\xe9")
-    assert listed.is_as_sent("d")
+    read: list[Sequence[str]] = []
+
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> snapshot.Snapshot:
+        read.append(names)
+        return snapshot.read(base, names, max_bytes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(comparison, "read", counted)
+        assert listed.is_as_sent("d")
+    assert read == [["d", "a"], ["d", "latin"]]
 
     (listed.root / "d" / "picture").write_bytes(PNG)
     assert listed.difference("d") == ([], ["d/picture"], [])
@@ -249,6 +258,33 @@ def test_what_would_be_too_much_to_attach_is_not_read(listed: Listed, monkeypatc
     assert read == [["d", "a"], ["d", "new0"], ["d", "new1"]]
 
 
+def test_a_file_with_a_declaration_of_its_own_is_not_the_directorys(listed: Listed) -> None:
+    write(listed.root, "d/a", "d/ignored")
+    (listed.root / ".gitignore").write_text("ignored\n", encoding="utf-8")
+    listed.attach("d", "d/ignored")
+
+    assert listed.is_as_sent("d")
+    assert [copy.name for copy in listed.standing("d").copies] == ["d/a"]
+
+
+def test_what_cannot_be_read_any_more(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(listed.root, "a.txt", "d/b", "d/c")
+    listed.attach("a.txt", "d")
+    write(listed.root, "d/new")
+
+    def refused(base: str, names: Sequence[str]) -> snapshot.Glance:
+        if names[-1] == "b":
+            return snapshot.glance(base, names)
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(comparison, "glance", refused)
+    standing = listed.standing("a.txt")
+
+    assert (standing.state, standing.is_compared) == ("sent", False)
+    assert standing.detail == "cannot read 'a.txt': Permission denied"
+    assert listed.difference("d") == (["d/c"], [], [])
+
+
 def test_a_copy_that_came_another_way_is_a_copy(listed: Listed) -> None:
     write(listed.root, "d/a", "d/.hidden")
     listed.attach("d", "d/.hidden")
@@ -270,6 +306,10 @@ def test_what_links_lead_to_belongs_to_the_directory(listed: Listed) -> None:
     listed.attach("d", "l/b")
     assert listed.is_as_sent("d")
     assert listed.is_as_sent("l/b")
+    listed.attach("l")
+    (listed.root / "d" / "b").unlink()
+    assert listed.difference("l") == ([], [], ["d/b"])
+    write(listed.root, "d/b")
 
     (listed.root / "elsewhere" / "a").write_text("x", encoding="utf-8")
     assert listed.difference("d") == (["elsewhere/a"], [], [])

@@ -93,6 +93,23 @@ def test_a_missing_blob_is_told_with_the_conversation() -> None:
         inlined(kept, MemoryBlobs(), conversation="17-a")
 
 
+@pytest.mark.parametrize(
+    ("uri", "hint"),
+    [
+        ("file:///a%20b", "If it has not changed since, attach it again: `--attach file:///a%20b`."),
+        ("gh:o/n/pull/1?x=y", "If it has not changed since, attach it again: `--attach 'gh:o/n/pull/1?x=y'`."),
+        ("file:///a#L1-20", ""),
+    ],
+)
+def test_of_a_source_it_is_said_how_it_comes_back(uri: str, hint: str) -> None:
+    kept = stored(Resource(uri=uri, name="a b", text=LONG), MemoryBlobs())
+
+    with pytest.raises(BlobMissingError, match="content of 'a b' cannot be read") as raised:
+        inlined(kept, MemoryBlobs(), conversation="17-a")
+
+    assert raised.value.hint == hint
+
+
 def test_text_that_is_none_is_told_with_the_conversation() -> None:
     blobs = MemoryBlobs()
     sha256 = blobs.put(b"\xff\xfe")

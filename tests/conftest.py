@@ -12,7 +12,7 @@ _EXAMPLES = os.environ.get("JP_TEST_EXAMPLES", "")
 
 settings.register_profile(
     "jp",
-    max_examples=int(_EXAMPLES or 50),
+    max_examples=int(_EXAMPLES or 30),
     derandomize=not _EXAMPLES,
     database=None,
     deadline=None,

@@ -83,7 +83,7 @@ def test_a_page_is_declared_listed_printed_and_taken_out(tmp_path: Path) -> None
     assert listed.stdout == f"pending   {uri}\n"
     assert printed == (0, f"── {uri} (15 bytes, text/markdown)\nHello **there**\n", "")
     assert asked.code == 0
-    assert after.stdout.split()[:2] == ["sent", uri]
+    assert after.stdout == f"sent      turn 1, 15 B, 4 tokens, not checked  {uri}\n"
     assert removed == (0, "nothing is attached\n", "")
 
 

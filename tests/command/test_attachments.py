@@ -310,8 +310,8 @@ def test_other_machines_are_only_asked_with_check(tmp_path: Path) -> None:
         requests = len(server.requests)
     silent = run_jp("attachment", "ls", "--check", cwd=tmp_path)
 
-    assert unasked.stdout == f"sent  turn 0, 4 B, 1 token, not checked  {server.url}/page\n"
-    assert asked.stdout == f"changed  turn 0, 4 B, 1 token  {server.url}/page\n"
+    assert unasked.stdout == f"sent      turn 0, 4 B, 1 token, not checked  {server.url}/page\n"
+    assert asked.stdout == f"changed   turn 0, 4 B, 1 token  {server.url}/page\n"
     assert requests == 2
     assert silent.code == 0
     assert f"not checked  {server.url}/page  (" in silent.stdout
@@ -362,7 +362,7 @@ def test_what_an_imported_conversation_declares_names_the_command_that_trusts_it
 
     identity = f"jp-c{source.name.partition('-')[0]}"
     waiting = f"not trusted: see `jp workspace trust --id {identity}`"
-    assert shown.stdout == f"sent  turn 0, 74 B, 18 tokens, not checked  cmd://echo?arg=hi  ({waiting})\n"
+    assert shown.stdout == f"sent      turn 0, 74 B, 18 tokens, not checked  cmd://echo?arg=hi  ({waiting})\n"
 
 
 def test_a_list_that_waits_for_another_machine_can_be_left(tmp_path: Path) -> None:
@@ -471,7 +471,7 @@ def test_an_at_sign_in_a_path_is_no_password(tmp_path: Path) -> None:
     missed = run_jp("attachment", "rm", "x@y.md", cwd=tmp_path)
     removed = run_jp("attachment", "rm", "@types/a@b.txt", cwd=tmp_path)
 
-    assert shown.stdout == "sent  turn 0, 23 B, 6 tokens  @types/a@b.txt\n"
+    assert shown.stdout == "sent      turn 0, 23 B, 6 tokens  @types/a@b.txt\n"
     check_failure(missed, 2, "'x@y.md' is not attached")
     assert removed.stdout == "nothing is attached\n"
 

@@ -69,7 +69,8 @@ def test_an_issue_is_declared_listed_printed_and_removed(work: Path, server: Loo
 
     assert (added.stdout, pending.stdout) == ("gh:own/repo/issues/2\n", "pending   gh:own/repo/issues/2\n")
     assert printed.stdout.startswith("── own/repo/issues/2 (52 bytes, text/markdown)\n# Crash\n")
-    assert (asked.code, sent.stdout) == (0, "sent      gh:own/repo/issues/2\n")
+    copy = "turn 1, 52 B, 13 tokens, not checked"
+    assert (asked.code, sent.stdout) == (0, f"sent      {copy}  gh:own/repo/issues/2\n")
     assert again.code == 0
     assert len(server.requests) == requests
     assert removed.stdout == "nothing is attached\n"

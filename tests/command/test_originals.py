@@ -148,9 +148,9 @@ def test_what_was_attached_is_not_attached_again_and_said_once(tmp_path: Path) -
     first = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
     second = run_jp("query", "--id", ID, "and more", cwd=root)
 
-    assert [line.split() for line in states.stdout.splitlines()] == [
-        ["sent", "file:docs/a.md"],
-        ["sent", "bear://get/5"],
+    assert states.stdout.splitlines() == [
+        "sent      file:docs/a.md  (this conversation has no copy of it)",
+        "sent      bear://get/5  ('bear://get/5' has the scheme 'bear', which is not known)",
     ]
     assert (first.code, first.stdout) == (0, "You said: more\n")
     assert first.stderr == (

@@ -106,7 +106,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
                 lambda check: FileComparison(declaration, self.context, check).compare(delivery, copies)
             )
         except MissingSourceError as error:
-            return _missing(self._sent(delivery, uris), error)
+            return _missing(self._sent(delivery, uris), error) if uris else self._sent(delivery, uris)
         except JpError as error:
             return replace(self._sent(delivery, uris), detail=error.message, hint=error.hint)
         known = self._sent(delivery, seen.uris)

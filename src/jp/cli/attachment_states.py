@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from jp.attachment.base import AttachmentError, Declaration
 from jp.attachment.declaration import scheme_of
 from jp.attachment.history import history_of
-from jp.attachment.standing import Standing, Survey
+from jp.attachment.standing import Standing, State, Survey
 from jp.attachment.web_address import without_credentials
 from jp.attachment.weight import tokens_of
 from jp.cli.options import GlobalOptions
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_LONGEST_STATE = max(map(len, get_args(State)))
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,10 +208,10 @@ def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
     rows = [
         (standing.state, _facts(standing), one_line(_shown(text))) for text, standing in zip(texts, found, strict=True)
     ]
-    widths = [max((cell_width(row[column]) for row in rows), default=0) for column in range(2)]
+    widest = max((cell_width(facts) for _, facts, _ in rows), default=0)
     lines: list[str] = []
     for (state, facts, text), standing in zip(rows, found, strict=True):
-        cells = [pad(state, widths[0]), *([pad(facts, widths[1])] if widths[1] else []), text]
+        cells = [pad(state, _LONGEST_STATE), *([pad(facts, widest)] if widest else []), text]
         detail = f"  ({one_line(standing.detail)})" if standing.detail else ""
         lines.append("  ".join(cells) + detail)
     return "\n".join(lines)

@@ -518,6 +518,9 @@ def test_what_was_declared_without_a_copy_is_not_compared(wiki: Wiki) -> None:
         assert (standing.state, standing.is_compared, standing.turn) == ("sent", False, 0)
         assert standing.detail == "this conversation has no copy of it"
 
+    (wiki.root / "x").unlink()
+    assert wiki.standing("x").state == "sent"
+
     wiki.entries = [TurnStart(), ChatRequest(content="?", attachments=("jp:a", "!jp:a"))]
     assert wiki.standing("jp:a").state == "excluded"
 

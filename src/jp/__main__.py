@@ -6,8 +6,23 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+else:
+    import _signal  # is there already, while `signal` itself would import `enum` first
+
 INTERRUPTED = 130
 TERMINATED = 143
+
+
+def _leave(number: int, frame: object) -> None:
+    """What SIGINT does as long as nothing is open: an exception would be reported by whatever imports this."""
+    os._exit(INTERRUPTED)
+
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _leave)
 
 
 def main() -> None:
@@ -21,7 +36,7 @@ def main() -> None:
     gc.set_threshold(200_000)
     try:
         code = _answer(sys.argv[1:])
-    except KeyboardInterrupt:  # while jp was being imported
+    except KeyboardInterrupt:  # after the command has ended
         code = INTERRUPTED
     except SystemExit:  # SIGTERM, after the command has ended
         code = TERMINATED
@@ -37,6 +52,8 @@ def _answer(words: list[str]) -> int:
     from jp.cli.exit import end_on_signals
 
     end_on_signals()
+    if _signal.getsignal(_signal.SIGINT) is _leave:
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     return run(words)
 
 

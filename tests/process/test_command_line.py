@@ -226,6 +226,41 @@ def test_a_signal_stops_and_keeps_what_came(way: str, number: int, code: int, tm
     assert (process.returncode, out, err) == (code, b"kept\n", b"")
 
 
+INTERRUPTED_EARLY = """
+import os
+import sys
+
+class Interrupter:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), 2)
+            except KeyboardInterrupt:
+                sys.exit("an exception was raised")
+
+sys.meta_path.insert(0, Interrupter())
+import jp.__main__
+if not {module!r}:
+    os.kill(os.getpid(), 2)
+jp.__main__.main()
+"""
+
+
+@pytest.mark.parametrize("module", ["", "jp.cli.app", "jp.cli.exit"])
+def test_a_ctrl_c_while_jp_is_being_loaded_ends_it_without_an_exception(module: str) -> None:
+    program = (sys.executable, "-c", INTERRUPTED_EARLY.format(module=module))
+
+    assert run_jp("conversation", "ls", program=program) == (130, "", "")
+
+
+def test_a_ctrl_c_that_the_caller_ignores_is_ignored_from_the_start() -> None:
+    ignored = (*SHELL, "trap '' INT; exec \"$@\"", "sh", sys.executable, "-c", INTERRUPTED_EARLY.format(module=""))
+
+    result = run_jp("conversation", "--help", program=ignored)
+
+    assert (result.code, result.stderr) == (0, "")
+
+
 def test_a_second_ctrl_c_ends_a_teardown_that_hangs(tmp_path: Path) -> None:
     process = start_jp("wait", "work", "--stuck", cwd=tmp_path, program=TRIAL)
     assert read_line(process) == "working\n"

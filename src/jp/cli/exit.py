@@ -68,7 +68,8 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def _code_of(error: BaseException, *, as_json: bool, verbosity: int) -> int:
-    if isinstance(error, KeyboardInterrupt):
+    # What is raised while a class is being made has a RuntimeError around it in Python 3.11.
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else ExitCode.FAILURE

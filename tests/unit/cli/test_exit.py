@@ -15,6 +15,12 @@ DEFECT = "this is a defect of jp; run it again with -vv to see where it happened
 FULL = OSError(28, "No space left on device")
 
 
+def caused(cause: BaseException) -> RuntimeError:
+    error = RuntimeError("Error calling __set_name__")
+    error.__cause__ = cause
+    return error
+
+
 def raising(error: BaseException) -> Callable[[], int]:
     def work() -> int:
         raise error
@@ -29,6 +35,7 @@ def raising(error: BaseException) -> Callable[[], int]:
         (UsageError("no 'x'", hint="use y"), 2, "error: no 'x'\nhint: use y\n"),
         (ProviderError("too long", kind="context_too_long", hint="send less"), 7, "error: too long\nhint: send less\n"),
         (KeyboardInterrupt(), 130, ""),
+        (caused(KeyboardInterrupt()), 130, ""),
         (Terminated(ExitCode.TERMINATED), 143, ""),
         (SystemExit(7), 7, ""),
         (SystemExit("text"), 1, ""),

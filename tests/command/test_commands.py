@@ -266,6 +266,22 @@ def test_settings_are_shown_with_where_they_come_from_and_set_in_place(tmp_path:
     assert run_jp("config", "get", "assistant.model.parameters.top_p", cwd=tmp_path) == (0, "", "")
 
 
+def test_a_table_is_given_with_the_origins_of_what_is_set_in_it(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    config = f"the workspace's file {tmp_path / '.jp' / 'config.toml'}"
+
+    table = result_of("config", "get", "assistant", "--cfg", "assistant.tool_choice=none", cwd=tmp_path)
+    unset = result_of("config", "get", "style", cwd=tmp_path)
+
+    assert table["value"]["model"]["id"] == "script/test"
+    assert table["origins"] == {
+        "assistant.model.id": config,
+        "assistant.tool_choice": "--cfg assistant.tool_choice=none",
+    }
+    assert "origin" not in table
+    assert unset["origins"] == {}
+
+
 def test_the_files_of_a_configuration_are_listed(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 

@@ -36,6 +36,20 @@ def value_at(config: AppConfig, key: str) -> Any:
     return value
 
 
+def origins_at(resolved: Resolved, key: str) -> str | dict[str, str]:
+    """Where the value of a key came from; of a table, of each key in it that is not at its default.
+
+    Raises:
+        ConfigurationError: the key is unknown, or there is no such entry or element.
+    """
+    path = parse_key(key)
+    is_whole = any(key_text(path[:count]) in resolved.origins for count in range(1, len(path) + 1))
+    if is_whole or not isinstance(value_at(resolved.config, key), dict):
+        return resolved.origin(path).text
+    below = f"{key_text(path)}."
+    return {known: origin.text for known, origin in resolved.origins.items() if known.startswith(below)}
+
+
 def value_text(value: Any) -> str:
     """A value as `config get` prints it: a text as it is, nothing for no value, everything else as JSON."""
     match value:

@@ -7,7 +7,7 @@ import pytest
 
 from jp.config.layers import Layer, Origin, Resolved, resolve
 from jp.config.partial import read_partial
-from jp.config.show import as_toml, value_at, value_text
+from jp.config.show import as_toml, origins_at, value_at, value_text
 from jp.errors import ConfigurationError
 
 
@@ -66,6 +66,24 @@ def test_a_key_without_a_value_is_an_error(key: str, message: str) -> None:
 )
 def test_a_value_is_printed_for_scripts(value: object, text: str) -> None:
     assert value_text(value) == text
+
+
+FILE = "the user's file /u/config.toml"
+
+
+@pytest.mark.parametrize(
+    ("key", "origins"),
+    [
+        ("assistant.instructions", FILE),
+        ("assistant.instructions.0", FILE),
+        ("assistant.request.max_retries", "the default"),
+        ("user", {}),
+        ("conversation.tools.*", {"conversation.tools.*.run": FILE}),
+        ("assistant", {"assistant.instructions": FILE, "assistant.model.parameters.other.seed": FILE}),
+    ],
+)
+def test_a_table_has_the_origin_of_each_key_that_is_set_in_it(key: str, origins: object) -> None:
+    assert origins_at(resolved(RAW), key) == origins
 
 
 def test_the_configuration_is_shown_as_a_file() -> None:

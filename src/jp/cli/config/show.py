@@ -48,18 +48,22 @@ def get(
 ) -> None:
     """Print one value: a text as it is, anything else as JSON, nothing where there is none.
 
+    With --format json it comes with its `origin`; a table with the `origins` of all keys in it that some file, option
+    or conversation sets.
+
     Examples:
         jp config get assistant.model.id
         jp config get conversation.attachments
+        jp config get assistant --format json
     """
     from jp.cli.output import print_result
-    from jp.config.keys import parse_key
-    from jp.config.show import value_at, value_text
+    from jp.config.show import origins_at, value_at, value_text
 
     resolved = _resolved(options, target)
     value = value_at(resolved.config, key)
-    origin = resolved.origin(parse_key(key)).text
-    print_result(options, text=value_text(value), value={"key": key, "value": value, "origin": origin})
+    origins = origins_at(resolved, key)
+    name = "origin" if isinstance(origins, str) else "origins"
+    print_result(options, text=value_text(value), value={"key": key, "value": value, name: origins})
 
 
 def _resolved(options: GlobalOptions, target: str | None) -> Resolved:

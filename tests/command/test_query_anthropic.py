@@ -297,7 +297,7 @@ def test_a_model_that_never_calls_what_it_has_to_is_an_error(tmp_path: Path) -> 
     with Loopback(*[Reply(body=message(*text_block("No.")))] * 4) as server:
         result = query(server, tmp_path, "--model", "anthropic/claude-fable-5", *arguments, "Hi")
 
-    assert result.code == 13
+    assert (result.code, result.stdout) == (13, "No.\n\nNo.\n\nNo.\n\nNo.\n")
     assert len(server.requests) == 4
     assert "error: the model called no tool, although 'assistant.tool_choice' is 'required'\nhint: " in result.stderr
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, CycleEnd, Finish, ToolCallRequest, ToolCallResponse
 from jp.render.aside import Aside
 from jp.render.channel import Channel
+
+_COMPLETE: frozenset[Finish] = frozenset({"stop", "tools", "refused"})
+"""Ends after which nothing is added to a message: who is asked again then, answers anew."""
 
 
 class Filter(Protocol):
@@ -33,9 +36,10 @@ class Filter(Protocol):
 class AnswerRenderer:
     """Shows a turn.
 
-    Messages with reasoning or tools between them are kept apart by a blank line, and the last line gets its line feed
-    if it lacks one; a message that is continued after a cut goes on as if it had not been cut. `new_filter` is called
-    when there is time, or with the first text. Without `is_streaming`, a message is written when it is complete.
+    Messages of different cycles, or with reasoning or tools between them, are kept apart by a blank line, and each gets
+    its last line feed if it lacks one; a message that is continued after a cut goes on as if it had not been cut.
+    `new_filter` is called when there is time, or with the first text. Without `is_streaming`, a message is written when
+    it is complete.
     """
 
     def __init__(
@@ -93,7 +97,9 @@ class AnswerRenderer:
         self._aside.notice(text)
 
     def entry(self, entry: AnyEntry) -> None:
-        """Nothing: it was shown as it came."""
+        """Nothing of it, for it was shown as it came; but a model that came to its end does not go on."""
+        if isinstance(entry, CycleEnd) and entry.finish in _COMPLETE:
+            self._end_message()
 
     def set_paused(self, *, is_paused: bool) -> None:
         """Leave the terminal to a question, or take it back."""
@@ -103,8 +109,6 @@ class AnswerRenderer:
         """Write what is held back, and the last line feed."""
         self._end_message()
         self._aside.close()
-        if self._has_answer:
-            self._out.end_line()
 
     async def animate(self) -> None:
         """Say for how long nothing came, until cancelled; what rendering needs is made ready meanwhile."""
@@ -115,17 +119,27 @@ class AnswerRenderer:
             self._filter = self._new_filter()
         return self._filter
 
-    def _preview(self) -> str:
-        """The line that is coming, where it is shown on the terminal that waiting is shown on."""
-        is_shown_there = self._is_streaming and self._separator is self._aside.channel
-        return self._filter.preview() if self._is_open and self._filter is not None and is_shown_there else ""
+    def _preview(self) -> str | None:
+        """The line that is coming, where it is shown on the terminal that waiting is shown on.
+
+        None where a pipe may have brought the beginning of a line there, which must not be erased.
+        """
+        if self._separator is not self._aside.channel:
+            return None if self._out.is_pipe and not self._out.is_at_line_start else ""
+        is_shown = self._is_streaming and self._is_open
+        return self._filter.preview() if self._filter is not None and is_shown else ""
 
     def _end_message(self) -> None:
-        """Something else comes, so the message does not go on."""
+        """Something else comes, so the message does not go on.
+
+        Its line feed is written now: a pipe may lead to the terminal that stderr is, where what comes begins a line.
+        """
         if self._is_open:
             self._release()
             self._write(self._ready_filter().finish())
             self._is_open = False
+            if self._has_answer:
+                self._out.end_line()
 
     def _release(self) -> None:
         held = "".join(self._held)

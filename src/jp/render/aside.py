@@ -137,11 +137,12 @@ class Aside:
             self._channel.write(f"{line}\n")
 
     async def animate(
-        self, prepare: Callable[[], object] | None = None, preview: Callable[[], str] | None = None
+        self, prepare: Callable[[], object] | None = None, preview: Callable[[], str | None] | None = None
     ) -> None:
         """Show for how long nothing came, until cancelled; `prepare` is called once when there is time.
 
-        While nothing is written, the line that `preview` gives is shown: the answer's, which is coming.
+        While nothing is written, the line that `preview` gives is shown: the answer's, which is coming. Where it gives
+        None, nothing is.
         """
         from jp.render.waiting import INTERVAL
 
@@ -149,8 +150,9 @@ class Aside:
         if prepare is not None:
             prepare()
         while self._waiting is not None:
-            if not self._is_paused:
-                self._waiting.tick("" if preview is None else preview())
+            coming = "" if preview is None else preview()
+            if not self._is_paused and coming is not None:
+                self._waiting.tick(coming)
             await self._clock.sleep(INTERVAL)
 
     def close(self) -> None:
@@ -186,8 +188,8 @@ class Aside:
         else:
             self._channel.leave_line()
         self._after_tool = True
-        self._write(truncate(text, self._look.width) if self._shown.is_live else text, style)
-        self._channel.write("\n")
+        line = truncate(text, self._look.width) if self._shown.is_live else text
+        self._write(f"{line}\n", style)  # at once: somebody else may write to the same terminal
 
     def _write(self, text: str, style: str) -> None:
         if text:

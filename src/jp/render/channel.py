@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 from typing import TextIO
 
 from jp.errors import JpError
@@ -44,6 +45,15 @@ class Channel:
     def is_at_line_start(self) -> bool:
         """Whether what is written next begins a line, whichever stream wrote last."""
         return self._sink.line_feeds > 0
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it leads to another program, which may show on a terminal what comes."""
+        try:
+            mode = 0 if self._descriptor is None else os.fstat(self._descriptor).st_mode
+        except OSError:
+            return False
+        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
     def shares_sink(self, other: Channel) -> bool:
         """Whether both write to the same terminal, pipe or file; from then on they know of each other's lines."""

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from doubles import FakeClock
-from jp.conversation.entries import CycleEnd, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import CycleEnd, Finish, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import TextBlock
 from jp.render.answer import AnswerRenderer
 from jp.render.aside import Aside, Shown
@@ -168,6 +168,71 @@ def test_messages_without_anything_between_them_are_one() -> None:
             renderer.block_end()
 
     assert shown_apart(play, plain) == ("The grass is green.\n", "")
+
+
+@pytest.mark.parametrize("finish", ["stop", "tools", "refused"])
+@pytest.mark.parametrize("renderer", [plain, pretty])
+def test_a_model_that_came_to_its_end_begins_a_new_message(
+    renderer: Callable[..., AnswerRenderer], finish: Finish
+) -> None:
+    def play(playing: AnswerRenderer) -> None:
+        for _ in range(2):
+            playing.text("Hello there.")
+            playing.block_end()
+            playing.entry(CycleEnd(attempt=1, finish=finish))
+
+    assert shown_apart(play, renderer) == ("Hello there.\n\nHello there.\n", "")
+    assert shown_together(play, renderer) == "Hello there.\n\nHello there.\n"
+
+
+@pytest.mark.parametrize("finish", ["length", "error", "cancelled"])
+def test_a_model_that_was_cut_goes_on_with_its_message(finish: Finish) -> None:
+    def play(renderer: AnswerRenderer) -> None:
+        renderer.text("Hello ")
+        renderer.block_end()
+        renderer.entry(CycleEnd(attempt=1, finish=finish))
+        renderer.text("there.")
+
+    assert shown_apart(play, plain) == ("Hello there.\n", "")
+
+
+def test_a_message_has_its_line_feed_before_anything_else_is_shown() -> None:
+    out = io.StringIO()
+    seen: list[str] = []
+
+    class Err(io.StringIO):
+        def write(self, text: str, /) -> int:
+            seen.append(out.getvalue())
+            return super().write(text)
+
+    renderer = plain(out, Err())
+    renderer.text("Let me look.")
+    renderer.block_end()
+    renderer.tool_call(CALL)
+
+    assert seen == ["Let me look.\n"]
+
+
+def test_nothing_is_said_to_be_waited_for_where_a_pipe_has_begun_a_line() -> None:
+    reader, writer = os.pipe()
+    shown: list[str | None] = []
+
+    class Watched(Aside):
+        async def animate(
+            self, prepare: Callable[[], object] | None = None, preview: Callable[[], str | None] | None = None
+        ) -> None:
+            assert preview is not None
+            shown.append(preview())
+
+    aside = Watched(Channel(io.StringIO(), name="stderr"), look=Look(), shown=Shown(), clock=FakeClock())
+    with os.fdopen(reader, "rb"), os.fdopen(writer, "w", encoding="utf-8") as out:
+        renderer = plain_renderer(Channel(out, name="stdout"), aside)
+        for text in ("a", "b\n"):
+            anyio.run(renderer.animate)
+            renderer.text(text)
+        anyio.run(renderer.animate)
+
+    assert shown == ["", None, ""]
 
 
 def test_a_blank_line_is_enough() -> None:

@@ -154,6 +154,24 @@ def test_what_is_waited_for_is_said_until_something_comes() -> None:
     assert prepared == ["now"]
 
 
+def test_what_somebody_else_wrote_is_not_covered_by_what_is_waited_for() -> None:
+    stream = io.StringIO()
+    asked: list[None] = []
+
+    async def play() -> None:
+        aside = Aside(Channel(stream, name="stderr"), look=Look(), shown=Shown(is_live=True), clock=ImpatientClock())
+        async with anyio.create_task_group() as group:
+            group.start_soon(aside.animate, None, lambda: asked.append(None))
+            with anyio.fail_after(5):
+                while len(asked) < 20:
+                    await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+
+    anyio.run(play)
+
+    assert stream.getvalue() == ""
+
+
 def test_where_no_line_can_be_erased_nothing_is_animated() -> None:
     stream = io.StringIO()
     aside = Aside(Channel(stream, name="stderr"), look=Look(), shown=Shown(), clock=ImpatientClock())

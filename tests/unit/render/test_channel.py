@@ -148,3 +148,14 @@ def test_a_reader_that_is_slow_gets_everything_from_a_pipe_that_does_not_block()
         counted, _ = process.communicate(timeout=30)
 
     assert int(counted) == len(text)
+
+
+def test_only_what_leads_to_a_program_is_a_pipe(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb"), os.fdopen(writer, "w", encoding="utf-8") as stream:
+        channel = channel_over(stream)
+        assert channel.is_pipe
+    assert not channel.is_pipe  # it is closed
+    with (tmp_path / "out").open("w", encoding="utf-8") as stream:
+        assert not channel_over(stream).is_pipe
+    assert not channel_over(io.StringIO()).is_pipe

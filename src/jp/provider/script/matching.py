@@ -118,7 +118,10 @@ class Casting:
         """Why no reply fits: what is asked, and what the replies want."""
         wants = (wanted(reply, used) for reply, used in zip(self._scenario.reply, self._used, strict=True))
         listed = "; ".join(f"reply[{index}] {text}" for index, text in enumerate(wants))
-        return f"in turn {self._current.prompt.turn} {asked(self._current)}", f"the replies want: {listed}"
+        is_demanded = demands_call(self._body)
+        way_out = "; one with `begun = true` answers the demand" if is_demanded and self._current.texts else ""
+        question = asked(self._current, is_demanded=is_demanded)
+        return f"in turn {self._current.prompt.turn} {question}", f"the replies want: {listed}{way_out}"
 
     def _replay(self, exchange: Exchange, place: int, *, answers: int) -> int | None:
         open_reply: int | None = None
@@ -215,9 +218,16 @@ def input_tokens(body: Body, messages: int) -> int:
     return sum(estimate_tokens(text.decode()) for text in texts)
 
 
-def asked(exchange: Exchange) -> str:
-    """What a request asks, in one line."""
+def demands_call(body: Body) -> bool:
+    """Whether the model has to call a tool."""
+    return bool(body.tools) and body.parameters.get("tool_choice", "auto") not in {"auto", "none"}
+
+
+def asked(exchange: Exchange, *, is_demanded: bool) -> str:
+    """What a request asks, in one line. `is_demanded`: a call of a tool is, so words alone are no end of an answer."""
     prompt = exchange.prompt
+    if exchange.texts and is_demanded:
+        return f"the answer {_excerpt(exchange.texts[-1])} called no tool, and the call was demanded again"
     if exchange.texts:
         return f"the answer {_excerpt(''.join(exchange.texts))} was cut off"
     if prompt.results:

@@ -6,7 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
-from jp.conversation.thread import AssistantText, Thread, ToolCall, ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.thread import (
+    AssistantText,
+    Parameters,
+    Thread,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
 from jp.provider.script.matching import Casting, filled, input_tokens
 from jp.provider.script.request import Body, body_of
 from jp.provider.script.scenario import Call, Failure, Reply, Scenario, When
@@ -293,6 +303,54 @@ def test_what_no_reply_fits_is_explained(events: Sequence[ViewEvent], expected: 
         "reply[1] tool = 'c', error = False; reply[2] exact = 'never', begun = True"
     )
     assert casting.explain() == (expected, wants)
+
+
+@pytest.mark.parametrize("choice", ["required", "read"])
+def test_an_answer_that_lacks_a_demanded_call_is_not_called_cut(choice: str) -> None:
+    thread = Thread(
+        model="script/demo",
+        system=(),
+        tools=(ToolDefinition(name="read", description="", parameters={}),),
+        events=(user("x"), said("Hello."), user("Make the call.", synthetic=True)),
+        parameters=Parameters(tool_choice=choice),
+    )
+    casting = Casting(Scenario(reply=(Reply(text="Hello."),)), body_of(thread))
+
+    assert casting.cue() is None
+    assert casting.explain() == (
+        "in turn 0 the answer 'Hello.' called no tool, and the call was demanded again",
+        "the replies want: reply[0] anything; one with `begun = true` answers the demand",
+    )
+
+
+@pytest.mark.parametrize(("choice", "tools"), [("auto", 1), ("none", 1), ("required", 0)])
+def test_a_call_that_nobody_demands_is_not_missed(choice: str, tools: int) -> None:
+    thread = Thread(
+        model="script/demo",
+        system=(),
+        tools=(ToolDefinition(name="read", description="", parameters={}),) * tools,
+        events=(user("x"), said("Hello."), CONTINUE),
+        parameters=Parameters(tool_choice=choice),
+    )
+
+    question, hint = Casting(Scenario(reply=(Reply(text="Hello."),)), body_of(thread)).explain()
+
+    assert question == "in turn 0 the answer 'Hello.' was cut off"
+    assert "demand" not in hint
+
+
+def test_a_demand_that_was_not_repeated_is_the_user_s_question() -> None:
+    thread = Thread(
+        model="script/demo",
+        system=(),
+        tools=(ToolDefinition(name="read", description="", parameters={}),),
+        events=(user("y"),),
+        parameters=Parameters(tool_choice="required"),
+    )
+    casting = Casting(Scenario(reply=(Reply(when=When(exact="x"), text="Hello."),)), body_of(thread))
+
+    assert casting.cue() is None
+    assert casting.explain() == ("in turn 0 the user says 'y'", "the replies want: reply[0] exact = 'x'")
 
 
 def test_a_reply_without_conditions_wants_anything() -> None:

@@ -13,7 +13,9 @@ import pytest
 
 from failures import check_failure
 from forked import run_jp
+from jp.cli.query.drafts import drafts_directory, open_draft
 from jp.conversation.ids import ConversationId
+from jp.workspace.workspace import find_workspace
 from running import home_beside
 from stage import ECHO, logs, make_workspace
 
@@ -217,6 +219,46 @@ def test_a_conversation_for_a_while_is_marked_and_deleted_when_its_time_is_over(
     assert told.stderr == f"log: removed {in_order[2]['id']} (bare): it expired at {PAST}\n"
     assert early.stderr == ""
     assert set(conversations(tmp_path)) == {first, second, in_order[3]["id"]}
+
+
+def drafts_of(root: Path, identity: str) -> Path:
+    workspace = find_workspace(root, user_data=home_beside(root) / "data")
+    return drafts_directory(workspace, identity.removeprefix("jp-c"), persistent=True)
+
+
+def left_behind(directory: Path, text: str) -> None:
+    draft = open_draft(directory, [text]).draft
+    draft.write(text, "")
+    draft.close()
+
+
+def test_drafts_go_with_their_conversation_but_what_somebody_is_writing_stays(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+    of_first, of_second = drafts_of(tmp_path, first), drafts_of(tmp_path, second)
+    written = open_draft(of_first, ["unsent"]).draft
+    written.write("unsent", "")
+    left_behind(of_first, "old")
+    left_behind(of_second, "other")
+
+    removed = run_jp("conversation", "rm", "--yes", first, cwd=tmp_path)
+
+    stays = f"note: somebody is writing a query to {first} right now, which stays in {str(written.path)!r}\n"
+    assert (removed.code, removed.stderr) == (0, stays)
+    assert removed.stdout.endswith(" and 1 draft\n")
+    assert [path.name for path in of_first.iterdir()] == [written.path.parent.name]
+    assert len(list(of_second.iterdir())) == 1
+    written.close()
+
+
+def test_drafts_go_with_what_has_expired(tmp_path: Path) -> None:
+    first, second = two(tmp_path)
+    left_behind(drafts_of(tmp_path, first), "old")
+    set_fields(tmp_path, first, expires_at=PAST)
+
+    run_jp("conversation", "edit", second, "--pin", cwd=tmp_path)
+
+    assert set(conversations(tmp_path)) == {second}
+    assert not drafts_of(tmp_path, first).exists()
 
 
 def test_what_has_expired_goes_after_an_answer_but_not_where_nothing_is_to_be_written(tmp_path: Path) -> None:

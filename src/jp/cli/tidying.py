@@ -23,8 +23,10 @@ def tidy(options: GlobalOptions, workspace: AnyWorkspace) -> None:
         log(options, f"expired conversations were not looked for: {error.message}")
         return
     for info in removed:
+        from jp.cli.query.drafts import discard_drafts, drafts_directory
         from jp.cli.targets import title_of
         from jp.cli.trust import trust_store
 
         trust_store(options, workspace, info).forget()
+        discard_drafts(drafts_directory(workspace, info.id.digits, persistent=True, create=False))
         log(options, f"removed {info.id} ({title_of(info)}): it expired at {info.metadata.expires_at}")

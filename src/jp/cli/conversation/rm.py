@@ -11,6 +11,7 @@ from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
+    from jp.cli.places import AnyWorkspace
     from jp.workspace.listing import ConversationInfo
 
 
@@ -22,7 +23,8 @@ def remove(
 ) -> ExitCode | None:
     """Delete conversations for good. This is the only command that takes anything out of a log.
 
-    On a terminal it asks; elsewhere it needs --yes. Attached content stays, because other conversations may share it.
+    On a terminal it asks; elsewhere it needs --yes. What you wrote for a conversation in an editor and never sent goes
+    with it. Attached content stays, because other conversations may share it.
 
     Examples:
         jp conversation rm jp-c17800836875
@@ -40,15 +42,28 @@ def remove(
     if not yes and not _agrees(chosen):
         notice(options, "nothing was deleted")
         return ExitCode.FAILURE
+    lines: list[str] = []
     for info in chosen:
         lock = workspace.lock(info)
         acquire(lock, options)
         with lock:
             workspace.remove(info, lock)
         trust_store(options, workspace, info).forget()
-    lines = [f"deleted {_named(info)}" for info in chosen]
+        lines.append(f"deleted {_named(info)}{_without_drafts(options, workspace, info)}")
     print_result(options, text="\n".join(lines), value={"deleted": [info.id for info in chosen]})
     return None
+
+
+def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo) -> str:
+    """Remove what was written for a conversation and never sent; words about it."""
+    from jp.cli.output import notice
+    from jp.cli.query.drafts import discard_drafts, drafts_directory
+
+    directory = drafts_directory(workspace, info.id.digits, persistent=True, create=False)
+    removed, kept = discard_drafts(directory)
+    for path in kept:
+        notice(options, f"somebody is writing a query to {info.id} right now, which stays in {str(path)!r}")
+    return f" and {removed} {'draft' if removed == 1 else 'drafts'}" if removed else ""
 
 
 def _named(info: ConversationInfo) -> str:

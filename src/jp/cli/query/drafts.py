@@ -119,10 +119,10 @@ class OpenedDraft:
         self.others = others
 
 
-def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: bool) -> Path:
+def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: bool, create: bool = True) -> Path:
     """Where the drafts of a conversation lie, by its digits; of new conversations where these are empty.
 
-    Without persistence it is a directory of this process alone.
+    Without persistence it is a directory of this process alone. `create` says that something is about to be written.
 
     Raises:
         StorageError: the workspace has an id that is none.
@@ -130,7 +130,7 @@ def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: 
     if not persistent:
         return Path(os.environ.get("TMPDIR") or "/tmp") / f"jp-{_new_mark()}"  # noqa: S108 - the name cannot be guessed
     root, user_data = workspace.root, workspace.user_data
-    silo = user_data if root is None else silo_directory(root / MARKER, user_data, create=True)
+    silo = user_data if root is None else silo_directory(root / MARKER, user_data, create=create)
     return silo / "drafts" / (conversation or "new")
 
 
@@ -156,6 +156,20 @@ def open_draft(directory: Path, parts: Sequence[str]) -> OpenedDraft:
     draft.remove()
     draft.close()
     return OpenedDraft(moved, text=text, is_kept=True, others=others)
+
+
+def discard_drafts(directory: Path) -> tuple[int, list[Path]]:
+    """Remove the drafts in `directory`: how many there were with text, and those that stay, being written right now."""
+    removed, kept = 0, list[Path]()
+    for path in sorted(path for path in _listed(directory) if MARK.fullmatch(path.name)):
+        draft = _locked(path)
+        if draft is not None:
+            removed += not draft.is_blank
+            draft.remove()
+            draft.close()
+        elif path.exists():
+            kept.append(path / _PAGE)
+    return removed, kept
 
 
 def _kept_drafts(directory: Path) -> list[Draft]:

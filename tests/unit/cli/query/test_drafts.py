@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from disk_faults import error, failing_disk
-from jp.cli.query.drafts import Draft, drafts_directory, open_draft
+from jp.cli.query.drafts import Draft, discard_drafts, drafts_directory, open_draft
 from jp.cli.stdin import MOST_BYTES
 from jp.errors import StorageError, UsageError
 from jp.workspace.ephemeral import EphemeralWorkspace
@@ -136,6 +136,24 @@ def test_a_text_with_the_mark_of_its_page_gets_another_page(drafts: Path) -> Non
     assert opened.text == f"text\n\nabout {mark}"
     assert opened.draft.text() == opened.text
     assert not old.path.exists()
+
+
+def test_drafts_are_discarded_but_what_somebody_writes(drafts: Path) -> None:
+    first, blank, written = (open_draft(drafts, [text]).draft for text in ("one", "", "two"))
+    for draft, text in ((first, "one"), (blank, ""), (written, "two")):
+        draft.write(text, "below")
+    first.close()
+    blank.close()
+    (drafts / "notes").mkdir()
+
+    assert discard_drafts(drafts) == (1, [written.path])
+    assert sorted(path.name for path in drafts.iterdir()) == sorted([written.path.parent.name, "notes"])
+
+    (drafts / "notes").rmdir()
+    written.close()
+    assert discard_drafts(drafts) == (1, [])
+    assert not drafts.exists()
+    assert discard_drafts(drafts) == (0, [])
 
 
 def test_a_draft_moves_and_stays_locked(drafts: Path) -> None:

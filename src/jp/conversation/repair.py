@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse, Unknown
-from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.entries import AnyEntry, RequestContext, ToolCallRequest, ToolCallResponse, Unknown
+from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.conversation.reverts import undone
 from jp.conversation.turns import Cycle, cycles_of, turns_of
 
 
@@ -29,10 +30,11 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
     """Find what the last writer of a stream left open.
 
     A call without a response gets one that reports an error. Calls of attempts that failed or were refused were never
-    run and are not projected, so they need none. A request that no answer came to is only told of.
+    run and are not projected, so they need none. A last turn that stopped before its end is only told of.
     """
     answered = set(_answered(entries))
-    cycles = [cycle for turn in turns_of(entries) for cycle in cycles_of(turn)]
+    turns = turns_of(entries)
+    cycles = [cycle for turn in turns for cycle in cycles_of(turn)]
     opened = [call for cycle in cycles for call in _calls(cycle) if call.id not in answered]
     notices: list[str] = []
     if opened:
@@ -40,10 +42,30 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
         notices.append(
             f"the last run stopped during tool calls ({names}): the model is told that their effects are unknown"
         )
-    elif cycles and cycles[-1].requests and not cycles[-1].attempts:
-        notices.append("the last run stopped before an answer came: its request is part of the conversation")
+    elif cycles and turns[-1].id not in undone(entries):
+        notices += _unfinished(cycles[-1], entries)
     responses = (ToolCallResponse(request=call.id, content=INTERRUPTED_CONTENT, is_error=True) for call in opened)
     return Repair(entries=tuple(responses), notices=tuple(notices))
+
+
+def _unfinished(last: Cycle, entries: Iterable[AnyEntry]) -> Iterator[str]:
+    """What is said of a stream whose last cycle is no end of a turn, and in which every call has its response."""
+    if last.requests and not last.attempts:
+        yield "the last run stopped before an answer came: its request is part of the conversation"
+    elif _is_unfinished(last) and any(isinstance(entry, RequestContext) for entry in entries):
+        # Without a record of any request it is no log of jp's own, and ends are recorded in none of those.
+        yield "the last turn was not finished: its answer is kept as far as it came"
+
+
+def _is_unfinished(last: Cycle) -> bool:
+    """Whether an attempt has no end, or no request followed what tools responded.
+
+    Responses that say that they are none were written by whoever stopped the turn, or repaired it, and said so.
+    """
+    if last.responses:
+        stopped = (INTERRUPTED_CONTENT, NOT_STARTED_CONTENT)
+        return all(response.content not in stopped for response in last.responses)
+    return any(attempt.end is None for attempt in last.attempts[-1:])
 
 
 def _answered(entries: Iterable[AnyEntry]) -> Iterator[str]:

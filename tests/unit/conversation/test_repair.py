@@ -9,20 +9,24 @@ from jp.conversation.entries import (
     CycleEnd,
     Finish,
     Header,
+    RequestContext,
+    Revert,
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
     Unknown,
 )
-from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.conversation.repair import Repair, repair
-from jp.conversation.resource import TextBlock
+from jp.conversation.resource import Block, TextBlock
 
 ASKED: list[AnyEntry] = [
     Header(id="h", format=1, created_at="t", nonce="n"),
     TurnStart(id="t1"),
     ChatRequest(id="q1", content="do it"),
 ]
+SENT: list[AnyEntry] = [*ASKED, RequestContext(id="r1", provider="p", model="m", renderer=1)]
+UNFINISHED = Repair(notices=("the last turn was not finished: its answer is kept as far as it came",))
 
 
 def call(identity: str, name: str = "rm") -> ToolCallRequest:
@@ -146,3 +150,46 @@ def test_a_request_to_which_no_answer_came_is_told_and_stays() -> None:
     assert found.entries == ()
     assert len(found.notices) == 1
     assert "before an answer came" in found.notices[0]
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        [ChatResponse(message="Let me")],
+        [ChatResponse(reasoning="hm")],
+        [ChatResponse(message="Let "), end("error"), ChatResponse(message="me")],
+        [call("c1"), end("tools"), answer("c1")],
+        [call("c1"), end("tools"), answer("c1"), ChatResponse(message="So")],
+        [call("c1"), answer("c1")],
+    ],
+    ids=["message", "reasoning", "retried", "responses", "after-responses", "no-end"],
+)
+def test_a_last_turn_without_an_end_is_told_and_left_alone(came: list[AnyEntry]) -> None:
+    assert repair([*SENT, *came]) == UNFINISHED
+    again: list[AnyEntry] = [TurnStart(id="t2"), ChatRequest(id="q2", content="and?"), end("stop")]
+    assert repair([*SENT, *came, *again]) == Repair()
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        [ChatResponse(message="Done."), end("stop")],
+        [call("c1"), end("tools"), answer("c1"), ChatResponse(message="Done."), end("stop")],
+        [ChatResponse(message="Let"), end("cancelled")],
+    ],
+    ids=["answered", "answered-after-tools", "stopped"],
+)
+def test_of_a_turn_that_came_to_its_end_nothing_is_told(came: list[AnyEntry]) -> None:
+    assert repair([*SENT, *came]) == Repair()
+
+
+@pytest.mark.parametrize("content", [INTERRUPTED_CONTENT, NOT_STARTED_CONTENT], ids=["running", "not-started"])
+def test_a_turn_that_was_stopped_among_its_tools_has_told_so(content: tuple[Block, ...]) -> None:
+    stopped = ToolCallResponse(id="s", request="c2", content=content, is_error=True)
+
+    assert repair([*SENT, call("c1"), call("c2"), end("tools"), answer("c1"), stopped]) == Repair()
+
+
+def test_of_a_turn_that_was_undone_nothing_is_told() -> None:
+    assert repair([*SENT, ChatResponse(message="Let"), Revert(id="x", entries=("t1",))]) == Repair()
+    assert repair([*SENT, Revert(id="x", entries=("t1",))]) == Repair()

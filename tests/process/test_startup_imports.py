@@ -174,7 +174,11 @@ def test_a_query_that_attaches_files_imports_nothing_for_other_sources(tmp_path:
 
     modules = imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd)
 
-    assert "jp.attachment.file" in modules
+    assert "jp.attachment.files.handler" in modules
     assert modules & {"bs4", "markdownify", "httpx2"} == set()
-    assert {name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command"))} == set()
-    assert modules & {"jp.attachment.http", "jp.attachment.fetching", "jp.attachment.process"} == set()
+    assert {
+        name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command.handler"))
+    } == set()
+    assert (
+        modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.attachment.command.process"} == set()
+    )

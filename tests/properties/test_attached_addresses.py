@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.command_line import CommandLine, parse_command
-from jp.attachment.decompression import BoundError, Unpacker
+from jp.attachment.command.line import CommandLine, parse_command
 from jp.attachment.media import UnsupportedMedia
-from jp.attachment.web_address import RedirectError, parse_address, redirected
-from jp.attachment.web_content import interpret, parse_content_type
-from jp.attachment.web_page import PageTooLongError, read_page
+from jp.attachment.web.address import RedirectError, parse_address, redirected
+from jp.attachment.web.content import interpret, parse_content_type
+from jp.attachment.web.decompression import BoundError, Unpacker
+from jp.attachment.web.page import PageTooLongError, read_page
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.just("\udcff"), max_size=8)
 PARTS = st.text("aZ0.-_~%/:@?#&=+!'()[]{}<>\\ \"\n\u00fc\u212b", max_size=12)

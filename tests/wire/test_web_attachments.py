@@ -14,13 +14,13 @@ import anyio.to_thread
 import pytest
 import trustme
 
-from jp.attachment import fetching
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
-from jp.attachment.fetching import Fetched, FetchLimits
-from jp.attachment.http import AT_ONCE, HttpHandler
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.web_address import Address
-from jp.attachment.web_content import ContentType
+from jp.attachment.web import fetching
+from jp.attachment.web.address import Address
+from jp.attachment.web.content import ContentType
+from jp.attachment.web.fetching import Fetched, FetchLimits
+from jp.attachment.web.handler import AT_ONCE, HttpHandler
 from jp.conversation.resource import Annotations, Resource
 from loopback import HTML, JSON, PATIENCE, Loopback, Received, Reply
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from jp.attachment import failures
 from jp.attachment.base import Declaration, ResolveContext
+from jp.attachment.files import failures
+from jp.attachment.files.location import Location, locate, parts_below, real_path
+from jp.attachment.files.names import Names
+from jp.attachment.files.pattern import ANY_DEPTH, PathPattern
+from jp.attachment.files.reading import TOTAL, Found, Reading
+from jp.attachment.files.snapshot import NotAFileError, TooLargeError, glance, read
 from jp.attachment.history import Copy, Delivery
-from jp.attachment.location import Location, locate, parts_below, real_path
 from jp.attachment.media import BinaryMedia, TextMedia, identify, is_kept_byte_by_byte, may_be_sent
-from jp.attachment.names import Names
-from jp.attachment.pattern import ANY_DEPTH, PathPattern
-from jp.attachment.reading import TOTAL, Found, Reading
-from jp.attachment.snapshot import NotAFileError, TooLargeError, glance, read
 from jp.attachment.uri import decode
 from jp.conversation.resource import Resource, checksum, size_in_bytes
 from jp.conversation.uri import file_uri

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.pattern import ANY_DEPTH
+from jp.attachment.files.pattern import ANY_DEPTH
 from jp.attachment.uri import encode
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")

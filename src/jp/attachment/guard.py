@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, Resolution, ResolveContext
 from jp.attachment.declaration import scheme_of
-from jp.attachment.failures import in_units
+from jp.attachment.files.failures import in_units
 from jp.conversation.resource import size_in_bytes
 from jp.errors import JpError
 

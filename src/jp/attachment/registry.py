@@ -8,29 +8,29 @@ from pathlib import Path
 
 from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, ResolveContext
 from jp.attachment.declaration import Surroundings, parse, scheme_of
-from jp.attachment.location import names_something
+from jp.attachment.files.location import names_something
 
 
 def _file() -> AttachmentHandler:
-    from jp.attachment.file import FileHandler
+    from jp.attachment.files.handler import FileHandler
 
     return FileHandler()
 
 
 def _github() -> AttachmentHandler:
-    from jp.attachment.github import GithubHandler
+    from jp.attachment.github.handler import GithubHandler
 
     return GithubHandler()
 
 
 def _http() -> AttachmentHandler:
-    from jp.attachment.http import HttpHandler
+    from jp.attachment.web.handler import HttpHandler
 
     return HttpHandler()
 
 
 def _command() -> AttachmentHandler:
-    from jp.attachment.command import CommandHandler
+    from jp.attachment.command.handler import CommandHandler
 
     return CommandHandler()
 

@@ -14,7 +14,7 @@ from jp.conversation.ids import ConversationId
 from jp.workspace.stamp import timestamp
 
 if TYPE_CHECKING:
-    from jp.attachment.conversation import StoredConversation
+    from jp.attachment.conversation.handler import StoredConversation
     from jp.workspace.listing import ConversationInfo
 
 
@@ -38,7 +38,7 @@ class WorkspaceConversations:
 
     def read(self, conversation: str) -> StoredConversation:
         """See `ConversationReader`."""
-        from jp.attachment.conversation import StoredConversation
+        from jp.attachment.conversation.handler import StoredConversation
 
         info = self._info(conversation)
         stream = self._workspace.read(info)

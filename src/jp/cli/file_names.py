@@ -8,12 +8,12 @@ class AttachmentNames:
 
     def real_path(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.location import CanonicalNames
+        from jp.attachment.files.location import CanonicalNames
 
         return CanonicalNames().real_path(path)
 
     def uri(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.location import CanonicalNames
+        from jp.attachment.files.location import CanonicalNames
 
         return CanonicalNames().uri(path)

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jp.attachment import comparison, expansion, snapshot
+from jp.attachment import comparison
 from jp.attachment.base import (
     AttachmentError,
     Declaration,
@@ -19,6 +19,7 @@ from jp.attachment.base import (
     ResolveContext,
 )
 from jp.attachment.comparison import Difference
+from jp.attachment.files import expansion, snapshot
 from jp.attachment.history import history_of
 from jp.attachment.registry import AttachmentRegistry
 from jp.attachment.resolution import ResolvedAttachments, plan_resolution, resolve_all

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from jp.attachment.base import Declaration, ResolveContext
-from jp.attachment.file import FileHandler
+from jp.attachment.files.handler import FileHandler
 from jp.cli.file_names import AttachmentNames
 from jp.conversation.resource import ResourceBlock
 from jp.conversation.uri import file_uri

@@ -1,0 +1,1 @@
+"""The `cmd` scheme: the output of a program."""

@@ -1,0 +1,1 @@
+"""The `jp` scheme: turns of other conversations."""

@@ -1,0 +1,1 @@
+"""The `file` scheme: files, directories and globs."""

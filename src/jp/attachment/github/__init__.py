@@ -1,0 +1,1 @@
+"""The `gh` scheme: pull requests and issues."""

@@ -1,0 +1,239 @@
+"""GitHub's REST API: requests, pages, bounds, and every failure on the way as an `AttachmentError`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from jp import __version__
+from jp.attachment.base import AttachmentError
+from jp.attachment.files.failures import in_units
+from jp.attachment.github.failures import Refused, refusal
+from jp.attachment.github.remote import server_of
+from jp.attachment.github.token import Token
+
+if TYPE_CHECKING:
+    import httpx2
+
+DEFAULT_ADDRESS = "https://api.github.com"
+ADDRESS_VARIABLE = "GITHUB_API_URL"
+
+_JSON = "application/vnd.github+json"
+_DIFF = "application/vnd.github.diff"
+_VERSION = "2022-11-28"
+_PAGE_SIZE = 100
+_MOST_PAGES = 50
+_MOST_REDIRECTS = 5
+_LONGEST_ERROR_BODY = 64 * 1024
+_OK = 200
+_REDIRECTS = frozenset({301, 302, 307, 308})
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_PARTS = "Attach a part of it: '/discussion', '/reviews' or '/diff'."
+_ADDRESS = f"Check that {ADDRESS_VARIABLE}, where it is set, is the address of GitHub's API."
+
+T = TypeVar("T")
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """A GitHub server. `address` is that of its API, without a slash at its end, `host` the name that people know."""
+
+    address: str
+    host: str
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """In seconds: for a connection, between any two bytes, and for everything that one attachment asks for."""
+
+    connect: float = 10.0
+    idle: float = 30.0
+    total: float = 120.0
+
+
+def find_server(environment: Mapping[str, str]) -> Server:
+    """The server that the environment names, else github.com.
+
+    Raises:
+        AttachmentError: its address is none.
+    """
+    address = environment.get(ADDRESS_VARIABLE, "").strip() or DEFAULT_ADDRESS
+    if "@" in address:
+        message = f"{ADDRESS_VARIABLE} holds credentials"
+        raise AttachmentError(message, hint="They go into GITHUB_TOKEN; the address has none.")
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host = None, ""
+    if parts is None or parts.scheme not in {"http", "https"} or not host or parts.query:
+        message = f"{ADDRESS_VARIABLE} is {address!r}, which is no address of an API"
+        raise AttachmentError(message, hint=f"Unset it for github.com, whose is {DEFAULT_ADDRESS!r}.")
+    return Server(address=address.rstrip("/"), host=server_of(host.removeprefix("api.")))
+
+
+class GithubApi:
+    """Requests to one server. What is read counts towards `max_bytes`, everything together."""
+
+    def __init__(self, client: httpx2.AsyncClient, server: Server, token: Token | None, *, max_bytes: int) -> None:
+        self._client = client
+        self._server = server
+        self._token = token
+        self._max_bytes = max_bytes
+        self._read_bytes = 0
+
+    async def record(self, path: str, kind: type[T], subject: str) -> T:
+        """What `path` holds. `subject` says in words what that is.
+
+        Raises:
+            AttachmentError: it cannot be had, or is something else.
+        """
+        body, _ = await self._get(self._server.address + path, _JSON, subject)
+        return _decoded(body, kind, subject)
+
+    async def records(self, path: str, kind: type[T], subject: str) -> list[T]:
+        """All that `path` lists, page by page.
+
+        Raises:
+            AttachmentError: it cannot be had, is something else, or does not end.
+        """
+        found: list[T] = []
+        address: str | None = f"{self._server.address}{path}?per_page={_PAGE_SIZE}"
+        for _ in range(_MOST_PAGES):
+            body, address = await self._get(address, _JSON, subject)
+            found += _decoded(body, list[kind], subject)
+            if address is None:
+                return found
+        message = f"{subject}: there are more than {_MOST_PAGES * _PAGE_SIZE:,}, which is too many"
+        raise AttachmentError(message, hint=_PARTS)
+
+    async def diff(self, path: str, subject: str) -> str:
+        """What a pull request changes.
+
+        Raises:
+            AttachmentError: it cannot be had.
+        """
+        body, _ = await self._get(self._server.address + path, _DIFF, subject)
+        return body.decode("utf-8", "replace")
+
+    async def _get(self, address: str, accept: str, subject: str) -> tuple[bytes, str | None]:
+        """A body and the address of the next page."""
+        for _ in range(_MOST_REDIRECTS + 1):
+            async with self._client.stream("GET", address, headers=self._headers(accept)) as response:
+                if response.status_code in _REDIRECTS and (location := response.headers.get("location")):
+                    address = self._own(str(response.url.join(location)), subject)
+                    continue
+                if response.status_code != _OK:
+                    body = await self._beginning(response)
+                    refused = Refused(
+                        status=response.status_code, headers=dict(response.headers), body=body, subject=subject
+                    )
+                    raise refusal(refused, self._token)
+                following = response.links.get("next", {}).get("url")
+                next_page = None if following is None else self._own(str(response.url.join(following)), subject)
+                return await self._body(response, subject), next_page
+        message = f"GitHub sends the request for {subject} from one address to another without end"
+        raise AttachmentError(message, hint=_ADDRESS)
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        headers = {"accept": accept, "user-agent": f"jp/{__version__}", "x-github-api-version": _VERSION}
+        return headers if self._token is None else {**headers, "authorization": f"Bearer {self._token.value}"}
+
+    def _own(self, address: str, subject: str) -> str:
+        """`address`, which has to lie on the same server: another one must not get the token.
+
+        Raises:
+            AttachmentError: it does not.
+        """
+        if _origin(address) != _origin(self._server.address):
+            host = urlsplit(address).hostname
+            message = f"GitHub sends the request for {subject} to another server, {host!r}"
+            raise AttachmentError(message, hint=_ADDRESS)
+        return address
+
+    async def _body(self, response: httpx2.Response, subject: str) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            self._read_bytes += len(chunk)
+            if self._read_bytes > self._max_bytes:
+                message = f"{subject}: GitHub sends more than {in_units(self._max_bytes)}"
+                raise AttachmentError(message, hint=_PARTS)
+        return bytes(body)
+
+    async def _beginning(self, response: httpx2.Response) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) >= _LONGEST_ERROR_BODY:
+                break
+        return bytes(body)
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port
+
+
+def _decoded(body: bytes, kind: type[T], subject: str) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        message = f"what came for {subject} is not what GitHub's API gives: {error}"
+        hint = f"Something between here and GitHub may answer in its place; {ADDRESS_VARIABLE} is its address."
+        raise AttachmentError(message, hint=hint) from None
+
+
+@asynccontextmanager
+async def open_api(
+    server: Server, token: Token | None, *, max_bytes: int, timeouts: Timeouts
+) -> AsyncGenerator[GithubApi, None]:
+    """Ask `server` inside the context.
+
+    Raises:
+        AttachmentError: it cannot be reached, breaks off, is silent, or takes too long.
+    """
+    import anyio
+    import httpx2
+
+    is_plain = server.address.startswith("http:")
+    if is_plain and token is not None and urlsplit(server.address).hostname not in _LOCAL:
+        message = f"{ADDRESS_VARIABLE} is {server.address!r}: {token.text} would be sent for all to read"
+        raise AttachmentError(message, hint="Use https://.")
+    timeout = httpx2.Timeout(timeouts.idle, connect=timeouts.connect)
+    try:
+        with anyio.fail_after(timeouts.total):
+            async with _client(timeout, plain=is_plain) as client:
+                yield GithubApi(client, server, token, max_bytes=max_bytes)
+    except TimeoutError:
+        message = f"{server.host!r} did not send everything in {timeouts.total:g} seconds"
+        raise AttachmentError(message, hint="Try again, or attach a part of it.") from None
+    except httpx2.TimeoutException as error:
+        seconds = timeouts.connect if isinstance(error, httpx2.ConnectTimeout) else timeouts.idle
+        message = f"{server.host!r} was silent for {seconds:g} seconds"
+        raise AttachmentError(message, hint="Check the network, and try again.") from None
+    except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
+        reason = str(error) or type(error).__name__
+        message = f"no answer from {server.host!r}: {reason}"
+        hint = "Check the network, HTTPS_PROXY, and for a certificate authority of your own SSL_CERT_FILE."
+        raise AttachmentError(message, hint=hint) from None
+
+
+def _client(timeout: httpx2.Timeout, *, plain: bool) -> httpx2.AsyncClient:
+    """A client that takes proxies from the environment and follows no redirect; `plain`: it reads no certificates.
+
+    Raises:
+        AttachmentError: a proxy or a certificate variable cannot be used.
+    """
+    import ssl
+
+    import httpx2
+
+    try:
+        return httpx2.AsyncClient(timeout=timeout, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True)
+    except (ImportError, ValueError, OSError, httpx2.InvalidURL) as error:
+        message = f"a proxy or the certificates of the environment cannot be used: {error}"
+        raise AttachmentError(message, hint="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and SSL_CERT_FILE.") from None

@@ -1,0 +1,1 @@
+"""The schemes `http` and `https`: pages of the web."""

@@ -1,0 +1,159 @@
+"""The `http` and `https` schemes: pages, texts, pictures and PDF of the web."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from anyio.lowlevel import RunVar
+
+from jp.attachment.base import Declaration, Resolution, ResolveContext
+from jp.attachment.media import BinaryMedia, UnsupportedMedia
+from jp.attachment.web.address import Address, parse_address
+from jp.conversation.resource import Annotations, Resource
+
+if TYPE_CHECKING:
+    from anyio import Semaphore
+
+    from jp.attachment.web.content import WebText
+    from jp.attachment.web.fetching import Fetched, FetchLimits
+    from jp.attachment.web.page import Page
+
+AT_ONCE = 6
+"""How many addresses are fetched at the same time."""
+
+_slots: RunVar[Semaphore] = RunVar("jp_web_slots")
+
+
+class _AbandonedError(Exception):
+    """Nobody waits for the result any more."""
+
+
+class HttpHandler:
+    """`http` and `https`. `limits` are for how long and how far; None is the usual."""
+
+    def __init__(self, limits: FetchLimits | None = None) -> None:
+        self._limits = limits
+
+    def canonical(self, uri: str, context: ResolveContext) -> str:
+        """Without credentials and fragment. See `parse_address`.
+
+        Raises:
+            AttachmentError: `uri` is malformed.
+        """
+        return parse_address(uri).text
+
+    async def resolve(
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Resolution:
+        """Fetch it. A name and a password that a user typed are used now, and kept nowhere.
+
+        Raises:
+            AttachmentError: see the port.
+        """
+        from jp.attachment.web import failures
+        from jp.attachment.web.fetching import FetchLimits
+
+        address = _with_credentials(declaration)
+        if any(exclude.uri == declaration.uri for exclude in excludes):
+            return Resolution(resources=(), notices=(f"{address.shown!r} attaches nothing: it is excluded",))
+        if address.credentials and declaration.confined:
+            raise failures.with_stored_password(address)
+        limits = self._limits or FetchLimits()
+        async with _slot():
+            from anyio import move_on_after
+
+            with move_on_after(limits.total_secs):
+                return await _resolved(address, limits, context.max_bytes)
+        raise failures.too_slow(address, limits.total_secs)
+
+
+def _slot() -> Semaphore:
+    """Shared by all that is fetched in one event loop."""
+    from anyio import Semaphore
+
+    try:
+        return _slots.get()
+    except LookupError:
+        slots = Semaphore(AT_ONCE)
+        _slots.set(slots)
+        return slots
+
+
+def _with_credentials(declaration: Declaration) -> Address:
+    """The address, with the name and the password of what was written, which its canonical form has lost."""
+    address = parse_address(declaration.uri)
+    if "@" not in declaration.written:
+        return address
+    from jp.attachment.base import AttachmentError
+
+    try:
+        written = parse_address(declaration.written)
+    except AttachmentError:
+        return address
+    return written if written.text == address.text else address
+
+
+async def _resolved(address: Address, limits: FetchLimits, max_bytes: int) -> Resolution:
+    from jp.attachment.web import failures
+    from jp.attachment.web.content import interpret
+    from jp.attachment.web.fetching import fetch
+
+    fetched = await fetch(address, limits, max_bytes)
+    media = interpret(fetched.body, fetched.content_type, fetched.address.path.rpartition("/")[2])
+    if isinstance(media, UnsupportedMedia):
+        raise failures.not_attachable(address, media.reason, media.hint)
+    base = Resource(
+        uri=address.text, name=address.text, mime_type=media.mime_type, annotations=_annotations(fetched.last_modified)
+    )
+    if isinstance(media, BinaryMedia):
+        return Resolution(resources=(msgspec.structs.replace(base, blob=fetched.body),))
+    notices = [f"{address.shown!r} {notice}" for notice in media.notices]
+    if not media.is_html:
+        return Resolution(resources=(msgspec.structs.replace(base, text=media.text),), notices=tuple(notices))
+    page = await _page(media, fetched, address, max_bytes)
+    if page.is_plain:
+        notices.append(f"{address.shown!r} is nested too deeply for Markdown; its bare text is attached")
+    mime_type = "text/plain" if page.is_plain else "text/markdown"
+    resource = msgspec.structs.replace(base, mime_type=mime_type, text=page.text, title=page.title or None)
+    return Resolution(resources=(resource,), notices=tuple(notices))
+
+
+async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
+    """The page as Markdown, made in a thread that can be left."""
+    from anyio.to_thread import run_sync
+
+    from jp.attachment.web import failures
+    from jp.attachment.web.page import PageTooLongError, read_page
+
+    is_abandoned = False
+
+    def check() -> None:
+        if is_abandoned:
+            raise _AbandonedError
+
+    def read() -> Page:
+        return read_page(media.text, fetched.address.text, max_chars=max_bytes, check=check)
+
+    try:
+        return await run_sync(read, abandon_on_cancel=True)
+    except PageTooLongError:
+        raise failures.too_large(address, max_bytes) from None
+    finally:
+        is_abandoned = True
+
+
+def _annotations(last_modified: str) -> Annotations | None:
+    """When it was changed, as its server says; a date that is none says nothing."""
+    if not last_modified:
+        return None
+    from datetime import UTC
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(last_modified)
+        aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError, TypeError):
+        return None
+    return Annotations(last_modified=aware.isoformat().replace("+00:00", "Z"))

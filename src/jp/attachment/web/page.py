@@ -1,0 +1,217 @@
+"""Web pages as Markdown: what a person reads of them, without what surrounds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+from urllib.parse import urljoin
+
+import msgspec
+from bs4 import BeautifulSoup, Tag
+from bs4.exceptions import ParserRejectedMarkup
+from markdownify import ATX, MarkdownConverter  # noqa: TID253 - this module is only imported where there is a page
+
+from jp.attachment.web.implied_ends import ended_by
+
+Check = Callable[[], None]
+"""Called now and then; what it raises ends the work."""
+
+_NEVER_READ = frozenset({
+    "script", "style", "template", "noscript", "iframe", "object", "embed", "canvas", "svg", "math", "dialog",
+    "button", "input", "select", "textarea", "audio", "video", "map", "title", "meta", "link", "base",
+})  # fmt: skip
+_NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar"})
+_SURROUNDINGS = frozenset({"header", "footer", "aside"})
+_SURROUNDING_ROLES = frozenset({"banner", "contentinfo", "complementary"})
+_CONTENT = ["main", "article", "section", "figure", "blockquote", "table", "li"]
+"""Inside of these a header, a footer or an aside belongs to what is read."""
+
+_ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "🔗"})
+_LEAST_SHARE = 4
+"""What calls itself the main part holds at least a quarter of the page's text, or it is not believed."""
+
+_LONGEST_TITLE = 200
+_XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
+_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|brush:)-?\s?([A-Za-z0-9+#_-]+)")
+_IN_PARENTHESES = {ord(" "): "%20", ord("("): "%28", ord(")"): "%29", ord("\n"): "", ord("\r"): "", ord("\t"): ""}
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """A page as it is read. `is_plain` says that only its bare text could be had: it is nested too deeply."""
+
+    text: str
+    title: str = ""
+    is_plain: bool = False
+
+
+class PageTooLongError(Exception):
+    """As Markdown, it has more characters than allowed: nested quotes and lists repeat their marks on every line."""
+
+
+class _Soup(BeautifulSoup):
+    """A page taken apart. It can be left meanwhile, and knows which end tags HTML lets authors omit."""
+
+    def __init__(self, html: str, check: Check) -> None:
+        self._check = check
+        super().__init__(html, "html.parser")
+
+    def handle_starttag(self, name: str, *arguments: Any, **named: Any) -> Tag | None:
+        self._check()
+        ended = ended_by(name, (tag.name for tag in reversed(self.tagStack)))
+        if ended is not None:
+            super().handle_endtag(ended)
+        return super().handle_starttag(name, *arguments, **named)
+
+    def handle_endtag(self, name: str, nsprefix: str | None = None) -> None:
+        self._check()
+        super().handle_endtag(name, nsprefix)
+
+    def handle_data(self, data: str) -> None:
+        self._check()
+        super().handle_data(data)
+
+
+class _Processing(Protocol):
+    def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str: ...
+
+
+class _Converter(MarkdownConverter):
+    """Markdown that can be left while it is made, and that stays within a bound."""
+
+    def __init__(self, max_chars: int, check: Check) -> None:
+        super().__init__(
+            heading_style=ATX,
+            bullets="-",
+            escape_asterisks=False,
+            escape_underscores=False,
+            table_infer_header=True,
+            code_language_callback=_language,
+        )
+        self._max_chars = max_chars
+        self._check = check
+
+    def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
+        self._check()
+        text = cast("_Processing", super()).process_tag(node, parent_tags=parent_tags)
+        if len(text) > self._max_chars:
+            raise PageTooLongError
+        return text
+
+
+def read_page(html: str, url: str, *, max_chars: int, check: Check) -> Page:
+    """Read a page that came from `url`: the links of the result are absolute.
+
+    Raises:
+        PageTooLongError: it comes to more than `max_chars`.
+    """
+    # A processing instruction is a comment to browsers, and a reason to warn for the parser.
+    markup = _XML_DECLARATION.sub("", html, count=1).replace("<?", "&lt;?") + "\n"
+    try:
+        soup = _Soup(markup, check)
+        title, base = _title(soup), _base(soup, url)
+        root = _readable(soup, check)
+        if not _holds_text(root):
+            root = _without(_Soup(markup, check), _is_never_read, check)
+        _make_absolute(root, base, check)
+    except (ParserRejectedMarkup, RecursionError):
+        return Page(text=_TAG.sub(" ", html).strip(), is_plain=True)
+    try:
+        return Page(text=_Converter(max_chars, check).convert_soup(root).strip(), title=title)
+    except (RecursionError, ValueError, TypeError, AttributeError, AssertionError):
+        return Page(text=root.get_text("\n", strip=True), title=title, is_plain=True)
+
+
+def _title(soup: BeautifulSoup) -> str:
+    found = soup.find("title") or soup.find("h1")
+    text = "" if found is None else " ".join(found.get_text(" ").split())
+    return text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]}…"
+
+
+def _base(soup: BeautifulSoup, url: str) -> str:
+    found = soup.find("base", href=True)
+    return url if found is None else _joined(url, _attribute(found, "href")) or url
+
+
+def _readable(soup: BeautifulSoup, check: Check) -> Tag:
+    """The part of a page that is read, with everything else taken out of it."""
+    whole = _without(soup.body or soup, _is_never_read, check)
+    parts = whole.find_all(["main", "article"])
+    mains = [part for part in parts if part.name == "main"] or whole.find_all(role="main")
+    chosen = mains or parts
+    size = _text_size(whole)
+    root = chosen[0] if len(chosen) == 1 and _text_size(chosen[0]) * _LEAST_SHARE >= size else whole
+    return _without(root, _surrounds, check)
+
+
+def _without(root: Tag, is_unwanted: Callable[[Tag], bool], check: Check) -> Tag:
+    unwanted: list[Tag] = []
+    for tag in root.find_all():
+        check()
+        if is_unwanted(tag):
+            unwanted.append(tag)
+    for tag in unwanted:
+        check()
+        tag.extract()
+    return root
+
+
+def _is_never_read(tag: Tag) -> bool:
+    return tag.name in _NEVER_READ or tag.has_attr("hidden") or tag.get("aria-hidden") == "true"
+
+
+def _surrounds(tag: Tag) -> bool:
+    role = tag.get("role")
+    if tag.name == "nav" or role in _NAVIGATION_ROLES:
+        return True
+    if tag.name == "a":
+        return _attribute(tag, "href").startswith("#") and tag.get_text().strip() in _ANCHOR_SIGNS
+    return (tag.name in _SURROUNDINGS or role in _SURROUNDING_ROLES) and tag.find_parent(_CONTENT) is None
+
+
+def _text_size(tag: Tag) -> int:
+    return sum(map(len, tag.stripped_strings))
+
+
+def _holds_text(tag: Tag) -> bool:
+    return next(tag.stripped_strings, None) is not None or tag.find("img") is not None
+
+
+def _make_absolute(root: Tag, base: str, check: Check) -> None:
+    """Links as they work anywhere; what leads nowhere from elsewhere becomes its text."""
+    for tag in root.find_all(["a", "img"]):
+        check()
+        name = "href" if tag.name == "a" else "src"
+        target = _attribute(tag, name).strip()
+        address = "" if target.startswith("#") else _joined(base, target)
+        if address:
+            tag[name] = address
+        elif tag.name == "a":
+            del tag[name]
+        else:
+            tag.replace_with(_attribute(tag, "alt"))
+
+
+def _joined(base: str, target: str) -> str:
+    """`target` as an absolute address; empty where there is none that a reader could follow."""
+    try:
+        address = urljoin(base, target).translate(_IN_PARENTHESES)
+    except ValueError:
+        return ""
+    return address if address.lower().startswith(("http://", "https://", "mailto:")) else ""
+
+
+def _attribute(tag: Tag, name: str) -> str:
+    value = tag.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _language(pre: Tag) -> str:
+    """The language of a block of code, as highlighters note it on it, in it or around it."""
+    for tag in (pre, pre.find("code"), pre.parent):
+        classes = None if tag is None else tag.get("class")
+        match = _LANGUAGE.search(" ".join(classes) if isinstance(classes, list) else classes or "")
+        if match is not None:
+            return match[1].lower()
+    return ""

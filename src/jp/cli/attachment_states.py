@@ -12,7 +12,7 @@ from jp.attachment.base import AttachmentError, Declaration
 from jp.attachment.declaration import scheme_of
 from jp.attachment.history import history_of
 from jp.attachment.standing import Standing, State, Survey
-from jp.attachment.web_address import without_credentials
+from jp.attachment.web.address import without_credentials
 from jp.attachment.weight import tokens_of
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace

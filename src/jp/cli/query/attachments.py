@@ -57,7 +57,7 @@ class Schemes:
         )
 
     def _conversation_handler(self) -> AttachmentHandler:
-        from jp.attachment.conversation import ConversationHandler
+        from jp.attachment.conversation.handler import ConversationHandler
         from jp.cli.conversation_attachments import NamedConversations
         from jp.cli.conversation_reader import WorkspaceConversations
 

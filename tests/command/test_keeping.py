@@ -13,7 +13,7 @@ import pytest
 
 from failures import check_failure
 from forked import run_jp
-from jp.cli.query.drafts import drafts_directory, open_draft
+from jp.cli.drafts import drafts_directory, open_draft
 from jp.conversation.ids import ConversationId
 from jp.workspace.workspace import find_workspace
 from running import home_beside

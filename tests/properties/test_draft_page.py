@@ -5,7 +5,8 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.cli.query.draft_page import MARK, block_quote, choose_mark, is_quote_only, lay_out, notes, seeded, text_above
+from jp.cli.draft_page import MARK, choose_mark, lay_out, seeded, text_above
+from jp.cli.query.draft_notes import block_quote, is_quote_only, notes
 from jp.conversation.entries import ChatRequest, ChatResponse, CycleEnd, TurnStart
 from jp.conversation.turns import turns_of
 

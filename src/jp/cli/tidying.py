@@ -23,7 +23,7 @@ def tidy(options: GlobalOptions, workspace: AnyWorkspace) -> None:
         log(options, f"expired conversations were not looked for: {error.message}")
         return
     for info in removed:
-        from jp.cli.query.drafts import discard_drafts, drafts_directory
+        from jp.cli.drafts import discard_drafts, drafts_directory
         from jp.cli.targets import title_of
         from jp.cli.trust import trust_store
 

@@ -56,8 +56,8 @@ def remove(
 
 def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo) -> str:
     """Remove what was written for a conversation and never sent; words about it."""
+    from jp.cli.drafts import discard_drafts, drafts_directory
     from jp.cli.output import notice
-    from jp.cli.query.drafts import discard_drafts, drafts_directory
 
     directory = drafts_directory(workspace, info.id.digits, persistent=True, create=False)
     removed, kept = discard_drafts(directory)

@@ -13,7 +13,7 @@ from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, flag_layers
 from jp.cli.query.attachments import Schemes
 from jp.cli.query.conversation import Held, Place, peek, settle
-from jp.cli.query.draft_page import Fact, block_quote, is_quote_only, notes
+from jp.cli.query.draft_notes import Fact, block_quote, is_quote_only, notes
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.past import last_answer, standing_turns
 from jp.cli.query.question import Composed, Given, nothing_asked
@@ -23,7 +23,7 @@ from jp.conversation.entries import AnyEntry, CycleEnd
 from jp.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
-    from jp.cli.query.drafts import OpenedDraft
+    from jp.cli.drafts import OpenedDraft
     from jp.cli.query.editor import Editor
     from jp.cli.query.keeping import Keeper
     from jp.workspace.listing import ConversationInfo
@@ -65,7 +65,7 @@ class Composer:
         return Composed(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
 
     async def _edited(self, parts: Sequence[str], given: Given, stack: AsyncExitStack) -> tuple[Keeper, str]:
-        from jp.cli.query.drafts import drafts_directory, open_draft
+        from jp.cli.drafts import drafts_directory, open_draft
         from jp.cli.query.editor import NotAskedError, edit
         from jp.cli.query.keeping import Keeper
 

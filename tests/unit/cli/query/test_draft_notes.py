@@ -1,19 +1,7 @@
 from __future__ import annotations
 
-from jp.cli.query.draft_page import (
-    MOST_CHARS,
-    MOST_CHARS_OF_ONE,
-    MOST_TURNS,
-    Fact,
-    block_quote,
-    choose_mark,
-    is_quote_only,
-    lay_out,
-    notes,
-    seeded,
-    text_above,
-    trimmed,
-)
+from jp.cli.draft_page import lay_out
+from jp.cli.query.draft_notes import MOST_CHARS, MOST_CHARS_OF_ONE, MOST_TURNS, Fact, block_quote, is_quote_only, notes
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, CycleEnd, ToolCallRequest, TurnStart
 from jp.conversation.turns import Turn, turns_of
 
@@ -70,27 +58,6 @@ Write above the line. Save and leave the editor to ask; leave nothing above it t
     )
 
 
-def test_a_page_whose_line_was_removed_is_all_text() -> None:
-    assert text_above("one\ntwo", "0123abcd") == "one\ntwo"
-
-
-def test_the_line_counts_with_other_line_ends_and_with_white_space_after_it() -> None:
-    assert text_above(f"one\r\n\r\n{CUT} \r\nmore", "0123abcd") == "one\r\n\r"
-
-
-def test_a_line_that_only_contains_the_cut_line_is_text() -> None:
-    assert text_above(f"> {CUT}\n{CUT}\n", "0123abcd") == f"> {CUT}"
-
-
-def test_a_mark_does_not_stand_in_the_text() -> None:
-    assert choose_mark("a 11111111 b", iter(["11111111", "22222222"])) == "22222222"
-
-
-def test_what_is_asked_has_no_blank_lines_around_it_and_line_feeds_only() -> None:
-    assert trimmed(" \t\n\n  indented\r\nlast \n\n") == "  indented\nlast"
-    assert trimmed("\n \n") == ""
-
-
 def test_a_quote_cannot_steer_a_terminal() -> None:
     assert block_quote("\n\x1b]0;title\x07a\n\n  b\x1b[2J\n") == "> a\n>\n>   b"
 
@@ -99,12 +66,6 @@ def test_a_quote_with_words_is_more_than_a_quote() -> None:
     assert is_quote_only("> a\n\n>b\n")
     assert is_quote_only("")
     assert not is_quote_only("> a\nb")
-
-
-def test_a_text_begins_with_what_was_kept() -> None:
-    assert seeded("", []) == ""
-    assert seeded("kept\n", ["> quote", "", "words"]) == "kept\n\n> quote\n\nwords"
-    assert seeded("> quote\n\nkept", ["> quote", "words"]) == "> quote\n\nkept\n\nwords"
 
 
 def test_facts_are_lines_of_their_own_and_bounded() -> None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from jp.cli.draft_page import MARK, choose_mark, lay_out, seeded, text_above, trimmed
 from jp.cli.places import AnyWorkspace
-from jp.cli.query.draft_page import MARK, choose_mark, lay_out, seeded, text_above, trimmed
 from jp.cli.stdin import MOST_BYTES, decode
 from jp.errors import JpError, StorageError, UsageError
 from jp.workspace.files import failure, make_directories, read_file, temporary_beside, write_all

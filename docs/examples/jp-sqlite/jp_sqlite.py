@@ -52,7 +52,8 @@ class SqliteHandler:
         source = parse(uri)
         path = _absolute(source, context)
         root = context.root.resolve()
-        inside = path.relative_to(root) if path.is_relative_to(root) else path
+        is_inside = context.anchored and path.is_relative_to(root)
+        inside = path.relative_to(root) if is_inside else path
         return source._replace(path=str(inside)).uri
 
     async def resolve(

@@ -9,7 +9,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, ToolDefinition
 from jp.errors import ConfigurationError
-from jp.provider.anthropic.thinking import Thinking
+from jp.provider.anthropic.thinking import Thinking, unmet
 from jp.provider.models import Model
 
 _UNKNOWN_CLAUDE_OUTPUT = 32_000
@@ -75,21 +75,15 @@ def takes_sampling(model: Model, thinking: Thinking) -> bool:
     return model.abilities.sampling and not thinking.is_active
 
 
-def left_out(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[str, ...]:
-    """Sentences about the parameters that are not sent as they were asked for."""
+def left_out(parameters: Parameters, model: Model, thinking: Thinking, *, forced: bool) -> tuple[str, ...]:
+    """Sentences about the parameters that are not sent as they were asked for. `forced`: a call of a tool is."""
     name, sentences = model.details.id, list[str]()
     sampling = ", ".join(map(repr, sampling_of(parameters)))
     if sampling and not takes_sampling(model, thinking):
         why = f"{name!r} takes none while it reasons" if model.abilities.sampling else f"{name!r} takes none"
         sentences.append(f"{sampling} not sent: {why}")
-    if parameters.reasoning in {"off", "none"} and thinking.is_active:
-        sentences.append(f"{name!r} cannot wholly be kept from reasoning")
-    is_clamped = thinking.effort is not None and parameters.reasoning in {"xhigh", "max"}
-    if is_clamped and thinking.effort != parameters.reasoning:
-        sentences.append(
-            f"reasoning {parameters.reasoning!r} sent as {thinking.effort!r}, the most that {name!r} knows"
-        )
-    return tuple(sentences)
+    max_tokens = longest_output(parameters, model)
+    return (*sentences, *unmet(parameters, model, thinking, max_tokens=max_tokens, forced=forced))
 
 
 def merged(body: JsonObject, other: JsonObject) -> JsonObject:

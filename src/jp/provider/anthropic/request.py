@@ -130,7 +130,7 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
         path=_PATH,
         body=merged(body, parameters.other),
         headers=_headers(betas, thinking),
-        left_out=left_out(parameters, model, thinking),
+        left_out=left_out(parameters, model, thinking, forced=choice.forces),
     )
 
 

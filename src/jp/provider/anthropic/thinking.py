@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 import msgspec
@@ -84,9 +85,13 @@ def _adaptive(effort: Effort | None, model: Model) -> Thinking:
     return Thinking(wire=wire, is_active=True, effort=None if effort is None else _supported(effort, model))
 
 
+def _ceiling(max_tokens: int) -> int:
+    return max_tokens - min(_LEAST_BUDGET, max_tokens // 10)
+
+
 def _budget(parameters: Parameters, max_tokens: int) -> Thinking:
     """A number of tokens below the longest output, so that an answer fits behind the thoughts."""
-    ceiling = max_tokens - min(_LEAST_BUDGET, max_tokens // 10)
+    ceiling = _ceiling(max_tokens)
     if ceiling < _LEAST_BUDGET:
         return Thinking(wire={"type": "disabled"})
     if isinstance(parameters.reasoning, int):
@@ -114,3 +119,34 @@ def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain:
     if abilities.thinking == "budget":
         return _budget(parameters, max_tokens)
     return _adaptive(_effort_of(parameters, max_tokens), model)
+
+
+def unmet(parameters: Parameters, model: Model, thinking: Thinking, *, max_tokens: int, forced: bool) -> Iterator[str]:
+    """Sentences about reasoning that is not sent as it was asked for. `forced`: the model is made to call a tool."""
+    name, wanted = model.details.id, parameters.reasoning
+    if wanted in {"off", "none"}:
+        if thinking.is_active:
+            yield f"{name!r} cannot wholly be kept from reasoning"
+    elif wanted is not None and not thinking.is_active:
+        yield f"reasoning {wanted!r} not sent: {_hindrance(model, max_tokens=max_tokens, forced=forced)}"
+    elif isinstance(wanted, int):
+        yield from _changed_number(wanted, thinking, name, max_tokens)
+    elif wanted in {"xhigh", "max"} and thinking.effort not in {None, wanted}:
+        yield f"reasoning {wanted!r} sent as {thinking.effort!r}, the most that {name!r} knows"
+
+
+def _hindrance(model: Model, *, max_tokens: int, forced: bool) -> str:
+    if model.abilities.thinking == "budget" and _ceiling(max_tokens) < _LEAST_BUDGET:
+        return f"it takes {_LEAST_BUDGET} tokens at least, and the longest output, {max_tokens}, holds the answer too"
+    name = model.details.id
+    return f"{name!r} does not reason about a call that it has to make" if forced else f"{name!r} goes on without it"
+
+
+def _changed_number(wanted: int, thinking: Thinking, name: str, max_tokens: int) -> Iterator[str]:
+    sent = None if thinking.wire is None else thinking.wire.get("budget_tokens")
+    if sent is None:
+        yield f"reasoning {wanted} sent as {thinking.effort!r}: {name!r} takes no number of tokens"
+    elif sent < wanted:
+        yield f"reasoning {wanted} sent as {sent}: the longest output, {max_tokens}, holds the answer too"
+    elif sent > wanted:
+        yield f"reasoning {wanted} sent as {sent}, the least that {name!r} takes"

@@ -233,12 +233,55 @@ def test_betas_are_sent_once() -> None:
         ),
         ("claude-opus-5", Parameters(reasoning="off"), ()),
         ("claude-fable-5", Parameters(reasoning="off"), ("'claude-fable-5' cannot wholly be kept from reasoning",)),
+        ("claude-haiku-4-5", Parameters(reasoning=5000), ()),
+        ("claude-haiku-4-5", Parameters(reasoning="max", max_tokens=3000), ()),
+        ("claude-haiku-4-5", Parameters(reasoning="off", max_tokens=1000), ()),
+        (
+            "claude-haiku-4-5",
+            Parameters(reasoning="max", max_tokens=1000),
+            (
+                "reasoning 'max' not sent: it takes 1024 tokens at least, and the longest output, 1000, "
+                + "holds the answer too",
+            ),
+        ),
+        (
+            "claude-haiku-4-5",
+            Parameters(reasoning=5000, max_tokens=3000),
+            ("reasoning 5000 sent as 2700: the longest output, 3000, holds the answer too",),
+        ),
+        (
+            "claude-haiku-4-5",
+            Parameters(reasoning=500),
+            ("reasoning 500 sent as 1024, the least that 'claude-haiku-4-5' takes",),
+        ),
+        (
+            "claude-opus-4-8",
+            Parameters(reasoning=5000),
+            ("reasoning 5000 sent as 'low': 'claude-opus-4-8' takes no number of tokens",),
+        ),
     ],
 )
 def test_what_is_not_sent_as_it_was_asked_for_is_said(
     model: str, parameters: Parameters, sentences: tuple[str, ...]
 ) -> None:
     assert render(replace(thread(model=model), parameters=parameters)).left_out == sentences
+
+
+def test_that_a_forced_call_is_not_reasoned_about_is_said() -> None:
+    forced = Parameters(reasoning="high", tool_choice="required")
+
+    assert rendered(thread(tools=TOOLS), forced).left_out == (
+        "reasoning 'high' not sent: 'claude-haiku-4-5' does not reason about a call that it has to make",
+    )
+    assert rendered(thread(tools=TOOLS), replace(forced, reasoning=None)).left_out == ()
+
+
+def test_that_an_answer_is_gone_on_with_without_reasoning_is_said() -> None:
+    asked = thread(HI, called("c"), result("c"), tools=TOOLS)
+
+    assert rendered(asked, Parameters(reasoning="high")).left_out == (
+        "reasoning 'high' not sent: 'claude-haiku-4-5' goes on without it",
+    )
 
 
 SAMPLING = Parameters(temperature=0.5, top_p=0.9, top_k=5)

@@ -189,7 +189,9 @@ def test_a_page_of_a_proxy_is_told_by_its_title() -> None:
     page = b"<html><head><title>Bad\n gateway</title></head><body>p</body></html>"
 
     assert failure(Reply(status=502, headers=HTML, body=page)).message == "anthropic answered 502: Bad gateway"
-    assert failure(Reply(headers=HTML, body=page)).message == "anthropic answered 200: Bad gateway"
+    answered = failure(Reply(headers=HTML, body=page))
+    assert answered.message == "anthropic answered 200: Bad gateway"
+    assert "`providers.llm.anthropic.base_url`" in answered.hint
 
 
 def test_json_in_place_of_a_stream_is_an_error() -> None:

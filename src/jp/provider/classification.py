@@ -54,6 +54,7 @@ _KINDS: dict[str, ErrorKind] = {
 
 _VAGUE: frozenset[ErrorKind] = frozenset({"invalid_request", "other"})
 
+_SUCCESSES = range(200, 300)
 _NOT_FOUND = 404
 _REDIRECTS = range(300, 400)
 _CLIENT_ERRORS = range(400, 500)
@@ -175,6 +176,8 @@ def _kind_by_status(status: int, report: _Report) -> ErrorKind:
 
 
 def _kind(reply: Reply, report: _Report, *, waits: bool) -> ErrorKind:
+    if _is_page(reply):
+        return "other"
     if (worded := _kind_by_text(report, waits=waits)) is not None:
         return worded
     named: list[ErrorKind] = [_KINDS[name] for name in report.names if name in _KINDS]
@@ -201,9 +204,19 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
-    if reply.status in _REDIRECTS and origin.base_url_setting:
-        return f"redirects are not followed, because the key would go with them: set {origin.base_url_setting}"
+    setting = origin.base_url_setting
+    if reply.status in _REDIRECTS and setting:
+        return f"redirects are not followed, because the key would go with them: set {setting}"
+    if _is_page(reply):
+        address = f"check `{setting}`" if setting else "check the provider's address"
+        return f"this is no API's answer: {address}, and whether a proxy or the network's login page is in between"
     return ""
+
+
+def _is_page(reply: Reply) -> bool:
+    """Whether somebody else answered for the provider: with a page, where only an address that is wrong explains it."""
+    is_misplaced = reply.status in _SUCCESSES or reply.status == _NOT_FOUND
+    return is_misplaced and reply.headers.get("content-type", "").startswith("text/html")
 
 
 def _subject(reply: Reply, origin: Origin) -> str:

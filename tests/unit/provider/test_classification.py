@@ -191,6 +191,27 @@ def test_hints_say_what_mends_it() -> None:
     assert "providers.llm.anthropic.base_url" in classified(302, b"").hint
 
 
+@pytest.mark.parametrize("status", [200, 204, 404])
+@pytest.mark.parametrize("title", ["login", "Your quota exceeded: no such model upstream"])
+def test_a_page_in_place_of_an_answer_leads_to_the_address(status: int, title: str) -> None:
+    page = f"<html><title>{title}</title></html>".encode()
+    html = {"content-type": "text/html; charset=utf-8"}
+
+    found = classified(status, page, html)
+
+    assert (found.message, found.kind) == (f"anthropic answered {status}: {title}", "other")
+    assert found.hint == (
+        "this is no API's answer: check `providers.llm.anthropic.base_url`, "
+        "and whether a proxy or the network's login page is in between"
+    )
+    assert "check the provider's address, and" in classified(status, page, html, origin=Origin(provider="p")).hint
+
+
+@pytest.mark.parametrize(("status", "content_type"), [(502, "text/html"), (200, "application/json"), (404, "")])
+def test_other_errors_say_nothing_of_the_address(status: int, content_type: str) -> None:
+    assert "base_url" not in classified(status, b"<title>x</title>", {"content-type": content_type}).hint
+
+
 def test_every_kind_of_error_has_a_hint() -> None:
     assert [kind for kind in get_args(ErrorKind) if not ProviderError("…", kind=kind).hint] == []
     assert ProviderError("…", kind="other", hint="do this").hint == "do this"

@@ -311,6 +311,23 @@ def test_a_dry_run_shows_the_schema_and_asks_nobody(tmp_path: Path) -> None:
     assert logs(tmp_path) == []
 
 
+def test_a_dry_run_says_in_words_that_there_is_a_schema(tmp_path: Path) -> None:
+    make_workspace(tmp_path, reply("no"))
+    many = ", ".join(f"field_{number}" for number in range(100))
+
+    plain = run_jp("query", "--dry-run", "who?", cwd=tmp_path)
+    short = run_jp("query", "--dry-run", "--schema", "name", "who?", cwd=tmp_path)
+    long = run_jp("query", "--dry-run", "--schema", many, "who?", cwd=tmp_path)
+
+    assert "\nsystem     1 part, about " in plain.stdout
+    assert "schema" not in plain.stdout
+    schema = '{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}'
+    assert f"\nschema     the answer has to fit {schema}\n" in short.stdout
+    line = next(line for line in long.stdout.splitlines() if line.startswith("schema "))
+    assert len(line) < 300
+    assert line.endswith("…")
+
+
 CODE = "Try this:\n\n```python\nprint(1)\n\n  # end\n```\n\nor\n\n```\nno\n```\n"
 
 

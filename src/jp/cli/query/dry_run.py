@@ -11,11 +11,14 @@ from jp.cli.query.healing import HealingLoader
 from jp.cli.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.stand_ins import StatusLines
 from jp.context.estimate import estimate_tokens
-from jp.conversation.entries import ChatRequest, TurnStart, Usage
+from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
 from jp.provider.base import Sections, WireRequest
+from jp.render.amounts import count_text
 from jp.turn.request import InlineLoader, build_thread
+
+_LONGEST_SCHEMA = 200
 
 _NEXT = "next"
 """The id of an entry that is not written."""
@@ -80,12 +83,19 @@ def _summary(wiring: Wiring, wire: WireRequest, request: ChatRequest, estimate: 
     lines = [
         f"model      {wiring.model}",
         f"tools      {len(wiring.settings.tools)}, about {estimate.tools:,} tokens",
-        f"system     {len(wiring.settings.system)} parts, about {estimate.system:,} tokens",
+        f"system     {count_text(len(wiring.settings.system), 'part')}, about {estimate.system:,} tokens",
         f"messages   about {estimate.messages:,} tokens",
         f"total      about {estimate.total:,}{share} tokens{money}",
     ]
+    if request.schema is not None:
+        lines.append(f"schema     the answer has to fit {_short_json(request.schema)}")
     lines += [f"attached   {_resource(resource)}" for resource in request.resources]
     return "\n".join([*lines, "nothing was sent or written; --format json shows the request"])
+
+
+def _short_json(schema: JsonObject) -> str:
+    text = msgspec.json.encode(schema).decode()
+    return text if len(text) <= _LONGEST_SCHEMA else f"{text[: _LONGEST_SCHEMA - 1]}…"
 
 
 def _resource(resource: Resource) -> str:

@@ -37,6 +37,8 @@ MARK = {"type": "ephemeral"}
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 
+NO_ROOM = "it takes 1024 tokens at least, and the longest output, 1000, holds the answer too"
+
 
 def thread(*events: ViewEvent, model: str = "claude-haiku-4-5", tools: Sequence[ToolDefinition] = ()) -> Thread:
     return Thread(model=model, system=("Be brief.", " "), tools=tuple(tools), events=events or (HI,))
@@ -239,10 +241,7 @@ def test_betas_are_sent_once() -> None:
         (
             "claude-haiku-4-5",
             Parameters(reasoning="max", max_tokens=1000),
-            (
-                "reasoning 'max' not sent: it takes 1024 tokens at least, and the longest output, 1000, "
-                + "holds the answer too",
-            ),
+            (f"reasoning 'max' not sent: {NO_ROOM}",),
         ),
         (
             "claude-haiku-4-5",

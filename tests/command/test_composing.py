@@ -49,6 +49,19 @@ def test_a_replay_undoes_the_last_turn_with_its_new_request(root: Path) -> None:
     assert standing(root) == ["one", "two"]
 
 
+def test_every_entry_of_a_replay_is_a_line_in_the_order_of_the_log(root: Path) -> None:
+    run_jp("query", "one", cwd=root)
+    before = len(only_log(root))
+
+    result = run_jp("query", "--id", ".", "--replay", "--format", "json", cwd=root)
+
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    header, *written = [line["id"] for line in lines]
+    assert written == [entry.id for entry in only_log(root)[before:]]
+    assert header == only_log(root)[0].id
+    assert [line["type"] for line in lines[1:4]] == ["turn_start", "chat_request", "revert"]
+
+
 def test_words_and_what_is_piped_in_are_added_to_a_replay(root: Path) -> None:
     run_jp("query", "one", cwd=root)
 

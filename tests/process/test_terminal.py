@@ -280,6 +280,20 @@ def test_an_aborted_turn_is_undone_and_stays_in_the_log(tmp_path: Path) -> None:
     assert requests(entries) == ["hi", "again"]
 
 
+def test_an_abort_is_a_line_of_json_too(tmp_path: Path) -> None:
+    make_workspace(tmp_path, REPLYING)
+
+    with at_terminal("trap : INT; exec jp query hi --format json", cwd=tmp_path) as terminal:
+        terminal.expect('"type":"request_context"')
+        terminal.type(CTRL_C)
+        terminal.expect(CHOICE)
+        terminal.type("a\n")
+        assert terminal.finish() == 130
+
+    (revert,) = [entry for entry in only_log(tmp_path) if isinstance(entry, Revert)]
+    assert f'"type":"revert","id":"{revert.id}"' in terminal.stays.replace("\n", "")
+
+
 def test_a_second_ctrl_c_leaves_at_once_where_the_first_cannot_stop_it(tmp_path: Path) -> None:
     make_workspace(tmp_path, f"[[reply]]\nchunk = 200000\ntext = '{'word ' * 40_000}'")
     os.mkfifo(tmp_path / "pipe")

@@ -121,5 +121,8 @@ class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
     stand_ins: StandIns
 
     def record(self, entry: AnyEntry) -> None:
-        """Append `entry` to the log, and say that it is there."""
+        """Append `entry` to the log, and say that it is there, with what the recorder has written along with it."""
+        count = len(self.recorder.entries)
         self.renderer.entry(self.recorder.append(entry))
+        for other in self.recorder.entries[count + 1 :]:
+            self.renderer.entry(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
 
@@ -24,6 +24,10 @@ from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.ports import Recorder, TurnPorts
 from jp.turn.settings import limits_of, retry_policy_of
+
+if TYPE_CHECKING:
+    from jp.render.answer import AnswerRenderer
+    from jp.render.jsonl import JsonRenderer
 
 Animation = Callable[[], Coroutine[object, object, None]]
 
@@ -46,6 +50,7 @@ class Asker:
         self._arguments = arguments
         self._wiring = wiring
         self._begun: Begun | None = begun  # until it was shown
+        self._screen: AnswerRenderer | JsonRenderer | None = None  # of the turn that was taken last
         self._recorder = recorder
         self._config = config
         self._interruption = interruption
@@ -80,6 +85,7 @@ class Asker:
         if self._begun is not None:
             screen.begin(str(self._begun.info.id), self._begun.entries)
             self._begun = None
+        self._screen = screen
         renderer = PausableRenderer(screen)
         ports = TurnPorts(
             provider=self._wiring.provider,
@@ -105,7 +111,9 @@ class Asker:
         from anyio import sleep_forever
 
         turn = next(entry for entry in reversed(self._recorder.entries) if isinstance(entry, TurnStart))
-        self._recorder.append(Revert(entries=(turn.id,)))
+        recorded = self._recorder.append(Revert(entries=(turn.id,)))
+        if self._screen is not None:
+            self._screen.entry(recorded)
         notice(self._options, "aborted; the turn is undone, and stays in the log")
         self._interruption.stop()
         await sleep_forever()

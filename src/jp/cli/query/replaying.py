@@ -51,7 +51,10 @@ class JoiningLog(Protocol):
 
 
 class ReplacingRecorder:
-    """A recorder of a turn that replaces another: with its request, and not before, the other turn is undone."""
+    """A recorder of a turn that replaces another: with its request, and not before, the other turn is undone.
+
+    Of what is appended together, what was asked for comes first: see `jp.turn.ports.TurnPorts.record`.
+    """
 
     def __init__(self, log: JoiningLog, revert: Revert) -> None:
         self._log = log

@@ -115,6 +115,15 @@ def test_a_printed_conversation_is_its_log_with_content_inline(tmp_path: Path) -
     assert ("You said: one" in first.stdout, "You said: two" in first.stdout) == (True, False)
 
 
+@pytest.mark.parametrize("turns", ["", "x", "1", "0..-2", "-2"])
+def test_turns_are_named_alike_wherever_they_are_chosen(turns: str, untouched: Path) -> None:
+    printed = run_jp("conversation", "print", "--turn", turns, cwd=untouched)
+    forked = run_jp("conversation", "fork", "--turn", turns, cwd=untouched)
+
+    assert printed.code == 2
+    assert printed == forked
+
+
 def test_removing_names_what_is_gone_and_needs_consent(tmp_path: Path) -> None:
     first, second = two_conversations(tmp_path)
 

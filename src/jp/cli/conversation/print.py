@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +12,6 @@ from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
     from jp.cli.held import ReadConversation
-    from jp.conversation.turns import Turn
 
 _TOOL_LINES = 10
 
@@ -93,31 +92,14 @@ def _pieces(
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
     """The numbers of the turns to print, None for all."""
+    from jp.cli.turn_range import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
 
-    if turn is None and last is None:
-        return None
     if turn is not None and last is not None:
         raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
     turns = turns_of(read.entries)
-    if last is not None:
-        return frozenset(found.number for found in turns[-last:])
-    return _range(turn or "", turns)
-
-
-def _range(text: str, turns: Sequence[Turn]) -> frozenset[int]:
-    from jp.errors import UsageError
-
-    first, dots, end = text.partition("..")
-    try:
-        start = int(first) if first else 0
-        stop = (int(end) if end else -1) if dots else start
-    except ValueError:
-        raise UsageError(f"--turn cannot be {text!r}", hint="write N, A..B, A.. or ..B, such as --turn 2..5") from None
-    count = len(turns)
-    start, stop = (number + count if number < 0 else number for number in (start, stop))
-    if not 0 <= start < count or stop < start:
-        numbers = f"they are 0 to {count - 1}" if count else "there are none"
-        raise UsageError(f"--turn {text}: there is no such turn", hint=f"of this conversation's turns {numbers}")
-    return frozenset(range(start, min(stop, count - 1) + 1))
+    if turn is not None:
+        found = parse_turns(turn, len(turns), option="--turn")
+        return frozenset(range(found.first, found.last + 1))
+    return None if last is None else frozenset(found.number for found in turns[-last:])

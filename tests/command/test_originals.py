@@ -161,6 +161,41 @@ def test_what_was_attached_is_not_attached_again_and_said_once(tmp_path: Path) -
     assert "and more" in (directory / "events.jsonl").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([], id="no events"),
+        pytest.param([event("turn_start")], id="no request"),
+        pytest.param(
+            [
+                *current(),
+                event("config_delta", delta={"conversation": {"attachments": ["cmd://date", "file:///gone"]}}),
+            ],
+            id="declared after the last request",
+        ),
+    ],
+)
+def test_what_no_request_has_attached_is_not_attached_now_either(events: list[Event], tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    declared = {"attachments": ["cmd://date", "file:///gone"]}
+    # What is declared before a request, the request attaches.
+    directory = placed(root, events, base=BASE if len(events) > 1 else {**BASE, "conversation": declared})
+    run_jp("workspace", "trust", "--yes", "--id", ID, cwd=root)
+
+    states = run_jp("attachment", "ls", "--id", ID, "-F", "json", cwd=root)
+    first = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+    second = run_jp("query", "--id", ID, "and more", cwd=root)
+    log = (directory / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    requests = [line for line in map(json.loads, log) if line["type"] == "chat_request"]
+
+    assert [one["state"] for one in json.loads(states.stdout)["attachments"][-2:]] == ["sent", "sent"]
+    assert (first.code, first.stdout) == (0, "You said: more\n")
+    assert "'cmd://date', 'file:gone'" in first.stderr
+    assert first.stderr.endswith("; --attach reads a source afresh\n")
+    assert (second.code, second.stderr) == (0, "")
+    assert [(line["content"], "resources" in line) for line in requests[-2:]] == [("more", False), ("and more", False)]
+
+
 def test_its_settings_need_trust_wherever_it_lies(tmp_path: Path) -> None:
     root = tmp_path / "work"
     tools = {"conversation": {"tools": {"fs_read_file": {"run": "unattended"}, "gone": {"enable": True}}}}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from jp.attachment.declaration import scheme_of
-from jp.conversation.entries import AnyEntry, ChatRequest, Event, ToolCallResponse
+from jp.conversation.entries import AnyEntry, ChatRequest, Event, Header, Original, ToolCallResponse
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.reverts import undone
 from jp.conversation.turns import turns_of
@@ -21,9 +21,12 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest request that a declaration was resolved for: everything that it declares, everything it brought."""
+    """The newest request that a declaration was resolved for: everything that it declares, everything it brought.
 
-    turn: int
+    There is no `turn` where a declaration counts as delivered because a conversation of the original JP made it.
+    """
+
+    turn: int | None
     declarations: tuple[str, ...]
     uris: tuple[str, ...]
 
@@ -45,6 +48,8 @@ def history_of(entries: Sequence[AnyEntry]) -> History:
     gone = undone(entries)
     deliveries: dict[str, Delivery] = {}
     copies: dict[str, Copy] = {}
+    assumed = assumed_in(entries)
+    deliveries.update((text, Delivery(turn=None, declarations=assumed, uris=())) for text in assumed)
     for turn in turns_of(entries):
         for entry in () if turn.id in gone else turn.entries:
             for resource in _resources_of(entry):
@@ -54,6 +59,15 @@ def history_of(entries: Sequence[AnyEntry]) -> History:
                 delivery = Delivery(turn=turn.number, declarations=entry.attachments, uris=uris)
                 deliveries.update((text, delivery) for text in entry.attachments if not text.startswith("!"))
     return History(deliveries=deliveries, copies=copies)
+
+
+def assumed_in(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """The declarations that an original's directory made and no request of it names: they count as delivered."""
+    match entries:
+        case [Header(original=Original(attachments=attachments)), *_]:
+            return attachments
+        case _:
+            return ()
 
 
 def _resources_of(entry: Event) -> Iterator[Resource]:

@@ -15,17 +15,16 @@ from jp.errors import JpError
 
 
 class ResolutionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn resolves. `assumed` are declarations that count as delivered because an original's log made them."""
+    """What a turn resolves."""
 
     includes: tuple[Declaration, ...] = ()
     excludes: tuple[Declaration, ...] = ()
-    assumed: tuple[str, ...] = ()
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """What `chat_request.attachments` records: the includes, the assumed, and the excludes that took part."""
+        """What `chat_request.attachments` records: the includes, and the excludes that took part."""
         excludes = self.excludes if self.includes else ()
-        return (*(include.text for include in self.includes), *self.assumed, *(exclude.text for exclude in excludes))
+        return (*(include.text for include in self.includes), *(exclude.text for exclude in excludes))
 
 
 class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,31 +45,21 @@ def delivered_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
 
 
 def plan_resolution(
-    declared: Sequence[Declaration],
-    typed: Sequence[Declaration],
-    *,
-    delivered: Collection[str],
-    imported: Collection[str] = (),
+    declared: Sequence[Declaration], typed: Sequence[Declaration], *, delivered: Collection[str]
 ) -> ResolutionPlan:
     """Decide what a turn resolves.
 
     `declared` is `conversation.attachments`, in order: what no request has resolved yet (`delivered`, see
     `delivered_in`) is resolved now. `typed` is this turn's `--attach`: always resolved, afresh. Excludes of both
-    apply to everything that is resolved, but that what is typed wins over an exclude of just that. `imported` are the
-    declarations that an original's log made: they count as delivered, and are recorded as such with the turn.
+    apply to everything that is resolved, but that what is typed wins over an exclude of just that.
     """
     given = {declaration.text: replace(declaration, typed=True) for declaration in typed}
     pending = [declaration for declaration in declared if not declaration.exclude and declaration.text not in delivered]
-    assumed = [declaration.text for declaration in pending if declaration.text in imported]
     # What is typed may lie anywhere, even where a file declares it too.
     freely = {text: declaration for text, declaration in given.items() if not declaration.exclude}
-    due = [freely.get(declaration.text, declaration) for declaration in pending if declaration.text not in imported]
+    due = [freely.get(declaration.text, declaration) for declaration in pending]
     excludes = [given.get(item.text, item) for item in (*declared, *typed) if item.exclude]
-    return ResolutionPlan(
-        includes=_once((*due, *freely.values())),
-        excludes=_once(excludes),
-        assumed=tuple(dict.fromkeys(text for text in assumed if text not in freely)),
-    )
+    return ResolutionPlan(includes=_once((*due, *freely.values())), excludes=_once(excludes))
 
 
 def _once(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
@@ -141,9 +130,6 @@ async def resolve_all(
         notices.extend(resolution.notices)
         for resource in resolution.resources:
             resources.setdefault(resource.uri, resource)
-    if plan.assumed:
-        shown = ", ".join(map(repr, plan.assumed))
-        notices.append(f"attached before this conversation came to jp, so not again: {shown}")
     return ResolvedAttachments(
         resources=tuple(resources.values()), declarations=plan.declarations, notices=tuple(notices)
     )

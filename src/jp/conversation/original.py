@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from jp.conversation.entries import (
     FORMAT,
     AnyEntry,
+    ChatRequest,
     Compaction,
     ConfigDelta,
     Header,
@@ -103,6 +104,7 @@ def convert(data: bytes, conversation: ConversationId, settings: Settings) -> li
     """The entries of the `events.json` that holds `data`, with a header.
 
     Every request that begins a turn names the attachments that were declared then: each turn attached all of them.
+    What is declared at the end and named by no request stands in the header.
 
     Raises:
         MalformedOriginalError: it is no array of events.
@@ -114,7 +116,16 @@ def convert(data: bytes, conversation: ConversationId, settings: Settings) -> li
     header = stamps.header(data, conversation)
     steps = [stamps.step(event, draft) for event, draft in _drafts(events, requests, settings)]
     entries = [entry for step in steps for entry in _entries(step, steps, requests)]
+    header = _with_declarations(header, entries, settings.attachments)
     return [header, *_with_our_turns(entries, {step.id: step.event for step in steps})]
+
+
+def _with_declarations(header: Header, entries: Sequence[AnyEntry], declared: Sequence[str]) -> Header:
+    named = {text for entry in entries if isinstance(entry, ChatRequest) for text in entry.attachments}
+    rest = tuple(text for text in declared if text not in named and not text.startswith("!"))
+    if header.original is None or not rest:
+        return header
+    return replace(header, original=replace(header.original, attachments=rest))
 
 
 def _events(data: bytes) -> list[_Event]:

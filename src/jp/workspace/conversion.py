@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from jp.conversation.carriers import map_carriers
 from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, ChatRequest, Header
+from jp.conversation.entries import AnyEntry, ChatRequest, Header, Original
 from jp.conversation.resource import Carrier
 from jp.workspace.blobs import BlobStore
 from jp.workspace.content import stored
@@ -28,11 +28,19 @@ def unforeseeable(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
 
 def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
     """What to say where the original attached sources: running a stranger's commands again helps nobody."""
-    named = [text for entry in entries if isinstance(entry, ChatRequest) for text in entry.attachments]
+    named = [text for entry in entries for text in _declared_by(entry)]
     if not named:
         return ()
     shown = ", ".join(map(repr, dict.fromkeys(named)))
     return (f"attached before this conversation came to jp, so not again: {shown}; --attach reads a source afresh",)
+
+
+def _declared_by(entry: AnyEntry) -> tuple[str, ...]:
+    match entry:
+        case ChatRequest(attachments=attachments) | Header(original=Original(attachments=attachments)):
+            return attachments
+        case _:
+            return ()
 
 
 class ConvertingSink:

@@ -2,8 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.history import Copy, Delivery, claimed, history_of
-from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, Revert, ToolCallResponse, TurnStart
+from jp.attachment.history import Copy, Delivery, assumed_in, claimed, history_of
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    Header,
+    Original,
+    Revert,
+    ToolCallResponse,
+    TurnStart,
+)
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 
 
@@ -38,6 +47,20 @@ def test_the_newest_delivery_and_the_newest_copy_count() -> None:
         "a": Copy(turn=1, resource=resource("a", "2")),
         "b": Copy(turn=1, resource=resource("b", "3")),
     }
+
+
+def test_what_came_with_an_original_counts_as_delivered_in_no_turn_until_it_is_read() -> None:
+    original = Original(sha256="", size=0, attachments=("file:a", "cmd:date"))
+    header = Header(format=1, created_at="", nonce="", original=original)
+
+    history = history_of([header, TurnStart(id="t0"), ChatRequest(content="", attachments=("file:a",))])
+
+    assert history.deliveries == {
+        "file:a": Delivery(turn=0, declarations=("file:a",), uris=()),
+        "cmd:date": Delivery(turn=None, declarations=("file:a", "cmd:date"), uris=()),
+    }
+    assert assumed_in([header]) == ("file:a", "cmd:date")
+    assert assumed_in([Header(format=1, created_at="", nonce="")]) == assumed_in([]) == ()
 
 
 PULL = "gh:o/n/pull/1"

@@ -26,39 +26,35 @@ def declaration(text: str, *, confined: bool) -> Declaration:
     return Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"), confined=confined)
 
 
-# What a turn resolves: configured, typed, delivered before, made by an original's log → includes, excludes, recorded.
-RULE: Mapping[str, tuple[str, str, str, str, str, str, str]] = {
-    "a new conversation resolves everything": ("a b", "", "", "", "a b", "", "a b"),
-    "a turn without anything new resolves nothing": ("a b", "", "a b", "", "", "", ""),
-    "nothing declared, nothing typed": ("", "", "", "", "", "", ""),
-    "what was declared later is resolved at the next turn": ("a b c", "", "a b", "", "c", "", "c"),
-    "what is typed is resolved": ("a", "b", "a", "", "b", "", "b"),
-    "what is typed again is resolved afresh": ("a", "a", "a", "", "a", "", "a"),
-    "what is typed comes after what is configured": ("a b", "c", "", "", "a b c", "", "a b c"),
-    "what is both configured and typed comes once": ("a b", "b a", "", "", "a b", "", "a b"),
-    "what is typed twice comes once": ("", "a a", "", "", "a", "", "a"),
-    "what is configured twice comes once": ("a a", "", "", "", "a", "", "a"),
-    "a declaration that is gone stays delivered": ("", "", "a", "", "", "", ""),
-    "a fork that copied no request resolves everything": ("a b", "", "", "", "a b", "", "a b"),
-    "a fork resolves what its copied requests lack": ("a b", "", "a", "", "b", "", "b"),
-    "configured excludes apply to what is configured": ("a !x", "", "", "", "a", "!x", "a !x"),
-    "configured excludes apply to what is typed": ("a !x", "b", "a", "", "b", "!x", "b !x"),
-    "typed excludes apply to what is configured": ("a", "!x", "", "", "a", "!x", "a !x"),
-    "excludes are joined": ("a !x", "!y !x b", "", "", "a b", "!x !y", "a b !x !y"),
-    "excludes alone resolve nothing": ("!x", "!y", "", "", "", "!x !y", ""),
-    "an exclude does not count as delivered": ("a !x", "", "!x", "", "a", "!x", "a !x"),
-    "what an original's log declared counts as delivered": ("a b", "", "", "a b", "", "", "a b"),
-    "what was added to an original's log is resolved": ("a b", "", "", "a", "b", "", "b a"),
-    "what an original's log declared may be typed": ("a b", "a", "", "a b", "a", "", "a b"),
-    "what counted as delivered once is not said again": ("a", "", "a", "a", "", "", ""),
+# What a turn resolves: configured, typed, delivered before → includes, excludes, recorded.
+RULE: Mapping[str, tuple[str, str, str, str, str, str]] = {
+    "a new conversation resolves everything": ("a b", "", "", "a b", "", "a b"),
+    "a turn without anything new resolves nothing": ("a b", "", "a b", "", "", ""),
+    "nothing declared, nothing typed": ("", "", "", "", "", ""),
+    "what was declared later is resolved at the next turn": ("a b c", "", "a b", "c", "", "c"),
+    "what is typed is resolved": ("a", "b", "a", "b", "", "b"),
+    "what is typed again is resolved afresh": ("a", "a", "a", "a", "", "a"),
+    "what is typed comes after what is configured": ("a b", "c", "", "a b c", "", "a b c"),
+    "what is both configured and typed comes once": ("a b", "b a", "", "a b", "", "a b"),
+    "what is typed twice comes once": ("", "a a", "", "a", "", "a"),
+    "what is configured twice comes once": ("a a", "", "", "a", "", "a"),
+    "a declaration that is gone stays delivered": ("", "", "a", "", "", ""),
+    "a fork that copied no request resolves everything": ("a b", "", "", "a b", "", "a b"),
+    "a fork resolves what its copied requests lack": ("a b", "", "a", "b", "", "b"),
+    "configured excludes apply to what is configured": ("a !x", "", "", "a", "!x", "a !x"),
+    "configured excludes apply to what is typed": ("a !x", "b", "a", "b", "!x", "b !x"),
+    "typed excludes apply to what is configured": ("a", "!x", "", "a", "!x", "a !x"),
+    "excludes are joined": ("a !x", "!y !x b", "", "a b", "!x !y", "a b !x !y"),
+    "excludes alone resolve nothing": ("!x", "!y", "", "", "!x !y", ""),
+    "an exclude does not count as delivered": ("a !x", "", "!x", "a", "!x", "a !x"),
 }
 
 
 @pytest.mark.parametrize("case", RULE)
 def test_the_rule(case: str) -> None:
-    configured, attached, delivered, imported, includes, excludes, recorded = (text.split() for text in RULE[case])
+    configured, attached, delivered, includes, excludes, recorded = (text.split() for text in RULE[case])
 
-    plan = plan_resolution(declared(*configured), typed(*attached), delivered=delivered, imported=imported)
+    plan = plan_resolution(declared(*configured), typed(*attached), delivered=delivered)
 
     assert [include.text for include in plan.includes] == includes
     assert [exclude.text for exclude in plan.excludes] == excludes
@@ -211,16 +207,6 @@ def test_a_failure_stops_what_comes_after_it(context: ResolveContext) -> None:
 def test_a_scheme_that_is_not_known_is_a_failure_like_others(context: ResolveContext) -> None:
     with pytest.raises(AttachmentError, match="'nosuch', which is not known"):
         resolved(AttachmentRegistry(), context, "nosuch:x", "file:missing")
-
-
-def test_what_counts_as_delivered_is_said(context: ResolveContext) -> None:
-    plan = plan_resolution(declared("cmd:date", "file:a"), [], delivered=(), imported={"cmd:date", "file:a"})
-
-    result = anyio.run(resolve_all, plan, AttachmentRegistry(), context)
-
-    assert result.resources == ()
-    assert result.declarations == ("cmd:date", "file:a")
-    assert result.notices == ("attached before this conversation came to jp, so not again: 'cmd:date', 'file:a'",)
 
 
 def test_nothing_to_resolve_is_nothing(context: ResolveContext) -> None:

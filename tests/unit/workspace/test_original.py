@@ -243,11 +243,14 @@ def test_a_file_that_cannot_be_read_is_an_error(workspace: Workspace) -> None:
 def test_a_change_of_settings_is_a_first_entry_too(workspace: Workspace) -> None:
     info = placed(workspace, [])
     with open_log_of(workspace, info) as log:
-        assert log.notices == ()
+        (said,) = log.notices
         log.append(ConfigDelta(delta={"assistant": {"model": {"id": "script/test"}}}))
 
     header, delta = workspace.read(info).entries
+    assert all(text in said for text in DECLARED)
     assert isinstance(header, Header)
+    assert header.original is not None
+    assert header.original.attachments == DECLARED
     assert isinstance(delta, ConfigDelta)
 
 

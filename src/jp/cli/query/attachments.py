@@ -130,6 +130,7 @@ async def compose_request(
     if not (typed or config.attachments):
         return question, ()
 
+    from jp.attachment.history import assumed_in
     from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
     from jp.conversation.reverts import undone
     from jp.conversation.turns import turns_of
@@ -138,7 +139,7 @@ async def compose_request(
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     standing = [entry for turn in turns for entry in turn.entries]
-    delivered = {*delivered_in(standing), *question.attachments}
+    delivered = {*delivered_in(standing), *assumed_in(entries), *question.attachments}
     # What is delivered may be of a scheme that only the original JP knows.
     pending = [text for text in config.attachments if text not in delivered]
     plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)

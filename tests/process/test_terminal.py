@@ -185,7 +185,7 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.stays.endswith("[c] s\nnote: stopped; what came is kept\n")
+    assert terminal.stays.endswith("[c] s\nnote: stopped; nothing had come\n")
     assert finishes(only_log(tmp_path)) == ["cancelled"]
 
 
@@ -209,7 +209,7 @@ def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.shown.endswith(STOPPED)
+    assert terminal.stays.endswith("[c] s\nnote: stopped; nothing had come\n")
     assert finishes(only_log(tmp_path)) == ["error"]
 
 
@@ -226,6 +226,31 @@ def test_a_second_ctrl_c_at_the_menu_stops_and_keeps_what_came(tmp_path: Path) -
 
     assert terminal.shown.endswith(STOPPED)
     assert finishes(only_log(tmp_path)) == ["cancelled"]
+
+
+def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Path) -> None:
+    make_workspace(tmp_path, LONG)
+
+    with at_terminal("exec jp query --deadline 2s hi", cwd=tmp_path) as terminal:
+        terminal.expect("word\n")
+        terminal.type(CTRL_C)
+        terminal.expect(CHOICE)
+        assert terminal.finish() == 124
+
+    assert "continue (c)" not in terminal.stays
+    assert terminal.stays.endswith("note: stopped; what came is kept\nnote: the deadline passed\n")
+
+
+def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) -> None:
+    make_workspace(tmp_path, TIMED)
+
+    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+        terminal.expect("word word\n")
+        terminal.resize(30)
+        assert terminal.finish() == 0
+
+    lines = SGR.sub("", terminal.stays).splitlines()
+    assert {len(line) for line in lines[3:-3]} == {29}
 
 
 def test_an_answer_goes_on_behind_the_menu_and_is_shown_when_it_is_continued(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.render.cells import truncate
 from jp.render.channel import Channel
 from jp.render.terminal_line import ERASE
-from jp.render.theme import Look
+from jp.render.theme import Look, Measure
 from jp.render.wrap import paint
 from jp.turn.ports import Clock
 
@@ -45,12 +46,20 @@ class Aside:
     """
 
     def __init__(
-        self, channel: Channel, *, look: Look, shown: Shown, clock: Clock, turn_of: TurnOf | None = None
+        self,
+        channel: Channel,
+        *,
+        look: Look,
+        shown: Shown,
+        clock: Clock,
+        measure: Measure | None = None,
+        turn_of: TurnOf | None = None,
     ) -> None:
         self._channel = channel
         self._look = look
         self._shown = shown
         self._clock = clock
+        self._measure = measure or (lambda: look.width)
         self._turn_of = turn_of
         self._waiting = self._new_waiting() if shown.is_live else None
         self._reasoning: Sanitiser | None = None  # there while some is under way
@@ -93,6 +102,8 @@ class Aside:
         if is_paused:
             is_erasable = self._shown.is_live and self._channel.is_at_line_start
             self._channel.write_unseen(ERASE if is_erasable else "\n")
+        elif self._shown.is_live:
+            self._channel.write_unseen(ERASE)  # a question that nobody answered stands there
 
     def end_reasoning(self) -> None:
         """The reasoning that was shown last is complete."""
@@ -163,10 +174,13 @@ class Aside:
     def _new_waiting(self) -> Waiting:
         from jp.render.waiting import Waiting
 
-        return Waiting(self._channel, look=self._look, clock=self._clock)
+        return Waiting(self._channel, look=self._look, clock=self._clock, measure=self._measure)
 
     def _think(self, text: str) -> None:
-        self._write(text if self._flow is None else self._flow.feed(text), _DIM)
+        if self._flow is not None:
+            self._flow.fit(self._text_width())
+            text = self._flow.feed(text)
+        self._write(text, _DIM)
 
     def _new_flow(self) -> Flow | None:
         """On a terminal words are not torn apart, and where no style says that this is no answer, a bar does."""
@@ -175,7 +189,10 @@ class Aside:
         from jp.render.flow import Flow
 
         bar = "│ " if self._look.unicode else "| "
-        return Flow(self._look.text_width, prefix="" if self._look.colour else bar)
+        return Flow(self._text_width(), prefix="" if self._look.colour else bar)
+
+    def _text_width(self) -> int:
+        return replace(self._look, width=self._measure()).text_width
 
     def _tool_line(self, text: str, style: str) -> None:
         self.end_reasoning()
@@ -188,7 +205,7 @@ class Aside:
         else:
             self._channel.leave_line()
         self._after_tool = True
-        line = truncate(text, self._look.width) if self._shown.is_live else text
+        line = truncate(text, self._measure()) if self._shown.is_live else text
         self._write(f"{line}\n", style)  # at once: somebody else may write to the same terminal
 
     def _write(self, text: str, style: str) -> None:

@@ -20,12 +20,16 @@ class Flow:
     """
 
     def __init__(self, width: int, *, prefix: str = "") -> None:
-        self._width = max(width - cell_width(prefix), 1)
         self._prefix = prefix
+        self.fit(width)
         self._column = 0
         self._gap = ""
         self._word = ""  # may go on
         self._is_begun = False  # the line has its prefix
+
+    def fit(self, width: int) -> None:
+        """Break lines at another width from here on."""
+        self._width = max(width - cell_width(self._prefix), 1)
 
     def feed(self, text: str) -> str:
         """Add to the text, and take what is final of it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from jp.render.blocks import (
     Blank,
     BlockEvent,
@@ -47,6 +49,14 @@ class Layout:
         self._grid: Grid | None = None
         self._highlighter: Highlighter | None = None
         self._is_fenced = False
+
+    def fit(self, width: int) -> None:
+        """Lay out for another width of the terminal from the next line on; a table that is under way keeps its own."""
+        if width == self._look.width:
+            return
+        self._look = replace(self._look, width=width)
+        if self._wrapper is not None:
+            self._wrapper.fit(self._margin.width_within(self._look.text_width))
 
     def show(self, events: Iterable[BlockEvent]) -> str:
         """The lines of `events` that can be shown."""

@@ -14,14 +14,18 @@ from jp.render.inline import Inline
 from jp.render.layout import Layout
 from jp.render.lines import LOOK_AHEAD
 from jp.render.sanitise import Sanitiser
-from jp.render.theme import Look
+from jp.render.theme import Look, Measure
 
 
 class MarkdownStream:
-    """Renders texts one after the other, each in any number of pieces."""
+    """Renders texts one after the other, each in any number of pieces.
 
-    def __init__(self, look: Look) -> None:
+    With `measure`, lines are as wide as the terminal is when they are laid out.
+    """
+
+    def __init__(self, look: Look, measure: Measure | None = None) -> None:
         self._look = look
+        self._measure = measure
         self._inline = Inline(look)
         self._start()
 
@@ -68,6 +72,8 @@ class MarkdownStream:
 
     def _read(self) -> list[BlockEvent]:
         """Read what is held, as far as it is known what it is."""
+        if self._measure is not None:
+            self._layout.fit(self._measure())
         text = self._sanitiser.feed("".join(self._held))
         self._held.clear()
         self._size = 0

@@ -9,7 +9,7 @@ import msgspec
 
 from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
-from jp.render.theme import Preferences, is_live, look_at
+from jp.render.theme import Measure, Preferences, columns_of, display_width, is_live, look_at
 from jp.turn.ports import Clock
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def open_renderer(
             from jp.render.terminal import terminal_renderer
 
             look = look_at(streams.out, display.preferences, streams.environment, siblings=[streams.err])
-            return terminal_renderer(out, aside, look=look, is_streaming=display.is_streaming)
+            measure = _measure(display, streams, streams.out, streams.err)
+            return terminal_renderer(out, aside, look=look, measure=measure, is_streaming=display.is_streaming)
         case _:
             assert_never(form)
 
@@ -79,4 +80,10 @@ def _open_aside(display: Display, streams: Streams, *, clock: Clock, turn_of: Tu
     )
     look = look_at(streams.err, display.preferences, streams.environment, siblings=[streams.out])
     channel = Channel(streams.err, name="stderr", is_lossy=True)
-    return Aside(channel, look=look, shown=shown, clock=clock, turn_of=turn_of)
+    measure = _measure(display, streams, streams.err, streams.out)
+    return Aside(channel, look=look, shown=shown, clock=clock, measure=measure, turn_of=turn_of)
+
+
+def _measure(display: Display, streams: Streams, *terminals: TextIO | None) -> Measure:
+    """The width for a stream, measured whenever it is asked for: the first of `terminals` that is one says it."""
+    return lambda: display_width(display.preferences.width, streams.environment, columns=columns_of(*terminals))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TextIO
 
 import msgspec
@@ -33,6 +33,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     def text_width(self) -> int:
         """The width of running text."""
         return min(self.width, self.wrap) if self.wrap else self.width
+
+
+Measure = Callable[[], int]
+"""How wide a terminal is now, in cells."""
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):

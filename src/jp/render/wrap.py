@@ -49,6 +49,10 @@ class Wrapper:
         """The text of the line that is not final yet."""
         return self._text
 
+    def fit(self, width: int) -> None:
+        """Wrap to another width from here on."""
+        self._width = max(width, 1)
+
     def add(self, text: str, style: str = "") -> None:
         """Add a run."""
         if "  " in text or "\n" in text or "\t" in text:

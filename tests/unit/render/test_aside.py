@@ -115,6 +115,25 @@ def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_colour_does_it()
     assert said(think, look=Look(width=20)) == "a thought that is longer than the terminal\n\nand its end\n"
 
 
+def test_reasoning_is_wrapped_to_the_width_that_the_terminal_has_now() -> None:
+    stream = io.StringIO()
+    width = 20
+    aside = Aside(
+        Channel(stream, name="stderr"),
+        look=Look(width=20),
+        shown=Shown(is_live=True),
+        clock=FakeClock(),
+        measure=lambda: width,
+    )
+
+    aside.reasoning("a thought that is long ")
+    width = 10
+    aside.reasoning("and longer still ")
+    aside.end_reasoning()
+
+    assert stream.getvalue() == "│ a thought that is\n│ long and\n│ longer\n│ still\n"
+
+
 class ImpatientClock(FakeClock):
     """Half a second passes with every look at it."""
 

@@ -230,3 +230,16 @@ def test_a_line_that_does_not_end_is_not_looked_at_again_and_again(monkeypatch: 
         stream.feed("word ")
 
     assert sum(looks) < 3 * 50_000
+
+
+def test_lines_are_as_wide_as_the_terminal_is_when_they_are_laid_out() -> None:
+    width = 40
+    stream = MarkdownStream(BARE, lambda: width)
+
+    wide = stream.feed("word " * 60)
+    width = 20
+    narrow = stream.feed("word " * 60) + stream.finish()
+
+    assert {len(line) for line in wide.splitlines()} == {39}
+    assert {len(line) for line in narrow.splitlines()[:-1]} == {19}
+    assert (wide + narrow).split() == ["word"] * 120

@@ -32,7 +32,7 @@ def test_what_comes_during_a_question_is_shown_after_it_in_order() -> None:
     assert (out.getvalue(), err.getvalue()) == ("one ", "\r\x1b[K")
 
     pausable.resume()
-    assert (out.getvalue(), err.getvalue()) == ("one two three\n", "\r\x1b[Knote: a cut\n")
+    assert (out.getvalue(), err.getvalue()) == ("one two three\n", "\r\x1b[K\r\x1b[Knote: a cut\n")
 
 
 def test_room_is_made_below_a_line_that_is_under_way_and_where_none_can_be_erased() -> None:

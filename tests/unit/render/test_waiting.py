@@ -102,3 +102,18 @@ def test_a_long_label_is_cut_to_the_width() -> None:
     at(clock, line, 1.0)
 
     assert stream.getvalue() == "\r\x1b[K\x1b[2mrunning… 1 s\x1b[0m"
+
+
+def test_a_line_is_erased_from_every_row_in_which_a_narrower_terminal_shows_it() -> None:
+    stream, clock = io.StringIO(), SteppedClock()
+    width = 80
+    line = Waiting(Channel(stream, name="stderr"), look=Look(colour=True), clock=clock, measure=lambda: width)
+    line.restart("waiting")
+
+    at(clock, line, 1.0, coming="word " * 12)
+    width = 30
+    at(clock, line, 2.5, coming="word " * 12)
+    line.restart()
+
+    shown = f"{'word ' * 3}wo…"
+    assert stream.getvalue() == (f"\r\x1b[K{'word ' * 12}\x1b[1A\r\x1b[J{shown}\x1b[2m  1 s\x1b[0m\r\x1b[K")

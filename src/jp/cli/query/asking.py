@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine
+from itertools import takewhile
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
@@ -16,9 +17,10 @@ from jp.cli.query.display import open_display
 from jp.cli.query.steering import Ended, Steering, ask_choice
 from jp.cli.query.wiring import Wiring
 from jp.cli.signals import Interruption
+from jp.cli.streams import write_stderr
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
-from jp.conversation.entries import ChatRequest, Revert, TurnStart
+from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart
 from jp.render.pausing import PausableRenderer
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
@@ -68,13 +70,19 @@ class Asker:
             try:
                 ended = await self._take(request, max_cycles)
             except get_cancelled_exc_class():
-                notice(self._options, "stopped; what came is kept")
+                notice(self._options, "stopped; what came is kept" if self._came() else "stopped; nothing had come")
                 raise
             if ended.outcome is not None:
                 return ended.outcome
             if ended.is_aborted:
                 await self._abort()
+            write_stderr("\n")  # what was stopped and what is said next are two answers
             request = ChatRequest(content=ended.reply or "", author=request.author, schema=request.schema)
+
+    def _came(self) -> bool:
+        """Whether anything came of the newest turn."""
+        newest = takewhile(lambda entry: not isinstance(entry, TurnStart), reversed(self._recorder.entries))
+        return any(isinstance(entry, ChatResponse | ToolCallRequest) for entry in newest)
 
     async def _take(self, request: ChatRequest, max_cycles: int) -> Ended:
         clock = SystemClock()

@@ -180,6 +180,34 @@ def test_a_title_that_somebody_gave_meanwhile_stays(root: Path) -> None:
     assert titles(root) == ["Mine"]
 
 
+def test_a_title_that_was_taken_away_stays_away_until_somebody_gives_one(root: Path) -> None:
+    with Server(titled("Mine")) as server:
+        ask(server, root, "hi")
+        run_jp("conversation", "edit", "last", "--no-title", cwd=root)
+        ask(server, root, "--id", "last", "--cfg", ALWAYS, "again")
+        ask(server, root, "--id", "last", "--fork", "--cfg", ALWAYS, "in a fork")
+
+    assert server.title_requests == []
+    assert titles(root) == [None, None]
+
+    for options in (("--title", "Given"), ("--no-title",), ("--title", "Given again")):
+        run_jp("conversation", "edit", "last", *options, cwd=root)
+    (metadata,) = [path for path in metadata_files(root) if "Given again" in path.read_text(encoding="utf-8")]
+    assert "untitled" not in json.loads(metadata.read_text(encoding="utf-8"))
+
+
+def test_a_title_that_is_taken_away_while_one_is_awaited_stays_away(root: Path) -> None:
+    def give(_: Received) -> Reply:
+        (path,) = metadata_files(root)
+        path.write_text(json.dumps({"untitled": True}), encoding="utf-8")
+        return titled("Generated")
+
+    with Server(give) as server:
+        ask(server, root, "--cfg", ALWAYS, "hi")
+
+    assert titles(root) == [None]
+
+
 def test_a_failing_question_gets_no_title(root: Path) -> None:
     with Server(titled("Never"), Reply(status=400, headers=JSON, body=b'{"type":"error","error":{}}')) as server:
         result = ask(server, root, "--cfg", ALWAYS, "hello")

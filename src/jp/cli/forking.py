@@ -141,6 +141,7 @@ def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: Tur
         imported = timestamp(SYSTEM.now())
     return Metadata(
         title=source.metadata.title,
+        untitled=source.metadata.untitled,
         labels=source.metadata.labels,
         imported_at=imported,
         parent=Parent(conversation=str(source.id), from_turn=turns.first, to_turn=turns.last),
@@ -165,4 +166,6 @@ def own_changes(base_config: JsonObject, entries: Sequence[AnyEntry]) -> list[Js
 
 def with_labels(metadata: Metadata, *, title: str | None, labels: Mapping[str, str]) -> Metadata:
     """The metadata of a fork under the title and with the labels that were asked for besides its source's."""
-    return replace(metadata, title=metadata.title if title is None else title, labels={**metadata.labels, **labels})
+    untitled = metadata.untitled and title is None
+    title = metadata.title if title is None else title
+    return replace(metadata, title=title, untitled=untitled, labels={**metadata.labels, **labels})

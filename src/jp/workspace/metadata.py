@@ -23,9 +23,13 @@ class Parent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`metadata.json`. Moments are RFC 3339. `imported_at` is when a conversation came from elsewhere."""
+    """`metadata.json`. Moments are RFC 3339. `imported_at` is when a conversation came from elsewhere.
+
+    `untitled` says that the title was taken away, so that jp finds none by itself any more.
+    """
 
     title: str | None = None
+    untitled: bool = False
     labels: dict[str, str] = {}
     pinned_at: str | None = None
     archived_at: str | None = None
@@ -33,6 +37,11 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_activated_at: str | None = None
     imported_at: str | None = None
     parent: Parent | None = None
+
+    @property
+    def wants_title(self) -> bool:
+        """Whether jp may find a title."""
+        return self.title is None and not self.untitled
 
 
 _decoder = msgspec.json.Decoder(Metadata)

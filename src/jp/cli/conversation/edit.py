@@ -23,7 +23,7 @@ def edit(
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Its title.")] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Take its title away.")] = False,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Take its title away; jp finds it no other.")] = False,
     labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="A label; repeatable.")] = None,
     no_labels: Annotated[
         list[str] | None, typer.Option("--no-label", metavar="K", help="Take a label away; repeatable.")
@@ -114,7 +114,7 @@ def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata],
     if title is not None and not title.strip():
         raise UsageError("a title has words in it", hint="take it away with --no-title")
     new = None if title is None else title.strip()
-    return [lambda before: replace(before, title=new)]
+    return [lambda before: replace(before, title=new, untitled=gone)]
 
 
 def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[Metadata], Metadata]]:

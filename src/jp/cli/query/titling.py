@@ -110,7 +110,7 @@ class Titling:
         self._interruption = interruption
         self._task: Task[None] | None = None
         self._spent: Spent | None = None
-        is_open = options.persist and begun.info.metadata.title is None
+        is_open = options.persist and begun.info.metadata.wants_title
         self.wiring = replace(wiring, provider=Watched(wiring.provider, self._begin)) if is_open else wiring
 
     async def __aenter__(self) -> Self:
@@ -239,7 +239,7 @@ class Titling:
         safe = redact(title, os.environ)
 
         def change(before: Metadata) -> Metadata:
-            return before if before.title is not None else replace(before, title=safe)
+            return replace(before, title=safe) if before.wants_title else before
 
         update_metadata(self._begun.info.directory, change)
         log(self._options, f"title: {safe!r}")

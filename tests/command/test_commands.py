@@ -98,6 +98,60 @@ def test_a_conversation_is_shown_used_printed_and_found(tmp_path: Path) -> None:
     assert "attached" in printed.stdout
 
 
+PRICED = """
+{"type":"turn_start","id":"a","at":"2026-01-01T00:00:00Z"}
+{"type":"chat_request","id":"b","at":"2026-01-01T00:00:00Z","content":"hi"}
+{"type":"request_context","id":"c","at":"2026-01-01T00:00:00Z","provider":"anthropic","model":"MODEL","renderer":1}
+{"type":"chat_response","id":"d","at":"2026-01-01T00:00:00Z","message":"hello"}
+{"type":"cycle_end","id":"e","at":"2026-01-01T00:00:00Z","attempt":1,"finish":"stop","usage":{"input":1000,"output":1000}}
+{"type":"compaction","id":"f","at":"2026-01-01T00:00:00Z","from_turn":0,"to_turn":0,"reasoning":"strip"}
+{"type":"turn_start","id":"g","at":"2026-01-01T00:00:00Z"}
+{"type":"revert","id":"h","at":"2026-01-01T00:00:00Z","entries":["f","g"]}
+"""
+
+
+def rows_of(root: Path, identity: str) -> dict[str, str]:
+    shown = run_jp("conversation", "show", identity, cwd=root)
+    assert (shown.code, shown.stderr) == (0, "")
+    return {line[:15].strip(): line[15:] for line in shown.stdout.splitlines()}
+
+
+@pytest.mark.parametrize(("model", "cost"), [("claude-haiku-4-5", "0.0060"), ("claude-unheard-of", "-")])
+def test_what_a_conversation_cost_is_shown_where_the_price_is_known(model: str, cost: str, tmp_path: Path) -> None:
+    first, _ = two_conversations(tmp_path)
+    address = "https://me:secret@example.com/a"
+    run_jp("conversation", "edit", first, "--pin", cwd=tmp_path)
+    (log, _) = logs(tmp_path)
+    header = log.read_text(encoding="utf-8").splitlines()[0]
+    log.write_text(header + PRICED.replace("MODEL", model), encoding="utf-8")
+    config = log.with_name("base_config.json")
+    config.write_text(json.dumps({"conversation": {"attachments": [address, "file:a\x1b[2J"]}}), encoding="utf-8")
+
+    rows = rows_of(tmp_path, first)
+    facts = result_of("conversation", "show", first, cwd=tmp_path)
+
+    assert (rows["cost usd"], rows["tokens in"], rows["tokens out"]) == (cost, "1,000", "1,000")
+    assert (rows["turns"], rows["compactions"]) == ("2, 1 of them undone", "0")
+    assert "secret" not in rows["attachments"] + str(facts)
+    assert "\x1b" not in rows["attachments"]
+    assert (facts["turns"], facts["turns_undone"]) == (2, 1)
+    assert facts["cost_usd"] == (None if cost == "-" else 0.006)
+
+
+def test_a_fork_of_one_turn_names_it(tmp_path: Path) -> None:
+    first, _ = two_conversations(tmp_path)
+    fork = run_jp("conversation", "fork", first, cwd=tmp_path).stdout.strip()
+
+    assert rows_of(tmp_path, fork)["parent"] == f"{first}, turn 0"
+
+
+def test_what_is_pinned_is_not_said_to_expire(tmp_path: Path) -> None:
+    first, _ = two_conversations(tmp_path)
+    run_jp("conversation", "edit", first, "--pin", "--expires", "2h", cwd=tmp_path)
+
+    assert "expires" not in run_jp("conversation", "ls", cwd=tmp_path).stdout
+
+
 def test_a_printed_conversation_is_its_log_with_content_inline(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     (tmp_path / "big.txt").write_text("line\n" * 2000, encoding="utf-8")

@@ -72,6 +72,7 @@ def check_listing(root: Path, identity: str, events: list[Event], title: str) ->
     """`ls` and `show` know the conversation."""
     listed = run_jp("conversation", "ls", cwd=root)
     shown = json.loads(run_jp("conversation", "show", identity, "-F", "json", cwd=root).stdout)
+    assert (shown["tokens_in"], shown["cost_usd"]) == (None, None)
 
     assert title in listed.stdout
     assert shown["title"] == title

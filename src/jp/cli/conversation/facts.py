@@ -10,7 +10,7 @@ from jp.workspace.stamp import seconds_of, timestamp
 
 
 def marks(info: ConversationInfo, *, now: float) -> str:
-    """Whatever sets a conversation apart from others: `local, pinned, expires in 5 h, area=lexer`."""
+    """Whatever sets a conversation apart from others: `local, expires in 5 h, area=lexer`. Pinned ones expire never."""
     metadata = info.metadata
     words = [
         word
@@ -21,7 +21,7 @@ def marks(info: ConversationInfo, *, now: float) -> str:
         )
         if is_so
     ]
-    if metadata.expires_at is not None:
+    if metadata.expires_at is not None and metadata.pinned_at is None:
         words.append(expiry_text(metadata.expires_at, now=now))
     return ", ".join([*words, *(label_text(name, metadata.labels[name]) for name in sorted(metadata.labels))])
 

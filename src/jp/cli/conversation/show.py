@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
     """Show facts about a conversation: how long it is, what it attaches, which model it uses, what it cost.
 
+    A `-` stands for what is not there or not known: the price of a model, the tokens of the original JP. In a fork,
+    what was copied counts too. A title that jp asked a model for is not counted.
+
     Examples:
         jp conversation show
         jp conversation show last --format json
@@ -30,8 +33,8 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         return
     facts = _facts(read.info, read.entries)
     facts["model"] = read.resolved.config.assistant.model.id
-    facts["attachments"] = list(read.resolved.config.conversation.attachments)
-    shown = facts | _in_words(read.info)
+    facts["attachments"] = [_shown(text) for text in read.resolved.config.conversation.attachments]
+    shown = {name: value for name, value in facts.items() if name != "turns_undone"} | _in_words(read.info, facts)
     lines = [f"{name.replace('_', ' '):<14} {_text(value)}".rstrip() for name, value in shown.items()]
     print_result(options, text="\n".join(lines), value=facts)
 
@@ -40,11 +43,12 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry]) -> dict[str, obj
     from msgspec import to_builtins
 
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
+    from jp.conversation.reverts import undone
     from jp.conversation.turns import turns_of
     from jp.workspace.stamp import timestamp
 
     header = entries[0] if entries and isinstance(entries[0], Header) else None
-    usage = _usage(entries)
+    usage, gone, turns = _usage(entries), undone(entries), turns_of(entries)
     metadata = info.metadata
     parent = metadata.parent
     return {
@@ -56,36 +60,80 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry]) -> dict[str, obj
         "pinned_at": metadata.pinned_at,
         "archived_at": metadata.archived_at,
         "expires_at": metadata.expires_at,
+        "imported_at": metadata.imported_at,
         "parent": None if parent is None else to_builtins(parent),
         "created": None if header is None else header.created_at,
         "last_activity": timestamp(int(info.last_activity * 1000)),
-        "turns": len(turns_of(entries)),
+        "turns": len(turns),
+        "turns_undone": sum(turn.id in gone for turn in turns),
         "entries": len(entries),
         "tool_calls": sum(isinstance(entry, ToolCallRequest) for entry in entries),
-        "compactions": sum(isinstance(entry, Compaction) for entry in entries),
-        "tokens_in": usage.input + usage.cache_read + usage.cache_write,
-        "tokens_cached": usage.cache_read,
-        "tokens_out": usage.output,
+        "compactions": sum(isinstance(entry, Compaction) and entry.id not in gone for entry in entries),
+        "tokens_in": None if usage is None else usage.input + usage.cache_read + usage.cache_write,
+        "tokens_cached": None if usage is None else usage.cache_read,
+        "tokens_out": None if usage is None else usage.output,
+        "cost_usd": None if usage is None else _cost(entries),
     }
 
 
-def _in_words(info: ConversationInfo) -> dict[str, object]:
+def _in_words(info: ConversationInfo, facts: Mapping[str, object]) -> dict[str, object]:
     """What a person reads in place of fields with parts."""
     from jp.cli.labels import label_text
 
     parent = info.metadata.parent
     labels = [label_text(name, info.metadata.labels[name]) for name in sorted(info.metadata.labels)]
-    origin = None if parent is None else f"{parent.conversation}, turns {parent.from_turn} to {parent.to_turn}"
-    return {"labels": labels, "parent": origin}
+    undone = facts["turns_undone"]
+    cost = facts["cost_usd"]
+    return {
+        "labels": labels,
+        "parent": None if parent is None else f"{parent.conversation}, {_turns(parent.from_turn, parent.to_turn)}",
+        "turns": f"{facts['turns']:,}, {undone:,} of them undone" if undone else facts["turns"],
+        "cost_usd": None if cost is None else f"{cost:.4f}",
+    }
 
 
-def _usage(entries: Sequence[AnyEntry]) -> Usage:
-    from jp.conversation.entries import CycleEnd, Usage, add_usage
+def _turns(first: int, last: int) -> str:
+    return f"turn {first}" if first == last else f"turns {first} to {last}"
 
+
+def _shown(declaration: str) -> str:
+    """A declaration without the password of an address."""
+    from jp.attachment.declaration import scheme_of
+
+    if scheme_of(declaration.removeprefix("!")) not in {"http", "https"}:
+        return declaration
+    from jp.attachment.web.address import without_credentials
+
+    return without_credentials(declaration)
+
+
+def _usage(entries: Sequence[AnyEntry]) -> Usage | None:
+    """The tokens of all requests, None where there are answers and nothing says what they took."""
+    from jp.conversation.entries import ChatResponse, CycleEnd, Usage, add_usage
+
+    ends = [entry for entry in entries if isinstance(entry, CycleEnd)]
+    if not ends and any(isinstance(entry, ChatResponse) for entry in entries):
+        return None
     total = Usage()
+    for end in ends:
+        total = add_usage(total, end.usage)
+    return total
+
+
+def _cost(entries: Sequence[AnyEntry]) -> float | None:
+    """What all requests cost in USD, None where a price is not known."""
+    from jp.conversation.entries import CycleEnd, RequestContext
+    from jp.provider.models import cost, find_model
+
+    total, details = 0.0, None
     for entry in entries:
-        if isinstance(entry, CycleEnd):
-            total = add_usage(total, entry.usage)
+        if isinstance(entry, RequestContext):
+            details = find_model(entry.provider, entry.model).details
+        elif isinstance(entry, CycleEnd):
+            price = None if details is None else cost(entry.usage, details)
+            if price is None:
+                return None
+            total += price
     return total
 
 
@@ -98,7 +146,7 @@ def _text(value: object) -> str:
         case int():
             return f"{value:,}"
         case list():
-            return ", ".join(map(str, cast("list[object]", value))) or "-"
+            return ", ".join(map(_text, cast("list[object]", value))) or "-"
         case _:
             from jp.render.sanitise import one_line
 

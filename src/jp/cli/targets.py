@@ -72,9 +72,11 @@ def choose(target: str, workspace: AnyWorkspace, session: Session, *, archived: 
     return chooser.info(pick(chooser.offer(found)))
 
 
-async def choose_async(target: str, workspace: AnyWorkspace, session: Session) -> ConversationInfo:
-    """See `choose`: for who has an event loop."""
-    chooser = _Chooser(workspace, session)
+async def choose_async(
+    target: str, workspace: AnyWorkspace, session: Session, *, is_attended: bool = True
+) -> ConversationInfo:
+    """See `choose`: for who has an event loop. Where it is not attended, nobody picks one."""
+    chooser = _Chooser(workspace, session, is_attended=is_attended)
     found = chooser.found(target)
     if isinstance(found, ConversationInfo):
         return found

@@ -72,8 +72,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_attended() -> bool:
-    """Whether a person sits at this: stdin or stderr is a terminal."""
-    return os.isatty(0) or os.isatty(2)
+    """Whether a person sits at this: stdin or stderr is a terminal, and not because git was run at one."""
+    return not _is_run_by_git() and (os.isatty(0) or os.isatty(2))
+
+
+def _is_run_by_git() -> bool:
+    """Whether this is part of a hook, an alias or an editor of git: see "Environment Variables" in githooks(5)."""
+    return any(os.environ.get(name) for name in ("GIT_EXEC_PATH", "GIT_INDEX_FILE"))
+
+
+def _activate(place: Place, info: ConversationInfo) -> None:
+    """Make a conversation the active one, unless git runs this at a terminal that belongs to somebody's own queries."""
+    if not _is_run_by_git() or os.environ.get("JP_SESSION"):
+        place.session.activate(info.id)
 
 
 def find_place(options: GlobalOptions) -> Place:
@@ -110,7 +121,7 @@ async def _continued(arguments: QueryArguments, place: Place) -> ConversationInf
         from jp.cli.targets import choose_async
 
         target = "." if arguments.target is None else arguments.target
-        return await choose_async(target, place.workspace, place.session)
+        return await choose_async(target, place.workspace, place.session, is_attended=is_attended())
     if not is_attended():
         return None
     active = place.session.active()
@@ -206,7 +217,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Begun:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
-    From here on it is this terminal's active conversation. A new one that fails before its first request is in the log
+    From here on it is this terminal's active conversation, unless git runs this. A new one that fails before its first request is in the log
     is taken away again.
 
     Raises:
@@ -221,7 +232,7 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
     if settings.change:
         accept_own(settings.change, asked.options, place.workspace, info, attachments=asked.outside)
         log.append(ConfigDelta(delta=settings.change))
-    place.session.activate(info.id)
+    _activate(place, info)
     return Begun(info=info, log=log)
 
 
@@ -238,7 +249,7 @@ async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncEx
         accept_own(base, asked.options, workspace, info, attachments=asked.outside)
 
     log = await _open_new(info, place, asked, stack, accept_base)
-    place.session.activate(info.id)
+    _activate(place, info)
     return Begun(info=info, log=log)
 
 

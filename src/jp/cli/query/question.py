@@ -11,7 +11,7 @@ import msgspec
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
-from jp.cli.query.conversation import Held
+from jp.cli.query.conversation import Held, is_attended
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.errors import UsageError
 
@@ -129,12 +129,16 @@ def nothing_asked(*, more: str = "") -> UsageError:
     )
 
 
+def _has_person() -> bool:
+    return is_attended() and os.isatty(0)
+
+
 def _wants_editor(arguments: QueryArguments, given: Given) -> bool:
     """Whether an editor has to be opened: where it is asked for, or a person at a terminal typed nothing at all."""
     if arguments.no_edit:
         return False
     asked = "--edit" if arguments.edit else "--quote" if arguments.quote else ""
-    if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not os.isatty(0)):
+    if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
         return False
 
     from jp.cli.query.editor import has_terminal

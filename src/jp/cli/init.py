@@ -33,10 +33,10 @@ def init(
     It writes .jp/config.toml with the model, and .jp/.gitignore, which keeps conversations out of git. A workspace
     that exists already is left as it is, but for what is missing.
 
-    Without --model it looks for API keys in the environment and among those that `jp keys` stored (for their names, not
-    at them), and for servers of models on this machine, for a third of a second at most. On a terminal it asks which
-    model is to be used. With --yes it takes the only one that it found, or none. Without a terminal it looks for
-    nothing unless --yes is given.
+    Without --model it sees for which providers there is an API key, in the environment or stored by `jp keys`, and
+    looks for servers of models on this machine, for a third of a second at most. On a terminal it asks which model is
+    to be used. With --yes it takes the only one that it found, or none. Without a terminal it looks for nothing unless
+    --yes is given.
 
     Examples:
         jp init

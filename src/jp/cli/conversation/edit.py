@@ -39,7 +39,8 @@ def edit(
 ) -> None:
     """Change what is noted about a conversation, or where it lies. What was said in it stays as it is.
 
-    A conversation that has expired is deleted after some later command, never while it is active in a terminal.
+    A conversation that has expired is deleted after some later command, but not while it is pinned or active in a
+    terminal, and never where the original JP has stored it.
 
     Examples:
         jp conversation edit --title "The lexer" --label area=parser

@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 def ls(
     options: GlobalOptions,
     *,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="The newest N only.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="The N used last only.")
+    ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option("--label", metavar="K=V", help="Those with this label, or with K at any value; repeatable."),
     ] = None,
     pinned: Annotated[bool, typer.Option("--pinned", help="The pinned ones only.")] = False,
     archived: Annotated[
-        bool, typer.Option("--archived", help="The archived ones only, which are left out else.")
+        bool, typer.Option("--archived", help="The archived ones, which are left out otherwise.")
     ] = False,
 ) -> None:
     """List conversations: the one used last at the end, where the prompt is. `*` marks this terminal's active one.

@@ -21,7 +21,7 @@ def remove(
     targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> ExitCode | None:
-    """Delete conversations for good. This is the only command that takes anything out of a log.
+    """Delete conversations for good. But for those that expire, nothing else takes anything out of a log.
 
     On a terminal it asks; elsewhere it needs --yes. What you wrote for a conversation in an editor and never sent goes
     with it. Attached content stays, because other conversations may share it.

@@ -1,0 +1,62 @@
+"""What the commands say about themselves, against what they understand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import groupby
+
+import pytest
+
+from jp.cli.argv import extract, find
+from jp.cli.help import EXAMPLES, EXIT_CODES
+from jp.cli.lazy import LoadedCommand
+from jp.cli.options import read_options
+from jp.cli.tree import ROOT, Command, walk
+from jp.errors import ExitCode
+
+COMMANDS = {path: LoadedCommand(command, path) for path, command in walk(ROOT, above=("jp",))}
+TEXTS = {"jp": EXAMPLES} | {loaded.name: loaded.command.help or "" for loaded in COMMANDS.values()}
+
+
+def examples_in(text: str) -> Iterator[tuple[str, ...]]:
+    """The words after `jp` of each call of jp in the examples of a help text."""
+    _, _, examples = text.partition("Examples:\n")
+    for line in examples.splitlines():
+        for command in (line, *re.findall(r"\$\(([^)]*)\)", line)):
+            words = shlex.shlex(re.sub(r"\$\([^)]*\)", "last", command), posix=True, punctuation_chars="|<>")
+            words.whitespace_split = True
+            calls = [
+                tuple(call) for is_call, call in groupby(words, lambda word: word not in {"|", "<", ">"}) if is_call
+            ]
+            yield from (call[1:] for call in calls if call[0] == "jp")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_example_is_understood(name: str) -> None:
+    examples = list(examples_in(TEXTS[name]))
+
+    assert examples != []
+    for words in examples:
+        found = find(words, ROOT)
+        assert isinstance(found.node, Command), words
+        loaded = COMMANDS[found.path]
+        settings, arguments = extract(list(found.rest), loaded.options(), command=loaded.name)
+        options = read_options((*found.settings, *settings), stdout_is_terminal=False)
+        with loaded.command.make_context(loaded.name, list(arguments), obj=options):
+            pass
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if name != "jp"])
+def test_a_help_text_shows_its_own_command(name: str) -> None:
+    called = [" ".join(("jp", *words)) for words in examples_in(TEXTS[name])]
+
+    assert any(call == name or call.startswith(f"{name} ") for call in called)
+
+
+def test_the_exit_codes_that_are_listed_exist() -> None:
+    listed = {int(number) for number in re.findall(r"\b(\d+) [a-z]", EXIT_CODES)}
+
+    assert listed <= {int(code) for code in ExitCode}
+    assert {int(code) for code in ExitCode} - listed <= {ExitCode.NOTHING_TO_DO}

@@ -52,7 +52,7 @@ def query(
             "--attach",
             "--attachment",
             metavar="URI",
-            help="Attach a file, directory, glob, web address, cmd:COMMAND, gh:…, or turns of a conversation by its id; "
+            help="Attach a file, directory, glob, web address, cmd:COMMAND, gh:…, or a conversation by its id; "
             "!URI excludes.",
         ),
     ] = None,
@@ -131,7 +131,8 @@ def query(
 
     It continues this terminal's active conversation, or starts one where there is none. Where neither stdin nor
     stderr is a terminal (a script), or git runs it (a hook), nobody is asked, and it starts a new one unless --id says
-    otherwise. What is piped in follows the typed words. An option that sticks holds for the later turns of the conversation, too.
+    otherwise. What is piped in follows the typed words. An option that sticks holds for the later turns of the
+    conversation, too.
 
     A word @path is the text of a file. Without any text, at a terminal, the query is written in your editor.
 

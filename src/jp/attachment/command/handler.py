@@ -69,7 +69,7 @@ class CommandHandler:
                     limits=limits,
                 )
         except OSError as error:
-            raise _not_started(command, error) from None
+            raise _not_started(command, path, error) from None
         except TooSlowError:
             message = f"{command.typed!r} did not end within {limits.timeout_secs:g} s, and was stopped"
             raise AttachmentError(message, hint=_PIPE) from None
@@ -120,8 +120,10 @@ def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) 
     )
 
 
-def _not_started(command: CommandLine, error: OSError) -> AttachmentError:
+def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentError:
     name = command.program
+    if os.path.isdir(path):  # noqa: PTH112 - text
+        return AttachmentError(f"{name!r} is a directory", hint="Name a program in it, or attach it without 'cmd:'.")
     if isinstance(error, FileNotFoundError):
         hint = "Its path begins at the workspace's root, and '~' means nothing: there is no shell."
         return AttachmentError(f"there is no command {name!r}", hint=hint)

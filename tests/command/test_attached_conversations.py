@@ -91,7 +91,7 @@ def test_a_conversation_is_attached_listed_printed_and_detached(tmp_path: Path) 
     assert pending.stdout == f"pending   {uri}\n"
     assert printed.stdout.splitlines()[0] == f"── {conversation} u:.. (109 bytes, text/markdown)"
     assert sent.stdout == f"sent      turn 1, 109 B, 27 tokens  {uri}\n"
-    assert removed.stdout == "nothing is attached\n"
+    assert removed.stdout == ""
     assert [resource.uri for request in requests_of(logs(tmp_path)[1]) for resource in request.resources] == [uri]
 
 

@@ -84,7 +84,7 @@ def test_a_page_is_declared_listed_printed_and_taken_out(tmp_path: Path) -> None
     assert printed == (0, f"── {uri} (15 bytes, text/markdown)\nHello **there**\n", "")
     assert asked.code == 0
     assert after.stdout == f"sent      turn 1, 15 B, 4 tokens, not checked  {uri}\n"
-    assert removed == (0, "nothing is attached\n", "")
+    assert removed == (0, "", "note: nothing is attached\n")
 
 
 def test_a_dry_run_shows_a_page_and_writes_nothing(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_command_is_declared_listed_printed_and_taken_out(tmp_path: Path) -> N
     assert printed == (0, f"── {TRACE} ({len(SEEN)} bytes, text/plain)\n{SEEN}", "")
     assert (before, runs(tmp_path)) == (1, 2)
     assert asked.code == 0
-    assert removed == (0, "nothing is attached\n", "")
+    assert removed == (0, "", "note: nothing is attached\n")
 
 
 def test_what_a_command_answers_is_no_failure(tmp_path: Path) -> None:

@@ -459,7 +459,7 @@ def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Pa
         "gh:o/n/pull/1\n",
         "note: not attached any more: '!file:**/*.lock'\n",
     )
-    assert removed("gh:o/n/pull/1").stdout == "nothing is attached\n"
+    assert removed("gh:o/n/pull/1").stdout == ""
 
 
 def test_an_at_sign_in_a_path_is_no_password(tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ def test_an_at_sign_in_a_path_is_no_password(tmp_path: Path) -> None:
 
     assert shown.stdout == "sent      turn 0, 23 B, 6 tokens  @types/a@b.txt\n"
     check_failure(missed, 2, "'x@y.md' is not attached")
-    assert removed.stdout == "nothing is attached\n"
+    assert removed.stdout == ""
 
 
 # Printing
@@ -501,7 +501,7 @@ def test_several_sources_are_printed_pictures_by_their_type_and_size(tmp_path: P
         ("d/b.txt", "text/plain"),
     ]
     assert base64.b64decode(resources[1]["blob"]) == picture
-    assert nothing == (0, "nothing is attached\n", "")
+    assert nothing == (0, "", "note: nothing is attached\n")
 
 
 def test_what_is_printed_cannot_steer_a_terminal(tmp_path: Path) -> None:

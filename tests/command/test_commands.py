@@ -58,7 +58,7 @@ def test_conversations_are_listed_the_newest_at_the_prompt(tmp_path: Path) -> No
     newest = run_jp("conversation", "ls", "--limit", "1", cwd=tmp_path)
     found = result_of("conversation", "ls", cwd=tmp_path)["conversations"]
 
-    assert empty == (0, "there are no conversations here yet\n", "")
+    assert empty == (0, "", "note: there are no conversations here yet\n")
     assert nothing == {"conversations": []}
     assert re.sub(r"\d+ s ", "N s ", listed.stdout) == (
         f"   id               used    title\n   {first}  N s     The first\n*  {second}  N s     The second\n"

@@ -73,7 +73,7 @@ def test_an_issue_is_declared_listed_printed_and_removed(work: Path, server: Loo
     assert (asked.code, sent.stdout) == (0, f"sent      {copy}  gh:own/repo/issues/2\n")
     assert again.code == 0
     assert len(server.requests) == requests
-    assert removed.stdout == "nothing is attached\n"
+    assert removed.stdout == ""
 
 
 def test_a_dry_run_shows_the_parts(work: Path, server: Loopback) -> None:

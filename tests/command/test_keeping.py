@@ -115,7 +115,7 @@ def test_labels_are_added_listed_and_taken_away(tmp_path: Path) -> None:
     assert removed == (0, "b=2\n", "")
     check_failure(unknown, 2, "there is no label 'a'", "label ls")
     check_failure(unnamed, 2, "--all")
-    assert emptied == listed == (0, "no labels\n", "")
+    assert emptied == listed == (0, "", "note: no labels\n")
 
 
 def test_the_list_is_narrowed_by_labels_and_pins(tmp_path: Path) -> None:
@@ -127,7 +127,8 @@ def test_the_list_is_narrowed_by_labels_and_pins(tmp_path: Path) -> None:
     assert set(conversations(tmp_path, "--label", "area=printer")) == {second}
     assert set(conversations(tmp_path, "--label", "area", "--label", "odd")) == {first}
     assert set(conversations(tmp_path, "--pinned")) == {first}
-    assert run_jp("conversation", "ls", "--label", "x", cwd=tmp_path).stdout == "there are no such conversations here\n"
+    none = run_jp("conversation", "ls", "--label", "x", cwd=tmp_path)
+    assert none == (0, "", "note: there are no such conversations here\n")
     check_failure(run_jp("conversation", "ls", "--label", "a b", cwd=tmp_path), 2, "--label cannot be 'a b'")
 
 

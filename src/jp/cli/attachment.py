@@ -121,7 +121,7 @@ def ls(
     if found is None:
         return code
     value = [as_value(text, standing) for text, standing in zip(declared.texts, found, strict=True)]
-    print_result(options, text=table(declared.texts, found) or _NOTHING, value={"attachments": value})
+    print_result(options, text=table(declared.texts, found), value={"attachments": value}, nothing=_NOTHING)
     return None
 
 
@@ -155,8 +155,9 @@ def print_content(
         return code
     for sentence in resolved.notices:
         notice(options, sentence)
-    text = "\n".join(map(_shown, resolved.resources)) or _NOTHING
-    print_result(options, text=text, value={"resources": [_as_value(item) for item in resolved.resources]})
+    text = "\n".join(map(_shown, resolved.resources))
+    value = {"resources": [_as_value(item) for item in resolved.resources]}
+    print_result(options, text=text, value=value, nothing=_NOTHING)
     return None
 
 
@@ -197,8 +198,8 @@ def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence
 def _print_declared(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
     from jp.cli.output import print_result
 
-    text = "\n".join(attachments) or _NOTHING
-    print_result(options, text=text, value={"id": held.info.id, "attachments": list(attachments)})
+    value = {"id": held.info.id, "attachments": list(attachments)}
+    print_result(options, text="\n".join(attachments), value=value, nothing=_NOTHING)
 
 
 def _shown(resource: Resource) -> str:

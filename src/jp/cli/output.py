@@ -17,10 +17,10 @@ SCHEMA = 1
 """The version of everything that is printed as JSON. Fields are only added within a version."""
 
 
-def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) -> None:
+def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], nothing: str = "") -> None:
     """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
 
-    An empty text prints nothing. A text that lacks its last newline gets it. What goes to a terminal cannot steer it.
+    An empty text prints nothing, and `nothing` is what a person is told then, on stderr. A text that lacks its last newline gets it. What goes to a terminal cannot steer it.
 
     Raises:
         JpError: stdout takes no more, for another reason than that its reader has left.
@@ -34,6 +34,8 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any]) ->
         text = sanitise(text)
     if text:
         write_stdout(text if text.endswith("\n") else f"{text}\n")
+    elif nothing:
+        notice(options, nothing)
 
 
 def json_text(value: object) -> str:

@@ -20,6 +20,16 @@ def test_a_result_is_text_that_ends_with_a_line_break(
     assert capsys.readouterr() == (printed, "")
 
 
+def test_where_there_is_no_result_a_person_is_told_beside_it_and_a_program_gets_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_result(GlobalOptions(format="text"), text="", value={"found": []}, nothing="nothing is there")
+    assert capsys.readouterr() == ("", "note: nothing is there\n")
+
+    print_result(GlobalOptions(format="json"), text="", value={"found": []}, nothing="nothing is there")
+    assert capsys.readouterr() == ('{"schema":1,"found":[]}\n', "")
+
+
 def test_a_result_is_one_json_value_with_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
     print_result(JSON, text="prose", value={"names": ["\N{SNOWMAN}"]})
 

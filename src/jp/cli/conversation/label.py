@@ -97,4 +97,5 @@ def _print(options: GlobalOptions, identity: str, labels: Mapping[str, str]) -> 
     from jp.cli.output import print_result
 
     lines = [label_text(name, labels[name]) for name in sorted(labels)]
-    print_result(options, text="\n".join(lines) or "no labels", value={"id": identity, "labels": dict(labels)})
+    value = {"id": identity, "labels": dict(labels)}
+    print_result(options, text="\n".join(lines), value=value, nothing="no labels")

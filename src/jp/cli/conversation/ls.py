@@ -58,8 +58,9 @@ def ls(
         and has_labels(info.metadata.labels, labels or ())
     ]
     shown = found if limit is None else found[-limit:]
-    text = _table(options, shown, active) if shown else _nothing(everything)
-    print_result(options, text=text, value={"conversations": [as_value(info, active) for info in shown]})
+    text = _table(options, shown, active) if shown else ""
+    value = {"conversations": [as_value(info, active) for info in shown]}
+    print_result(options, text=text, value=value, nothing=_nothing(everything))
 
 
 def _nothing(everything: Sequence[ConversationInfo]) -> str:

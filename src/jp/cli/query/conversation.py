@@ -217,8 +217,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Begun:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
-    From here on it is this terminal's active conversation, unless git runs this. A new one that fails before its first request is in the log
-    is taken away again.
+    From here on it is this terminal's active conversation, unless git runs this. A new one that fails before its first
+    request is in the log is taken away again.
 
     Raises:
         StorageError: it could not be written.

@@ -23,8 +23,10 @@ class JsonValue(msgspec.Struct, frozen=True):
     is_whole: bool
 
 
-NoValue = Literal["none", "several", "broken"]
-"""Why a text has no value: there is none, there are several, or what looks like one is not well formed."""
+NoValue = Literal["none", "several", "broken", "repeated"]
+"""Why a text has no value: there is none, there are several, what looks like one is not well formed, or an object in it
+has two members of the same name, so that it is not certain which is meant.
+"""
 
 
 def find_json(text: str) -> JsonValue | NoValue:
@@ -37,16 +39,35 @@ def find_json(text: str) -> JsonValue | NoValue:
     fenced = _FENCED.fullmatch(stripped)
     for candidate, is_whole in ((stripped, True), (fenced["inside"] if fenced else "", False)):
         found = _decoded(candidate)
+        if isinstance(found, str):
+            return found
         if found is not None:
             return JsonValue(found.value, is_whole)
     return _embedded(stripped)
 
 
-def _decoded(text: str) -> JsonValue | None:
+def _decoded(text: str) -> JsonValue | Literal["repeated"] | None:
     try:
-        return JsonValue(msgspec.json.decode(text), is_whole=True)
+        value = msgspec.json.decode(text)
+        return "repeated" if _repeats(text) else JsonValue(value, is_whole=True)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
+
+
+def _repeats(text: str) -> bool:
+    """Whether an object in `text`, which is JSON, has two members of the same name."""
+    if "{" not in text:
+        return False
+    import json
+
+    found = False
+
+    def look(members: list[tuple[str, object]]) -> None:
+        nonlocal found
+        found = found or len({name for name, _ in members}) < len(members)
+
+    json.loads(text, object_pairs_hook=look, parse_int=str)
+    return found
 
 
 def _embedded(text: str) -> JsonValue | NoValue:
@@ -56,6 +77,8 @@ def _embedded(text: str) -> JsonValue | NoValue:
     for start, end, value in _values(text):
         if value is None or _KEY.search(text[position:start]) is not None:
             return "broken"
+        if isinstance(value, str):
+            return value
         found[msgspec.json.encode(value.value, order="deterministic")] = value
         outside.append(text[position:start])
         position = end
@@ -71,7 +94,7 @@ def _closes_more(text: str, pair: str) -> bool:
     return text.count(pair[1]) > text.count(pair[0])
 
 
-def _values(text: str) -> Iterator[tuple[int, int, JsonValue | None]]:
+def _values(text: str) -> Iterator[tuple[int, int, JsonValue | Literal["repeated"] | None]]:
     """The objects and arrays in `text`, one after the other, and where; None for one that is not well formed."""
     from json import JSONDecoder
 

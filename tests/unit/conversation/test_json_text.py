@@ -83,3 +83,21 @@ def test_of_several_values_none_is_chosen(text: str) -> None:
 )
 def test_a_part_of_what_was_meant_is_not_taken_for_it(text: str) -> None:
     assert find_json(text) == "broken"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}',
+        '[{"b": {"a": 1, "\\u0061": 1}}]',
+        '```json\n{"a": 1, "a": 2}\n```',
+        'Here: {"a": 1, "a": 2}',
+    ],
+    ids=["whole", "escaped and deep", "fence", "prose"],
+)
+def test_of_two_members_of_the_same_name_none_is_chosen(text: str) -> None:
+    assert find_json(text) == "repeated"
+
+
+def test_objects_may_have_members_of_the_same_name_as_others() -> None:
+    assert find_json('[{"a": {"a": 1}}, {"a": 2}]') == JsonValue([{"a": {"a": 1}}, {"a": 2}], is_whole=True)

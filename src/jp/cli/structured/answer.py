@@ -39,6 +39,7 @@ _REASONS: dict[NoValue, str] = {
     "none": "it holds no JSON value",
     "several": "it holds several JSON values",
     "broken": "its JSON is not well formed",
+    "repeated": "an object in its JSON has two members of the same name",
 }
 
 
@@ -74,7 +75,7 @@ def _holds(answer: ChatResponse) -> bool:
 def _reason_of(data: Sequence[ChatResponse]) -> NoValue:
     for answer in data:
         match find_json(answer.text or ""):
-            case "several" | "broken" as reason:
+            case "several" | "broken" | "repeated" as reason:
                 return reason
             case _:
                 pass

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 from jp.cli.structured.formats import FORMATS
 from jp.cli.structured.misfit import Misfit, in_one_line, misfits_of
+from jp.cli.structured.multiples import is_multiple
+from jp.cli.structured.patterns import DIALECT, HINT, searches, why_not
 from jp.cli.structured.references import References
 from jp.conversation.entries import JsonObject
 from jp.conversation.json_schema import KEYWORDS
 from jp.errors import UsageError
 
 if TYPE_CHECKING:
-    from jsonschema import FormatChecker
+    from jsonschema import FormatChecker, ValidationError
     from jsonschema.protocols import Validator
 
 _TOO_DEEP = "it is nested too deeply"
@@ -24,7 +26,7 @@ class InvalidSchemaError(UsageError):
 
 
 class Checker:
-    """Holds values against `schema`."""
+    """Holds values against `schema`. `searches`: that may take without end, where a pattern is so."""
 
     def __init__(self, schema: JsonObject) -> None:
         """Check the schema itself.
@@ -33,6 +35,7 @@ class Checker:
             InvalidSchemaError: it is not valid, says nothing, or refers to what is not in it, or to itself without end.
         """
         self.schema = schema
+        self.searches = searches(schema)
         try:
             self._validator = _validator(schema)
         except RecursionError:
@@ -47,15 +50,17 @@ class Checker:
 
 
 def _validator(schema: JsonObject) -> Validator:
-    from jsonschema.exceptions import SchemaError
+    from jsonschema import exceptions
     from referencing.jsonschema import EMPTY_REGISTRY
 
     dialect = _dialect(schema)
-    try:
-        dialect.check_schema(schema)
-    except SchemaError as error:
+    formats = _format_checker()
+    errors = dialect(dialect.META_SCHEMA, format_checker=formats).iter_errors(schema)
+    error: ValidationError | None = cast("Any", exceptions).best_match(errors)
+    if error is not None:
         problem = in_one_line(list(map(str, misfits_of([error]))))
-        raise InvalidSchemaError(f"the schema is not valid at {problem}") from None
+        hint = HINT if DIALECT in problem else ""
+        raise InvalidSchemaError(f"the schema is not valid at {problem}", hint=hint)
     if schema and KEYWORDS.isdisjoint(schema):
         raise InvalidSchemaError(
             f"the schema says nothing: {', '.join(map(repr, list(schema)[:3]))} is no keyword of JSON Schema",
@@ -65,7 +70,28 @@ def _validator(schema: JsonObject) -> Validator:
     if problem:
         hint = "a reference names what stands in the schema itself, as `#/$defs/NAME` does; nothing is fetched"
         raise InvalidSchemaError(f"the schema cannot be used: {problem}", hint=hint)
-    return dialect(schema, registry=EMPTY_REGISTRY, format_checker=_format_checker())
+    return _exact(dialect)(_bare(schema), registry=EMPTY_REGISTRY, format_checker=formats)
+
+
+def _exact(dialect: type[Validator]) -> type[Validator]:
+    """`dialect` with multiples of decimal numbers: the library divides binary ones."""
+    from jsonschema import validators
+
+    keywords = [keyword for keyword in ("multipleOf", "divisibleBy") if keyword in dialect.VALIDATORS]
+    exact: type[Validator] = cast("Any", validators).extend(dialect, dict.fromkeys(keywords, _check_multiple))
+    return exact
+
+
+def _check_multiple(validator: Validator, step: Any, value: Any, schema: object) -> Iterator[ValidationError]:
+    from jsonschema import ValidationError
+
+    if validator.is_type(value, "number") and not is_multiple(value, step):
+        yield ValidationError("it is no multiple")
+
+
+def _bare(schema: JsonObject) -> JsonObject:
+    """A schema that names its dialect would be held against the library's own when it refers to itself."""
+    return {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
 
 
 def _dialect(schema: JsonObject) -> type[Validator]:
@@ -89,7 +115,16 @@ def _format_checker() -> FormatChecker:
     checker = FormatChecker()
     for name, is_one in FORMATS.items():
         checker.checks(name)(_check_with(is_one))
+    checker.checks("regex", raises=ValueError)(_check_pattern)
     return checker
+
+
+def _check_pattern(value: object) -> bool:
+    """Raises ValueError, which says why; a value that is no text is no matter of a format."""
+    problem = why_not(value) if isinstance(value, str) else ""
+    if problem:
+        raise ValueError(problem)
+    return True
 
 
 def _check_with(is_one: Callable[[str], bool]) -> Callable[[object], bool]:

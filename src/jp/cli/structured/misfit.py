@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from jp.cli.structured.patterns import DIALECT
 from jp.conversation.entries import JsonObject
 from jp.conversation.json_schema import pointer
 
@@ -53,6 +54,8 @@ def _misfit(error: AnyError) -> Misfit:
 
 def _problem(error: AnyError) -> str:
     keyword, wanted, found = str(error.validator), cast("Any", error.validator_value), cast("Any", error.instance)
+    if keyword == "format" and error.cause is not None:
+        return f"{_json(found)} is no {DIALECT}: {_shortened(str(error.cause))}"
     if keyword in _BOUNDS:
         return f"{_json(found)} does not have {keyword} {_json(wanted)}"
     describe = _PROBLEMS.get(keyword)

@@ -19,7 +19,14 @@ HINT = "a reference names what stands in the schema itself, as `#/$defs/NAME` do
             '/properties/a/type: "strng" fits none of the 2 alternatives; the nearest: "strng" is none of "array", ',
         ),
         ({"properties": 3}, "is not valid at /properties: 3 is not of type object"),
-        ({"type": "string", "pattern": "("}, 'is not valid at /pattern: "(" does not have format "regex"'),
+        (
+            {"type": "string", "pattern": "("},
+            'is not valid at /pattern: "(" is no regular expression of Python: missing ), unterminated subpattern',
+        ),
+        (
+            {"patternProperties": {"\\p{L}": {}}},
+            r'at /patternProperties: "\\p{L}" is no regular expression of Python: bad escape \p at position 0',
+        ),
         ({"name": "string", "age": "int"}, "says nothing: 'name', 'age' is no keyword of JSON Schema"),
         ({"$schema": 3}, "is not valid at /$schema: 3 is no version of JSON Schema that is known here"),
         (
@@ -152,3 +159,39 @@ def test_a_value_that_is_too_deep_does_not_fit() -> None:
     checker = Checker({"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}})
 
     assert [str(misfit) for misfit in checker.misfits(value)] == ["the top: it is nested too deeply"]
+
+
+def test_a_pattern_that_python_does_not_know_is_explained() -> None:
+    with pytest.raises(InvalidSchemaError) as caught:
+        Checker({"type": "string", "pattern": r"^\p{L}+$"})
+
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("patterns are read as regular expressions of Python")
+
+
+OLD = "http://json-schema.org/draft-03/schema#"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fits"),
+    [
+        ({"multipleOf": 0.01}, 19.99, True),
+        ({"multipleOf": 0.01}, 19.995, False),
+        ({"multipleOf": 2}, 5, False),
+        ({"multipleOf": 2}, "no number", True),
+        ({"multipleOf": 2}, True, True),
+        ({"$schema": OLD, "divisibleBy": 0.1}, 0.3, True),
+        ({"$schema": OLD, "divisibleBy": 0.1}, 0.35, False),
+        (
+            {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "properties": {"a": {"$ref": "#"}},
+                "multipleOf": 0.1,
+            },
+            {"a": {"a": 0.3}},
+            True,
+        ),
+    ],
+)
+def test_multiples_are_those_of_the_numbers_as_they_are_written(schema: JsonObject, value: Any, *, fits: bool) -> None:
+    assert (Checker(schema).misfits(value) == []) is fits

@@ -86,6 +86,7 @@ def test_a_fork_has_all_turns_under_an_id_that_is_all_of_stdout_and_becomes_acti
     assert header.nonce != own.nonce
     assert json.loads((new.parent / "metadata.json").read_text(encoding="utf-8")) == {
         "title": "The lexer",
+        "first_words": "zero",
         "labels": {"area": "parser"},
         "parent": {"conversation": identity, "from_turn": 0, "to_turn": 3},
     }

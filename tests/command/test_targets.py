@@ -12,7 +12,7 @@ import pytest
 
 from failures import check_failure
 from forked import run_jp
-from stage import make_workspace
+from stage import logs, make_workspace
 
 ARCHIVED = {"archived_at": "2026-01-02T03:04:05Z"}
 
@@ -191,3 +191,33 @@ def test_a_conversation_that_is_moved_stays_active_and_an_imported_one_is_not(ro
     assert imported.code == 0, imported
     assert shown(root, ".") == "jp-c17800000001"
     assert shown(root, "elsewhere") == "jp-c17800000070"
+
+
+def test_a_conversation_is_called_by_its_first_words_as_they_were_typed(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "--new", "Parser: please,\n\x1b[31mhelp" + " me" * 40, cwd=tmp_path)
+    run_jp("query", "--new", cwd=tmp_path, stdin="\n  Traceback (most recent call last):\n  more\n")
+    run_jp("query", "--new", "--title", "A title", "Other: words", cwd=tmp_path)
+
+    typed = run_jp("conversation", "use", "Parser: please", cwd=tmp_path).stdout
+    piped = run_jp("conversation", "use", "traceback (most", cwd=tmp_path).stdout
+    forked = run_jp("conversation", "fork", "Traceback (", cwd=tmp_path)
+    facts = json.loads(run_jp("conversation", "ls", "--format", "json", cwd=tmp_path).stdout)["conversations"]
+    listed = run_jp("conversation", "ls", cwd=tmp_path).stdout
+
+    called = "Parser: please, help" + " me" * 20
+    assert typed.partition("  ")[2] == f"{called}\n"
+    assert piped.partition("  ")[2] == "Traceback (most recent call last):\n"
+    fork = next(fact for fact in facts if fact["id"] == forked.stdout.strip())
+    assert fork["first_words"] == "Traceback (most recent call last):"
+    assert called in listed
+    assert "Other" not in listed
+
+
+def test_a_conversation_that_noted_no_first_words_is_called_by_its_directory(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "--new", "Parser: please", cwd=tmp_path)
+    (log,) = logs(tmp_path)
+    (log.parent / "metadata.json").write_text("{}", encoding="utf-8")
+
+    assert run_jp("conversation", "use", "parser please", cwd=tmp_path).stdout.endswith("  parser please\n")

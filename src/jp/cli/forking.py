@@ -142,6 +142,7 @@ def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: Tur
     return Metadata(
         title=source.metadata.title,
         untitled=source.metadata.untitled,
+        first_words=source.metadata.first_words,
         labels=source.metadata.labels,
         imported_at=imported,
         parent=Parent(conversation=str(source.id), from_turn=turns.first, to_turn=turns.last),

@@ -20,7 +20,8 @@ SCHEMA = 1
 def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], nothing: str = "") -> None:
     """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
 
-    An empty text prints nothing, and `nothing` is what a person is told then, on stderr. A text that lacks its last newline gets it. What goes to a terminal cannot steer it.
+    An empty text prints nothing, and `nothing` is what a person is told then, on stderr. A text that lacks its last
+    newline gets it. What goes to a terminal cannot steer it.
 
     Raises:
         JpError: stdout takes no more, for another reason than that its reader has left.

@@ -121,11 +121,11 @@ def choose_other(workspace: AnyWorkspace, session: Session) -> ConversationInfo:
 
 
 def title_of(info: ConversationInfo) -> str:
-    """What a person calls a conversation: its title, else the words of its directory's name. Fit to be shown."""
+    """What a person calls a conversation: its title, else the first words in it, else those of its directory's name. Fit to be shown."""
     from jp.render.sanitise import one_line
 
     words = info.directory.name.partition("-")[2].replace("-", " ")
-    return one_line(info.metadata.title or words or "untitled")
+    return one_line(info.metadata.title or info.metadata.first_words or words or "untitled")
 
 
 class _Several:

@@ -26,10 +26,12 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`metadata.json`. Moments are RFC 3339. `imported_at` is when a conversation came from elsewhere.
 
     `untitled` says that the title was taken away, so that jp finds none by itself any more.
+    `first_words` are those that were asked first, in one line as they were typed.
     """
 
     title: str | None = None
     untitled: bool = False
+    first_words: str | None = None
     labels: dict[str, str] = {}
     pinned_at: str | None = None
     archived_at: str | None = None

@@ -41,6 +41,7 @@ def as_value(info: ConversationInfo, active: ConversationId | None) -> dict[str,
     return {
         "id": info.id,
         "title": metadata.title,
+        "first_words": metadata.first_words,
         "active": info.id == active,
         "local": info.local,
         "last_activity": timestamp(int(info.last_activity * 1000)),

@@ -55,13 +55,14 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line asks. `outside` are typed attachments that do not lie in the workspace.
 
-    `topic` names the directory of a new conversation.
+    `topic` names the directory of a new conversation, `first_words` are what it is called.
     """
 
     options: GlobalOptions
     arguments: QueryArguments
     outside: tuple[str, ...] = ()
     topic: str = ""
+    first_words: str | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,7 +243,12 @@ async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncEx
     arguments, workspace = asked.arguments, place.workspace
     local = arguments.local or resolved.config.conversation.start_local
     base = frozen(resolved)
-    metadata = Metadata(title=arguments.title, labels=dict(arguments.labels), expires_at=arguments.expires_at)
+    metadata = Metadata(
+        title=arguments.title,
+        first_words=asked.first_words,
+        labels=dict(arguments.labels),
+        expires_at=arguments.expires_at,
+    )
     info = workspace.create(base, metadata, local=local, topic=asked.topic)
 
     def accept_base() -> None:
@@ -258,7 +264,8 @@ async def _create_fork(fork: Fork, place: Place, asked: Asked, stack: AsyncExitS
 
     arguments = asked.arguments
     metadata = with_labels(fork.metadata, title=arguments.title, labels=arguments.labels)
-    metadata = msgspec.structs.replace(metadata, expires_at=arguments.expires_at)
+    first_words = asked.first_words or metadata.first_words
+    metadata = msgspec.structs.replace(metadata, first_words=first_words, expires_at=arguments.expires_at)
     forking = Forking(options=asked.options, workspace=place.workspace, sources=place.sources)
     info = forking.write(fork, metadata, topic=asked.topic)
     return info, await _open_new(info, place, asked, stack, lambda: None)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jp.workspace.log import Log
 
 _MOST_TOPIC_CHARS = 200
+_MOST_CHARS_OF_FIRST_WORDS = 80
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,16 @@ class Composed:
     def topic(self) -> str:
         """What a new conversation is named after."""
         return self._text[:_MOST_TOPIC_CHARS]
+
+    @property
+    def first_words(self) -> str | None:
+        """What a new conversation is called: what was typed, else the first line of what was piped in."""
+        from jp.render.sanitise import one_line
+
+        typed = self._text[:_MOST_TOPIC_CHARS]
+        first_piped = self._piped.lstrip("\ufeff \t\r\n").partition("\n")[0]
+        line = one_line(typed if typed.strip() else first_piped[:_MOST_TOPIC_CHARS])
+        return line[:_MOST_CHARS_OF_FIRST_WORDS].rstrip() or None
 
     def question(self, held: Held | None, *, author: str | None) -> Question:
         """The request to a conversation, None for a new one.

@@ -77,7 +77,13 @@ async def _query(
     check_rendering(wiring, request)
     check_theme(options, config.style)
     await heed_interruptions()  # before anything is written
-    asked = Asked(options=options, arguments=arguments, outside=outside_of_root(typed), topic=composed.topic)
+    asked = Asked(
+        options=options,
+        arguments=arguments,
+        outside=outside_of_root(typed),
+        topic=composed.topic,
+        first_words=composed.first_words,
+    )
     begun = await begin(place, held, settings, asked, stack)
     composed.begun()
     code = await take_turn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, cast
 from urllib.parse import urljoin
 
@@ -55,7 +55,7 @@ class _Soup(BeautifulSoup):
 
     def __init__(self, html: str, check: Check) -> None:
         self._check = check
-        super().__init__(html, "html.parser")
+        super().__init__(html, "html.parser", element_classes={Tag: _Element})
 
     def handle_starttag(self, name: str, *arguments: Any, **named: Any) -> Tag | None:
         self._check()
@@ -73,8 +73,21 @@ class _Soup(BeautifulSoup):
         super().handle_data(data)
 
 
-class _Processing(Protocol):
+class _Element(Tag):
+    """An element that finds a parent by its name without the machinery for anything else: it is asked for by each."""
+
+    def find_parent(self, name: Any = None, attrs: Any = None, **named: Any) -> Tag | None:
+        if attrs or named or not isinstance(name, str):
+            return super().find_parent(name, attrs or {}, **named)
+        return next((parent for parent in self.parents if parent.name == name), None)
+
+
+class _Converting(Protocol):
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str: ...
+
+    def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str: ...
+
+    def convert_th(self, el: Tag, text: str, parent_tags: set[str]) -> str: ...
 
 
 class _Converter(MarkdownConverter):
@@ -92,9 +105,17 @@ class _Converter(MarkdownConverter):
         self._max_chars = max_chars
         self._check = check
 
+    def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """A cell. A bar in it would begin another one, even where it is code."""
+        return cast("_Converting", super()).convert_td(el, text.replace("|", r"\|"), parent_tags)
+
+    def convert_th(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """A cell of a head, likewise."""
+        return cast("_Converting", super()).convert_th(el, text.replace("|", r"\|"), parent_tags)
+
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
         self._check()
-        text = cast("_Processing", super()).process_tag(node, parent_tags=parent_tags)
+        text = cast("_Converting", super()).process_tag(node, parent_tags=parent_tags)
         if len(text) > self._max_chars:
             raise PageTooLongError
         return text
@@ -123,22 +144,31 @@ def read_page(html: str, url: str, *, max_chars: int, check: Check) -> Page:
         return Page(text=root.get_text("\n", strip=True), title=title, is_plain=True)
 
 
+def _tags(root: Tag) -> Iterator[Tag]:
+    """All below `root`, in the order of the page. `find_all` takes five times as long."""
+    return (node for node in root.descendants if isinstance(node, Tag))
+
+
+def _named(root: Tag, *names: str) -> Iterator[Tag]:
+    return (tag for tag in _tags(root) if tag.name in names)
+
+
 def _title(soup: BeautifulSoup) -> str:
-    found = soup.find("title") or soup.find("h1")
+    found = next(_named(soup, "title"), None) or next(_named(soup, "h1"), None)
     text = "" if found is None else " ".join(found.get_text(" ").split())
     return text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]}…"
 
 
 def _base(soup: BeautifulSoup, url: str) -> str:
-    found = soup.find("base", href=True)
+    found = next((tag for tag in _named(soup, "base") if tag.has_attr("href")), None)
     return url if found is None else _joined(url, _attribute(found, "href")) or url
 
 
 def _readable(soup: BeautifulSoup, check: Check) -> Tag:
     """The part of a page that is read, with everything else taken out of it."""
     whole = _without(soup.body or soup, _is_never_read, check)
-    parts = whole.find_all(["main", "article"])
-    mains = [part for part in parts if part.name == "main"] or whole.find_all(role="main")
+    parts = list(_named(whole, "main", "article"))
+    mains = [part for part in parts if part.name == "main"] or [tag for tag in _tags(whole) if tag.get("role") == "main"]
     chosen = mains or parts
     size = _text_size(whole)
     root = chosen[0] if len(chosen) == 1 and _text_size(chosen[0]) * _LEAST_SHARE >= size else whole
@@ -147,7 +177,7 @@ def _readable(soup: BeautifulSoup, check: Check) -> Tag:
 
 def _without(root: Tag, is_unwanted: Callable[[Tag], bool], check: Check) -> Tag:
     unwanted: list[Tag] = []
-    for tag in root.find_all():
+    for tag in _tags(root):
         check()
         if is_unwanted(tag):
             unwanted.append(tag)
@@ -175,12 +205,12 @@ def _text_size(tag: Tag) -> int:
 
 
 def _holds_text(tag: Tag) -> bool:
-    return next(tag.stripped_strings, None) is not None or tag.find("img") is not None
+    return next(tag.stripped_strings, None) is not None or next(_named(tag, "img"), None) is not None
 
 
 def _make_absolute(root: Tag, base: str, check: Check) -> None:
     """Links as they work anywhere; what leads nowhere from elsewhere becomes its text."""
-    for tag in root.find_all(["a", "img"]):
+    for tag in list(_named(root, "a", "img")):
         check()
         name = "href" if tag.name == "a" else "src"
         target = _attribute(tag, name).strip()

@@ -98,6 +98,7 @@ def test_a_page_is_what_a_person_reads_of_it() -> None:
         ("<pre><code class='language-C++ x'>a</code></pre>", "```c++\na\n```"),
         ("<div class='highlight lang-sh'><pre>a</pre></div>", "```sh\na\n```"),
         ("<pre>a</pre>", "```\na\n```"),
+        ("<table><tr><th>a|b<tr><td>2|3<code>|</code></table>", "| a\\|b |\n| --- |\n| 2\\|3`\\|` |"),
         ("<dl><dt>a<dd>b<dt>c<dd>d</dl>", "a\n:   b\n\nc\n:   d"),
     ],
 )

@@ -424,3 +424,27 @@ def test_an_answer_that_is_kept_nowhere_is_not_said_to_be_in_the_log(tmp_path: P
     assert structured.code == extracted.code == 9
     assert structured.stderr.endswith(f"\nhint: {hint}")
     assert extracted.stderr.endswith(f"\nhint: ask for one in so many words; {hint}")
+
+
+ENDLESS = '{"type": "object", "properties": {"name": {"type": "string", "pattern": "^(a+)+$"}}}'
+LONG = json.dumps({"name": "a" * 40 + "b"})
+
+
+def test_an_answer_that_keeps_a_pattern_searching_is_not_checked_and_not_asked_for_again(tmp_path: Path) -> None:
+    make_workspace(tmp_path, reply(LONG))
+
+    stderr = (
+        "error: the answer could not be held against the schema: "
+        "to search for the pattern '^(a+)+$' takes more than 2 s\n"
+        "hint: a pattern has to match a text in one way only: `^a+$`, not `^(a+)+$`; "
+        "the whole answer is in the log: `jp conversation print last`\n"
+    )
+    assert ask(tmp_path, schema=ENDLESS) == (9, "", stderr)
+    assert len(requests(tmp_path)) == 1
+
+
+def test_a_deadline_ends_the_search_for_a_pattern(tmp_path: Path) -> None:
+    make_workspace(tmp_path, reply(LONG))
+
+    assert ask(tmp_path, "--deadline", "500ms", schema=ENDLESS) == (124, "", "note: the deadline passed\n")
+    assert [answer.data for answer in answers(tmp_path)] == [json.loads(LONG)]

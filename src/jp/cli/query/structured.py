@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unfit, Verdict, judge
+from jp.cli.structured.apart import Unchecked
 from jp.cli.structured.check import Checker
 from jp.cli.structured.misfit import in_one_line
 from jp.conversation.entries import ChatRequest, JsonObject, add_usage
@@ -67,7 +68,7 @@ async def take_structured_turn(
     one before it.
     """
     first = await ask(request, max_cycles)
-    verdict = judge(log.entries, checker)
+    verdict = await judge(log.entries, checker)
     left = max_cycles - first.cycles
     if first.ending != "answered" or not isinstance(verdict, Unfit) or left < 1:
         return Structured(outcome=first, verdict=verdict)
@@ -79,7 +80,7 @@ async def take_structured_turn(
         usage=add_usage(first.usage, second.usage),
         denied=first.denied + second.denied,
     )
-    return Structured(outcome=both, verdict=judge(log.entries, checker))
+    return Structured(outcome=both, verdict=await judge(log.entries, checker))
 
 
 def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
@@ -116,6 +117,9 @@ def value_of(structured: Structured, options: GlobalOptions) -> Any:
         case Unfit(problems=problems):
             message = f"the answer does not fit the schema: {in_one_line(problems)}"
             raise SchemaMismatchError(message, hint=where_to_look(options))
+        case Unchecked(reason=reason, hint=hint):
+            message = f"the answer could not be held against the schema: {reason}"
+            raise SchemaMismatchError(message, hint="; ".join(filter(None, (hint, where_to_look(options)))))
         case Cut():
             raise SchemaMismatchError(
                 "the answer was cut off at the longest that the model may give, so it is not whole",

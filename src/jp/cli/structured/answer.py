@@ -1,4 +1,4 @@
-"""Whether the answer of a turn is a value that fits, read from the log. Pure."""
+"""Whether the answer of a turn is a value that fits, read from the log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from jp.cli.structured.apart import Unchecked, misfits_apart
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import AnyEntry, ChatResponse
 from jp.conversation.json_text import NoValue, find_json
@@ -33,7 +34,7 @@ class NoAnswer(msgspec.Struct, frozen=True):
     """There is nothing."""
 
 
-Verdict = Fit | Unfit | Cut | NoAnswer
+Verdict = Fit | Unfit | Unchecked | Cut | NoAnswer
 
 _REASONS: dict[NoValue, str] = {
     "none": "it holds no JSON value",
@@ -43,7 +44,7 @@ _REASONS: dict[NoValue, str] = {
 }
 
 
-def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
+async def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
     """What became of the newest turn of a stream."""
     attempt = _last_attempt(entries)
     if attempt is None:
@@ -56,7 +57,7 @@ def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
         return NoAnswer()
     values = {msgspec.json.encode(answer.data, order="deterministic"): answer.data for answer in data if _holds(answer)}
     if len(values) == 1:
-        return _judged(next(iter(values.values())), checker)
+        return await _judged(next(iter(values.values())), checker)
     return Unfit((_REASONS["several" if values else _reason_of(data)],))
 
 
@@ -82,6 +83,8 @@ def _reason_of(data: Sequence[ChatResponse]) -> NoValue:
     return "none"
 
 
-def _judged(value: Any, checker: Checker) -> Verdict:
-    misfits = checker.misfits(value)
+async def _judged(value: Any, checker: Checker) -> Verdict:
+    misfits = await misfits_apart(checker, value) if checker.searches else checker.misfits(value)
+    if isinstance(misfits, Unchecked):
+        return misfits
     return Unfit(tuple(map(str, misfits))) if misfits else Fit(value)

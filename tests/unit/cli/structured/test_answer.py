@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import pytest
 
 from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unfit, Verdict, judge
+from jp.cli.structured.apart import Unchecked
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import (
     AnyEntry,
@@ -18,6 +21,10 @@ from jp.conversation.entries import (
 )
 
 CHECKER = Checker({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+
+
+def judged(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
+    return anyio.run(judge, entries, checker)
 
 
 def data(value: Any, text: str | None = None) -> ChatResponse:
@@ -54,7 +61,7 @@ def turn(*answers: ChatResponse, finish: Finish = "stop") -> list[AnyEntry]:
     ],
 )
 def test_the_answer_of_a_turn_is_judged(entries: list[AnyEntry], verdict: Verdict) -> None:
-    assert judge(entries, CHECKER) == verdict
+    assert judged(entries, CHECKER) == verdict
 
 
 def test_only_the_last_cycle_of_the_last_turn_is_an_answer() -> None:
@@ -67,12 +74,29 @@ def test_only_the_last_cycle_of_the_last_turn_is_an_answer() -> None:
         ToolCallResponse(request="c", content=()),
     ]
 
-    assert judge(entries, CHECKER) == Fit({"a": 2})
-    assert judge([*entries, CycleEnd(attempt=1, finish="stop")], CHECKER) == NoAnswer()
-    assert judge([*entries, data({"a": 3}), CycleEnd(attempt=1, finish="stop")], CHECKER) == Fit({"a": 3})
+    assert judged(entries, CHECKER) == Fit({"a": 2})
+    assert judged([*entries, CycleEnd(attempt=1, finish="stop")], CHECKER) == NoAnswer()
+    assert judged([*entries, data({"a": 3}), CycleEnd(attempt=1, finish="stop")], CHECKER) == Fit({"a": 3})
 
 
 def test_an_attempt_that_failed_is_no_answer() -> None:
     entries = [*turn(text('{"a": 1')), CycleEnd(attempt=1, finish="error"), data({"a": 2})]
 
-    assert judge([*entries, CycleEnd(attempt=2, finish="stop")], CHECKER) == Fit({"a": 2})
+    assert judged([*entries, CycleEnd(attempt=2, finish="stop")], CHECKER) == Fit({"a": 2})
+
+
+PATTERNED = Checker({"type": "object", "properties": {"a": {"pattern": "^a+$"}}})
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [({"a": "aa"}, Fit({"a": "aa"})), ({"a": "b"}, Unfit(('/a: "b" does not have pattern "^a+$"',)))],
+)
+def test_an_answer_is_searched_for_the_patterns_of_its_schema(value: Any, verdict: Verdict) -> None:
+    assert judged(turn(data(value)), PATTERNED) == verdict
+
+
+def test_an_answer_that_cannot_be_searched_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+
+    assert isinstance(judged(turn(data({"a": "aa"})), PATTERNED), Unchecked)

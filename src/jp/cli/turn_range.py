@@ -20,6 +20,11 @@ def parse_turns(text: str, count: int, *, option: str) -> TurnRange:
         message = f"{option} cannot be {text!r}"
         raise UsageError(message, hint=f"write N, A..B, A.. or ..B, such as {option} 2..5") from None
     start, stop = (number + count if number < 0 else number for number in (start, stop))
+    if 0 <= stop < start < count:
+        raise UsageError(
+            f"{option} {text}: the range is reversed, it ends before it begins",
+            hint=f"write {option} {stop}..{start}: from the first turn to the last one",
+        )
     if not 0 <= start < count or stop < start:
         raise _missing(f"{option} {text}", count)
     return TurnRange(first=start, last=min(stop, count - 1))

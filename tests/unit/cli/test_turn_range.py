@@ -25,12 +25,20 @@ def test_a_range_counts_from_0_or_from_the_end(text: str, expected: tuple[int, i
     assert parse_turns(text, 5, option="--turn") == TurnRange(first=expected[0], last=expected[1])
 
 
-@pytest.mark.parametrize("text", ["5", "-6", "3..2", "9..", "..-9"])
+@pytest.mark.parametrize("text", ["5", "-6", "9..", "..-9"])
 def test_turns_that_are_not_there_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="there is no such turn") as caught:
         parse_turns(text, 5, option="--turn")
 
     assert caught.value.hint == "of this conversation's turns they are 0 to 4"
+
+
+@pytest.mark.parametrize("text", ["3..2", "-2..2"])
+def test_a_range_that_ends_before_it_begins_is_called_reversed(text: str) -> None:
+    with pytest.raises(UsageError, match="the range is reversed") as caught:
+        parse_turns(text, 5, option="--turn")
+
+    assert caught.value.hint == "write --turn 2..3: from the first turn to the last one"
 
 
 def test_without_turns_there_is_none_to_name() -> None:

@@ -76,6 +76,13 @@ def _named_by(chain: tuple[str, ...], error: ConfigurationError) -> Configuratio
     return error
 
 
+def _circular(naming: _Naming, pattern: str, target: Path, chain: tuple[str, ...]) -> InvalidFileError:
+    real = os.path.realpath(target)
+    ring = (*chain[chain.index(real) :], real)
+    msg = f"{naming} extends {pattern!r}, so {str(target)!r} extends itself"
+    return InvalidFileError(msg, hint=f"Take it out. By way of: {', '.join(ring)}.")
+
+
 class _Reader:
     def __init__(self, kind: LayerKind, root: Path | None, *, foreign: bool) -> None:
         self._kind: LayerKind = kind
@@ -86,9 +93,6 @@ class _Reader:
 
     def load(self, path: Path, chain: tuple[str, ...]) -> list[Layer] | None:
         real = os.path.realpath(path)
-        if real in chain:
-            msg = f"{str(path)!r} extends itself"
-            raise InvalidFileError(msg, hint=f"By way of: {', '.join((*chain[chain.index(real) :], real))}.")
         if real in self._seen:
             return []
         if len(self._seen) >= _MOST_FILES:
@@ -132,6 +136,8 @@ class _Reader:
         except InvalidFileError as error:
             raise _named_by(chain[:-1], error) from None
         for target in targets:
+            if os.path.realpath(target) in chain:
+                raise _circular(naming, pattern, target, chain)
             layers = self.load(target, chain)
             if layers is None:
                 error = InvalidFileError(

@@ -51,9 +51,10 @@ def test_title_labels_pin_and_expiry_are_changed_and_taken_back(tmp_path: Path) 
     first, second = two(tmp_path)
 
     edited = run_jp(
-        "conversation", "edit", first, "--title", "Lexer ", "--label", "area=parser", "--label", "odd", "--pin",
-        "--expires", "3h", cwd=tmp_path,
+        "conversation", "edit", first, "--title", "Lexer \n\x1b[31m ", "--label", "area=parser", "--label", "odd",
+        "--pin", "--expires", "3h", cwd=tmp_path,
     )  # fmt: skip
+    again = run_jp("conversation", "edit", first, "--title", "Lexer", cwd=tmp_path)
     listed = run_jp("conversation", "ls", cwd=tmp_path)
     after = conversations(tmp_path)[first]
     back = run_jp(
@@ -61,7 +62,13 @@ def test_title_labels_pin_and_expiry_are_changed_and_taken_back(tmp_path: Path) 
         cwd=tmp_path,
     )  # fmt: skip
 
-    assert edited == (0, f"{first}  Lexer\n", "")
+    changes = (
+        "  title: The first → Lexer\n  labels: none → area=parser, odd\n  pinned: no → yes\n"
+        "  expiry: never → expires in "
+    )
+    assert (edited.code, edited.stderr) == (0, "")
+    assert edited.stdout.startswith(f"{first}  Lexer\n{changes}")
+    assert "nothing changed" in again.stdout
     assert re.sub(r"\d+ s ", "N s ", listed.stdout).splitlines()[1] == (
         f"   {first}  N s   pinned, area=parser, odd  Lexer"
     )
@@ -76,6 +83,15 @@ def test_title_labels_pin_and_expiry_are_changed_and_taken_back(tmp_path: Path) 
         False,
     )
     assert conversations(tmp_path)[second]["title"] == "The second"
+
+
+def test_a_label_that_is_not_there_cannot_be_taken_away(tmp_path: Path) -> None:
+    first, _ = two(tmp_path)
+
+    failed = run_jp("conversation", "edit", first, "--no-label", "nosuch", "--title", "x", cwd=tmp_path)
+
+    check_failure(failed, 2, "there is no label 'nosuch'", "jp conversation label ls")
+    assert conversations(tmp_path)[first]["title"] == "The first"
 
 
 @pytest.mark.parametrize(
@@ -317,3 +333,16 @@ def test_a_move_that_was_interrupted_is_brought_to_an_end_or_forgotten(tmp_path:
     assert "more" in (directory / "events.jsonl").read_text(encoding="utf-8")
     assert not (directory / ".moved").exists()
     assert not list(silo.rglob("events.jsonl"))
+
+
+@pytest.mark.parametrize("command", [("query", "--new", "hi"), ("conversation", "fork")])
+def test_titles_are_one_line_from_the_start(tmp_path: Path, command: tuple[str, ...]) -> None:
+    two(tmp_path)
+    run_jp("query", "--new", "hi", cwd=tmp_path)
+
+    made = run_jp(*command, "--title", "a\nb \x1b[31m", cwd=tmp_path)
+    refused = run_jp(*command, "--title", " \n", cwd=tmp_path)
+
+    assert made.code == 0
+    assert "a b" in [metadata.get("title") for metadata in conversations(tmp_path).values()]
+    check_failure(refused, 2, "--title: a title has words in it")

@@ -74,6 +74,7 @@ def edit(
     info = choose(target, workspace, session)
     if moves:
         _check_move(options, workspace, info, local=local)
+    before = info
     lock = workspace.lock(info)
     acquire(lock, options)
     with lock:
@@ -81,8 +82,34 @@ def edit(
             info = workspace.update_metadata(info, lock, lambda before: _applied(changes, before))
         if moves:
             info = _moved(options, workspace, info, lock, local=local)
-    print_result(options, text=f"{info.id}  {title_of(info)}", value=as_value(info, session.active()))
+    print_result(
+        options, text=f"{info.id}  {title_of(info)}{_changes(before, info)}", value=as_value(info, session.active())
+    )
     tidy(options, workspace)
+
+
+def _changes(before: ConversationInfo, after: ConversationInfo) -> str:
+    """What of a conversation is otherwise now, one line for each, as `labels: a → b`."""
+    from time import time
+
+    from jp.cli.conversation.facts import expiry_text
+    from jp.cli.labels import label_text
+    from jp.render.sanitise import one_line
+
+    def said(info: ConversationInfo) -> dict[str, str]:
+        metadata = info.metadata
+        labels = metadata.labels
+        return {
+            "title": one_line(metadata.title or ""),
+            "labels": ", ".join(label_text(name, labels[name]) for name in sorted(labels)),
+            "pinned": "yes" if metadata.pinned_at else "no",
+            "expiry": "never" if metadata.expires_at is None else expiry_text(metadata.expires_at, now=time()),
+            "place": "your own data" if info.local else "the workspace",
+        }
+
+    old, new = said(before), said(after)
+    changed = [f"\n  {name}: {old[name] or 'none'} → {new[name] or 'none'}" for name in new if old[name] != new[name]]
+    return "".join(changed) or "\n  nothing changed"
 
 
 def _refuse_both(one: str, other: str, *, both: bool) -> None:
@@ -108,13 +135,11 @@ def _applied(changes: Sequence[Callable[[Metadata], Metadata]], metadata: Metada
 def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.errors import UsageError
+    from jp.cli.titles import given_title
 
     if title is None and not gone:
         return []
-    if title is not None and not title.strip():
-        raise UsageError("a title has words in it", hint="take it away with --no-title")
-    new = None if title is None else title.strip()
+    new = None if title is None else given_title(title)
     return [lambda before: replace(before, title=new, untitled=gone)]
 
 
@@ -122,6 +147,7 @@ def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[
     from msgspec.structs import replace
 
     from jp.cli.labels import check_name, parse_labels
+    from jp.errors import UsageError
 
     new = parse_labels(added, option="--label")
     names = {check_name(name, option="--no-label") for name in gone}
@@ -129,6 +155,8 @@ def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[
         return []
 
     def change(before: Metadata) -> Metadata:
+        for name in sorted(names - before.labels.keys()):
+            raise UsageError(f"there is no label {name!r}", hint="list them with `jp conversation label ls`")
         kept = {name: value for name, value in before.labels.items() if name not in names}
         return replace(before, labels=kept | new)
 

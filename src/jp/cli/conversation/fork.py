@@ -53,6 +53,7 @@ def fork(
     from jp.cli.places import open_session, open_workspace
     from jp.cli.settings import read_sources
     from jp.cli.targets import choose, title_of
+    from jp.cli.titles import given_title
     from jp.cli.tidying import tidy
     from jp.errors import UsageError
 
@@ -60,6 +61,7 @@ def fork(
     if local and no_local:
         raise UsageError("--local and --no-local exclude each other", hint="leave one of them out")
     wanted = parse_labels(labels or (), option="--label")
+    new_title = None if title is None else given_title(title)
     workspace = open_workspace(options)
     session = open_session(workspace)
     source = choose(target, workspace, session)
@@ -68,7 +70,7 @@ def fork(
     prepared = forking.prepare(source, lambda entries: _turns(entries, turn, last), local=place)
     for text in prepared.notices:
         notice(options, text)
-    info = forking.write(prepared, with_labels(prepared.metadata, title=title, labels=wanted))
+    info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
     if not no_use:
         session.activate(info.id)
     is_active = session.active() == info.id

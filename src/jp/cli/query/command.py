@@ -166,7 +166,7 @@ def query(
         target=target,
         fork=fork,
         local=local,
-        title=title,
+        title=_title(title),
         labels=_labels(labels or []),
         expires_at=_end(tmp),
         attach=tuple(attach or ()),
@@ -195,6 +195,15 @@ def query(
         ),
     )
     return anyio.run(run_query, options, arguments)
+
+
+def _title(text: str | None) -> str | None:
+    if text is None:
+        return None
+
+    from jp.cli.titles import given_title
+
+    return given_title(text)
 
 
 def _labels(texts: list[str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from stage import make_workspace
-from terminal import CTRL_C, Terminal, at_terminal
+from terminal import CTRL_C, CTRL_D, Terminal, at_terminal
 
 DOWN, UP, ESCAPE = "\x1b[B", "\x1b[A", "\x1b"
 ENTER = "\r"
@@ -197,7 +198,7 @@ def test_no_colour_is_used(root: Path) -> None:
     [
         ("jp conversation show '?' </dev/null", "there is no terminal for it here"),
         ("jp conversation show '?' 2>err; code=$?; cat err; exit $code", "there is no terminal for it here"),
-        ("TERM=dumb jp conversation show '?'", "there is no terminal for it here"),
+        ("TERM=dumb jp conversation show '?'", "TERM='dumb' says that this terminal cannot show one"),
         ("echo x | jp query --id lexer y", "2 conversations match 'lexer': jp-c17800000002 (The lexer again, "),
         ("jp conversation use </dev/null", "no other conversation was active in this terminal"),
     ],
@@ -228,3 +229,36 @@ def test_thousands_of_conversations_are_narrowed_at_once(root: Path) -> None:
         assert terminal.finish() == 0
 
     assert terminal.shown.endswith("jp-c17800000777  Conversation number 777\n")
+
+
+def test_what_is_deleted_meanwhile_is_said_and_the_list_comes_again(root: Path) -> None:
+    with jp("jp conversation use '?lexer'", root) as terminal:
+        terminal.expect("2 of 3")
+        terminal.expect(READY)
+        shutil.rmtree(root / ".jp/conversations/17800000002-x")
+        terminal.type(ENTER)
+        terminal.expect("note: conversation 'jp-c17800000002' was deleted meanwhile")
+        terminal.expect(READY)
+        terminal.type(ENTER)
+        assert terminal.finish() == 0
+
+    assert terminal.shown.endswith("jp-c17800000001  The lexer\n")
+
+
+def test_no_key_at_a_terminal_is_no_key_given(root: Path) -> None:
+    with jp("jp keys set anthropic", root) as terminal:
+        terminal.expect("Key for anthropic")
+        terminal.type(CTRL_D)
+        assert terminal.finish() == 2
+
+    assert "error: no key was given" in terminal.shown
+
+
+def test_one_model_that_is_not_taken_is_not_several(root: Path) -> None:
+    with jp("jp init new", root, ANTHROPIC_API_KEY="sk-ant-a-key-of-a-test") as terminal:
+        terminal.expect("Model:")
+        terminal.type(CTRL_D)
+        assert terminal.finish() == 0
+
+    assert "no model is set yet; this one could be used:" in terminal.shown
+    assert "several" not in terminal.shown

@@ -95,7 +95,9 @@ def _next_steps(config: Path, model: str | None, found: tuple[Proposal, ...]) ->
         return [f"its settings are in {config}"]
     if found:
         return [
-            "several models could be used, so none is set yet:",
+            "no model is set yet; this one could be used:"
+            if len(found) == 1
+            else "several models could be used, so none is set yet:",
             *(f"  `jp config set assistant.model.id={proposal.model}` ({proposal.because})" for proposal in found),
         ]
     example = next(facts.proposed for facts in FACTS if facts.proposed)

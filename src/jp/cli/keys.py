@@ -133,13 +133,13 @@ def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
 
 def _from_terminal(provider: str) -> str:
     from jp.errors import UsageError
-    from jp.render.prompt import ask_secret
+    from jp.render.prompt import ask_secret, can_ask
 
     key = ask_secret(f"Key for {provider} (it is not shown):")
-    if key is None:
+    if key is None and not can_ask():
         hint = f"give it on standard input: `jp keys set {provider} --stdin`"
         raise UsageError("there is no terminal at which the key could be asked for", hint=hint)
-    return _given(key, provider)
+    return _given(key or "", provider)
 
 
 def _from_stdin(options: GlobalOptions, provider: str) -> str:

@@ -65,11 +65,11 @@ def choose(target: str, workspace: AnyWorkspace, session: Session, *, archived: 
     """
     chooser = _Chooser(workspace, session, archived=archived)
     found = chooser.found(target)
-    if isinstance(found, ConversationInfo):
-        return found
-    from jp.cli.picker.application import pick
+    while not isinstance(found, ConversationInfo):
+        from jp.cli.picker.application import pick
 
-    return chooser.info(pick(chooser.offer(found)))
+        found = chooser.taken(pick(chooser.offer(found)), found)
+    return found
 
 
 async def choose_async(
@@ -78,11 +78,11 @@ async def choose_async(
     """See `choose`: for who has an event loop. Where it is not attended, nobody picks one."""
     chooser = _Chooser(workspace, session, is_attended=is_attended)
     found = chooser.found(target)
-    if isinstance(found, ConversationInfo):
-        return found
-    from jp.cli.picker.application import pick_async
+    while not isinstance(found, ConversationInfo):
+        from jp.cli.picker.application import pick_async
 
-    return chooser.info(await pick_async(chooser.offer(found)))
+        found = chooser.taken(await pick_async(chooser.offer(found)), found)
+    return found
 
 
 def choose_all(
@@ -121,7 +121,10 @@ def choose_other(workspace: AnyWorkspace, session: Session) -> ConversationInfo:
 
 
 def title_of(info: ConversationInfo) -> str:
-    """What a person calls a conversation: its title, else the first words in it, else those of its directory's name. Fit to be shown."""
+    """What a person calls a conversation: its title, its first words, or those of its directory's name.
+
+    Fit to be shown.
+    """
     from jp.render.sanitise import one_line
 
     words = info.directory.name.partition("-")[2].replace("-", " ")
@@ -179,6 +182,23 @@ class _Chooser:
     def info(self, conversation_id: ConversationId) -> ConversationInfo:
         """What was found under an id, as it is now."""
         return self._workspace.get(conversation_id)
+
+    def taken(self, picked: ConversationId, several: _Several) -> ConversationInfo | _Several:
+        """What was picked; where somebody has deleted it meanwhile, what there is still to pick from.
+
+        Raises:
+            UsageError: nothing is.
+        """
+        from jp.cli.streams import write_stderr
+
+        left = {candidate.id for candidate in self._listed()}
+        if picked in left:
+            return self.info(picked)
+        write_stderr(f"note: conversation {str(picked)!r} was deleted meanwhile\n")
+        rest = [candidate for candidate in several.candidates if candidate.id in left]
+        if not rest:
+            raise self._nothing()
+        return _Several(rest, several.text)
 
     def offer(self, several: _Several) -> Offer:
         """A list for the picker."""
@@ -242,10 +262,7 @@ class _Chooser:
 
     def _picked(self, text: str, typed: str) -> _Several:
         if not self._has_person():
-            raise UsageError(
-                f"{text!r} picks a conversation from a list, and there is no terminal for it here",
-                hint="stdin and stderr have to be the terminal; or name the conversation: " + _LIST,
-            )
+            raise _no_picker(text)
         choices = self._choices()
         if not choices:
             raise self._nothing()
@@ -292,6 +309,19 @@ def _candidate(info: ConversationInfo) -> Candidate:
         last_activity=info.last_activity,
         pinned_at=metadata.pinned_at or "",
         is_archived=metadata.archived_at is not None,
+    )
+
+
+def _no_picker(text: str) -> UsageError:
+    import os
+
+    terminal = os.environ.get("TERM", "")
+    if os.isatty(0) and os.isatty(2) and terminal in {"", "dumb"}:
+        why, hint = f"TERM={terminal!r} says that this terminal cannot show one", "set TERM, as in TERM=xterm-256color"
+    else:
+        why, hint = "there is no terminal for it here", "stdin and stderr have to be the terminal"
+    return UsageError(
+        f"{text!r} picks a conversation from a list, and {why}", hint=f"{hint}; or name the conversation: {_LIST}"
     )
 
 

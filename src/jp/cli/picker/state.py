@@ -16,8 +16,8 @@ _PREFIX = "jp-c"
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """A list and what is selected in it.
 
-    `texts` are what each of `candidates` is searched in. `shown` are the indexes of those that match `filter`, and
-    `selected` is a position in `shown`.
+    `texts` are what each of `candidates` is searched in. `shown` are the indexes of those that match `filter`, by
+    their titles first, and `selected` is a position in `shown`.
     """
 
     candidates: tuple[Candidate, ...]
@@ -85,7 +85,13 @@ def _filtered(state: State, text: str) -> State:
     """What is selected stays so as long as it matches."""
     # Of an id only the digits count: with its prefix, the letters of that would match everything.
     words = [word.removeprefix(_PREFIX) for word in text.casefold().split()]
-    shown = tuple(index for index in range(len(state.texts)) if all(word in state.texts[index] for word in words))
+    found = [index for index in range(len(state.texts)) if all(word in state.texts[index] for word in words)]
+    titles = [state.texts[index].partition("\n")[0] for index in found]
+    by_title = [all(word in title for word in words) for title in titles]
+    shown = tuple(
+        index for in_title in (True, False) for index, is_so in zip(found, by_title, strict=True) if is_so is in_title
+    )
     choice = state.shown[state.selected] if state.shown else None
-    selected = shown.index(choice) if choice in shown and text else 0
+    leads = choice in found and (by_title[found.index(choice)] or not any(by_title))
+    selected = shown.index(choice) if choice is not None and leads and text else 0
     return replace(state, filter=text, shown=shown, selected=selected)

@@ -38,6 +38,13 @@ def test_every_word_of_the_filter_has_to_be_in_title_id_or_labels() -> None:
     assert titles(typed(FRUIT, "zzz")) == []
 
 
+def test_what_matches_by_its_title_comes_before_what_matches_by_its_id() -> None:
+    state = typed(opened(candidates("one", "two", "page 1")), "1")
+
+    assert titles(state) == ["page 1", "one"]
+    assert chosen(state) == "page 1"
+
+
 def test_typing_narrows_and_erasing_widens() -> None:
     narrowed = typed(typed(FRUIT, "pie"), " c")
 

@@ -263,6 +263,54 @@ def tree(directory: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+def test_what_the_original_archived_is_archived_until_it_is_brought_back(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work")
+    archive = root / ".jp/conversations/.archive"
+    directory = write_original(archive / NAME, current(), base={"assistant": {}})
+    write_original(archive / "notes", [])
+    before = tree(root)
+
+    listed = run_jp("conversation", "ls", cwd=root)
+    put_away = run_jp("conversation", "ls", "--archived", "-F", "json", cwd=root)
+    shown = json.loads(run_jp("conversation", "show", ID, "-F", "json", cwd=root).stdout)
+    printed = run_jp("conversation", "print", ID, cwd=root)
+    path = run_jp("conversation", "path", ID, cwd=root)
+    again = run_jp("conversation", "archive", ID, cwd=root)
+    continued = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+    untouched = tree(root) == before
+    copied = run_jp("conversation", "fork", ID, cwd=root)
+    back = run_jp("conversation", "unarchive", "a title", cwd=root)
+    asked = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+
+    assert listed == (0, "", "note: there are no such conversations here\n")
+    (found,) = json.loads(put_away.stdout)["conversations"]
+    assert (found["id"], found["archived_at"]) == (ID, "2025-12-20T11:33:49.000Z")
+    assert shown["archived_at"] == found["archived_at"]
+    assert (printed.code, "What is in a.txt?" in printed.stdout) == (0, True)
+    assert path.stdout == f"{directory}\n"
+    assert (again.code, copied.code, untouched) == (0, 0, True)
+    check_failure(continued, 2, f"conversation '{ID}' is archived", f"jp conversation unarchive {ID}")
+    assert back == (0, f"unarchived {ID} (A title)\n", "")
+    assert not directory.exists()
+    assert (root / ".jp/conversations" / NAME / "events.json").is_file()
+    assert (asked.code, asked.stdout) == (0, "You said: more\n")
+    assert json.loads(run_jp("conversation", "ls", "--archived", "-F", "json", cwd=root).stdout)["conversations"] == []
+
+
+def test_an_archived_one_stays_archived_where_it_is_moved_to_the_users_own_data(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work")
+    write_original(root / ".jp/conversations/.archive" / NAME, current(), base={"assistant": {}})
+
+    moved = run_jp("conversation", "edit", ID, "--local", cwd=root)
+    path = run_jp("conversation", "path", ID, cwd=root)
+    listed = json.loads(run_jp("conversation", "ls", "--archived", "-F", "json", cwd=root).stdout)["conversations"]
+
+    assert moved.code == 0
+    assert path.stdout.endswith(f"/conversations/.archive/{NAME}\n")
+    assert str(root) not in path.stdout
+    assert [(found["id"], found["local"]) for found in listed] == [(ID, True)]
+
+
 def result_of(*arguments: str, cwd: Path) -> dict[str, Any]:
     result = run_jp("conversation", "import", *arguments, "-F", "json", cwd=cwd)
     assert (result.code, result.stderr) == (0, ""), result

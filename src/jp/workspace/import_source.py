@@ -14,12 +14,21 @@ from jp.errors import UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
 from jp.workspace.files import failure, read_file
 from jp.workspace.forking import named_in
-from jp.workspace.layout import BASE_CONFIG, EVENTS, MARKER, METADATA, ORIGINAL_EVENTS, Storage, conversation_id_of
+from jp.workspace.layout import (
+    ARCHIVE,
+    BASE_CONFIG,
+    EVENTS,
+    MARKER,
+    METADATA,
+    ORIGINAL_EVENTS,
+    Storage,
+    conversation_id_of,
+    storage_directory,
+)
 from jp.workspace.metadata import Metadata, decode_metadata
 from jp.workspace.original import read_original
 from jp.workspace.store import parse_log, read_base_config
 
-_ARCHIVE = ".archive"
 _LOGS = (EVENTS, ORIGINAL_EVENTS)
 
 
@@ -59,7 +68,7 @@ def find_sources(path: Path) -> list[Path]:
     if _is_conversation(path):
         return [path]
     for place in (path / MARKER / "conversations", path / "conversations", path):
-        if found := [*_conversations_in(place), *_conversations_in(place / _ARCHIVE)]:
+        if found := [*_conversations_in(place), *_conversations_in(place / ARCHIVE)]:
             return found
     hint = f"The directory of a conversation holds {EVENTS!r}, or {ORIGINAL_EVENTS!r} of the original JP."
     raise UsageError(f"{str(path)!r} holds no conversation", hint=hint)
@@ -97,7 +106,7 @@ def read_source(directory: Path) -> ImportSource:
         files=files if log is None else {**files, EVENTS: log},
         metadata=metadata,
         named=frozenset(named_in(entries)),
-        blobs=DiskBlobs(Storage(_storage_of(directory), private=False).blobs),
+        blobs=DiskBlobs(Storage(storage_directory(directory.absolute()), private=False).blobs),
         modified_ns=_modified(directory / name),
     )
 
@@ -115,11 +124,6 @@ def _created(entries: Sequence[AnyEntry]) -> int | None:
     moments = (moment_of(entry.at) for entry in entries[:2])
     found = [moment.milliseconds // 100 for moment in moments if moment is not None and moment.milliseconds]
     return found[0] if found else None
-
-
-def _storage_of(directory: Path) -> Path:
-    above = directory.absolute().parent
-    return above.parent.parent if above.name == _ARCHIVE else above.parent
 
 
 def _modified(path: Path) -> int:

@@ -22,6 +22,9 @@ EVENTS = "events.jsonl"
 ORIGINAL_EVENTS = "events.json"
 METADATA = "metadata.json"
 BASE_CONFIG = "base_config.json"
+ARCHIVE = ".archive"
+"""Where the original JP keeps the conversations that were put away."""
+
 MOVED = ".moved"
 """Marks a directory whose conversation was copied to another place, where it counts if both are there."""
 
@@ -46,6 +49,11 @@ class Storage(msgspec.Struct, frozen=True):
     def conversations(self) -> Path:
         """One directory for each conversation."""
         return self.directory / "conversations"
+
+    @property
+    def archive(self) -> Path:
+        """One directory for each conversation that the original JP has put away."""
+        return self.conversations / ARCHIVE
 
     @property
     def blobs(self) -> Path:
@@ -130,6 +138,17 @@ def conversation_id_of(name: str) -> ConversationId | None:
     """Whose directory bears this name; hidden ones are nobody's."""
     found = _DIRECTORY_NAME.fullmatch(name)
     return None if found is None else ConversationId.parse(found[1])
+
+
+def is_in_archive(directory: Path) -> bool:
+    """Whether the conversation in `directory` was put away by the original JP."""
+    return directory.parent.name == ARCHIVE
+
+
+def storage_directory(directory: Path) -> Path:
+    """The directory of the storage that the conversation in `directory` lies in."""
+    conversations = directory.parent.parent if is_in_archive(directory) else directory.parent
+    return conversations.parent
 
 
 def path_digest(path: Path) -> str:

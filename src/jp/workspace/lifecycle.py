@@ -16,6 +16,7 @@ from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
 from jp.errors import StorageError
 from jp.workspace.files import create_file, failure, make_directories
 from jp.workspace.layout import (
+    ARCHIVE,
     BASE_CONFIG,
     EVENTS,
     METADATA,
@@ -167,16 +168,22 @@ def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[C
 
 
 def _ids_in(storage: Storage, *, reserved: bool) -> set[ConversationId]:
-    try:
-        names = [path.name for path in storage.conversations.iterdir()]
-    except FileNotFoundError:
-        return set()
-    except OSError as error:
-        raise failure("list", storage.conversations, error) from error
+    names = _names_in(storage.conversations)
+    if ARCHIVE in names and storage.archive.is_dir():
+        names += _names_in(storage.archive)
     ids = {found for name in names if (found := conversation_id_of(name)) is not None}
     if reserved:
         ids |= {ConversationId.parse(match[1]) for name in names if (match := _RESERVATION.fullmatch(name))}
     return ids
+
+
+def _names_in(directory: Path) -> list[str]:
+    try:
+        return [path.name for path in directory.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise failure("list", directory, error) from error
 
 
 def _sweep(storage: Storage, *, now: float) -> None:

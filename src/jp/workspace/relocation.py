@@ -16,7 +16,7 @@ from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
 from jp.workspace.blobs import DiskBlobs
 from jp.workspace.files import create_file, failure, make_directories, read_file, sync_file
-from jp.workspace.layout import MOVED, Storage
+from jp.workspace.layout import MOVED, Storage, is_in_archive
 from jp.workspace.listing import directories_in
 
 Found = tuple[ConversationId, Path, bool]
@@ -64,10 +64,9 @@ def copy_conversation(directory: Path, *, source: Storage, target: Storage, blob
         StorageError: content is missing, or something could not be written; everything is as before.
     """
     _copy_blobs(blobs, source, target)
-    make_directories(target.conversations, private=target.private)
-    moved = target.conversations / directory.name
-    if moved.exists():
-        raise StorageError(f"{str(moved)!r} is in the way", hint="Look at it, and move it away by hand.")
+    moved = (target.archive if is_in_archive(directory) else target.conversations) / directory.name
+    make_directories(moved.parent, private=target.private)
+    _check_free(moved)
     reserved = target.conversations / f".{directory.name.partition('-')[0]}.new"
     shutil.rmtree(reserved, ignore_errors=True)
     try:
@@ -82,6 +81,26 @@ def copy_conversation(directory: Path, *, source: Storage, target: Storage, blob
             raise failure("move", directory, error) from error
         raise
     return moved
+
+
+def leave_archive(directory: Path, storage: Storage) -> Path:
+    """Bring a conversation out of the original's archive, in one step. Its lock must be held.
+
+    Raises:
+        StorageError: that was not possible; it lies where it was.
+    """
+    moved = storage.conversations / directory.name
+    _check_free(moved)
+    try:
+        directory.rename(moved)
+    except OSError as error:
+        raise failure("move", directory, error) from error
+    return moved
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise StorageError(f"{str(path)!r} is in the way", hint="Look at it, and move it away by hand.")
 
 
 def _appear(directory: Path, reserved: Path, moved: Path) -> None:

@@ -21,6 +21,7 @@ from jp.workspace.layout import (
     find_root,
     path_digest,
     storage_at,
+    storage_directory,
     user_data_directory,
 )
 from jp.workspace.listing import ConversationInfo, directories_in, info_of
@@ -242,7 +243,7 @@ class Workspace:
 
 def storage_of(info: ConversationInfo, shared: Storage) -> Storage:
     """Where a conversation lies, in a workspace whose own conversations lie in `shared`."""
-    directory = info.directory.parent.parent
+    directory = storage_directory(info.directory)
     return Storage(directory, private=directory != shared.directory or shared.private)
 
 

@@ -41,6 +41,16 @@ def test_only_directories_that_bear_an_id_count(directory: Path) -> None:
     assert names_in(storage.parent) == {"17-a", "18"}
 
 
+def test_the_archive_of_the_original_is_listed_too_but_for_what_lies_outside_it_as_well(directory: Path) -> None:
+    archive = directory.parent / ".archive"
+    for name in ("17-old", "18-b", ".19.new", "notes"):
+        (archive / name).mkdir(parents=True)
+
+    assert names_in(directory.parent.parent) == {"17-a", "18-b"}
+    assert info_of(ConversationId.at(18), archive / "18-b", local=False).metadata.archived_at is not None
+    assert info_of(ID, directory, local=False).metadata.archived_at is None
+
+
 def test_a_storage_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "conversations").write_text("", encoding="utf-8")
 

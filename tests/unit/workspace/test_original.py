@@ -18,10 +18,15 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
+from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
+from jp.workspace.layout import storage_at
+from jp.workspace.lifecycle import place_conversation
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.lock import LockedError
 from jp.workspace.metadata import Metadata
+from jp.workspace.moving import unarchive_conversation
+from jp.workspace.stamp import SYSTEM
 from jp.workspace.store import LogMissingError
 from jp.workspace.workspace import Workspace
 from originals import BASE, DECLARED, ID, LARGE, call, current, event, write_original
@@ -276,3 +281,56 @@ def test_a_conversation_of_the_original_can_be_removed(workspace: Workspace) -> 
         workspace.remove(info, lock)
 
     assert workspace.conversations() == []
+
+
+def archived(workspace: Workspace, **metadata: Any) -> ConversationInfo:
+    """A conversation in the archive of the original."""
+    assert workspace.root is not None
+    archive = workspace.root / ".jp" / "conversations" / ".archive"
+    write_original(archive / f"{ID.digits}-a-title", current(), **metadata)
+    return workspace.get(ID)
+
+
+def test_an_archived_one_keeps_its_id_from_others_and_its_blobs_where_all_are(workspace: Workspace) -> None:
+    info = archived(workspace, archived_at="2025-12-21 00:00:00.0")
+
+    with open_log_of(workspace, info) as log:
+        log.append(TurnStart())
+
+    assert info.metadata.archived_at == "2025-12-21T00:00:00.000000Z"
+    assert workspace.root is not None
+    assert (workspace.root / ".jp" / "blobs").is_dir()
+    storage = storage_at(workspace.root, workspace.user_data, local=False)
+    placed_id, _ = place_conversation(storage, [], {}, words="", stamps=SYSTEM, since=ID.deciseconds)
+    assert placed_id == ConversationId.at(ID.deciseconds + 1)
+
+
+def test_bringing_back_moves_it_out_of_the_archive_with_its_files_as_they_were(workspace: Workspace) -> None:
+    info = archived(workspace, archived_at="2025-12-21 00:00:00.0", odd=1)
+    before = (info.directory / "events.json").read_bytes()
+
+    with workspace.lock(info) as lock:
+        lock.acquire(patience=0, waiting=lambda _: None)
+        back = unarchive_conversation(workspace, info, lock)
+        held = lock.held
+
+    assert (back, held) == (workspace.get(ID), False)
+    assert (back.directory.parent.name, back.metadata.archived_at) == ("conversations", None)
+    assert (back.directory / "events.json").read_bytes() == before
+    assert json.loads((back.directory / "metadata.json").read_bytes())["odd"] == 1
+    with workspace.lock(info) as lock:
+        lock.acquire(patience=0, waiting=lambda _: None)
+        with pytest.raises(StorageError, match="moved to another place"):
+            unarchive_conversation(workspace, info, lock)
+
+
+def test_what_is_in_the_way_stays_and_so_does_the_archived_one(workspace: Workspace) -> None:
+    info = archived(workspace)
+    (info.directory.parent.parent / info.directory.name).write_text("mine", encoding="utf-8")
+
+    with workspace.lock(info) as lock:
+        lock.acquire(patience=0, waiting=lambda _: None)
+        with pytest.raises(StorageError, match="in the way"):
+            unarchive_conversation(workspace, info, lock)
+
+    assert workspace.get(ID).directory == info.directory

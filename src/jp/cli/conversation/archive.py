@@ -10,8 +10,11 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jp.cli.places import AnyWorkspace
     from jp.workspace.listing import ConversationInfo
+    from jp.workspace.lock import Lock
 
 Targets = Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")]
 
@@ -25,9 +28,7 @@ def archive(options: GlobalOptions, *, targets: Targets) -> None:
         jp conversation archive .
         jp conversation ls --archived
     """
-    from jp.workspace.stamp import SYSTEM, timestamp
-
-    _set(options, targets, archived_at=timestamp(SYSTEM.now()))
+    _set(options, targets, _put_away, is_archived=True)
 
 
 def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
@@ -37,34 +38,54 @@ def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
         jp conversation unarchive jp-c17800836875
         jp conversation unarchive '?'
     """
-    _set(options, targets, archived_at=None)
+    _set(options, targets, _bring_back, is_archived=False)
 
 
-def _set(options: GlobalOptions, targets: list[str], *, archived_at: str | None) -> None:
+def _put_away(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
     from msgspec.structs import replace
 
+    from jp.workspace.metadata import Metadata
+    from jp.workspace.stamp import SYSTEM, timestamp
+
+    def change(before: Metadata) -> Metadata:
+        return replace(before, archived_at=before.archived_at or timestamp(SYSTEM.now()))
+
+    if info.metadata.archived_at is None:
+        workspace.update_metadata(info, lock, change)
+
+
+def _bring_back(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
+    from jp.workspace.moving import unarchive_conversation
+    from jp.workspace.workspace import Workspace
+
+    if isinstance(workspace, Workspace):
+        unarchive_conversation(workspace, info, lock)
+
+
+def _set(
+    options: GlobalOptions,
+    targets: list[str],
+    change: Callable[[AnyWorkspace, ConversationInfo, Lock], None],
+    *,
+    is_archived: bool,
+) -> None:
     from jp.cli.output import print_result
     from jp.cli.places import acquire, open_session, open_workspace
     from jp.cli.targets import choose_all
     from jp.cli.tidying import tidy
-    from jp.workspace.metadata import Metadata
 
-    word = "unarchived" if archived_at is None else "archived"
+    word = "archived" if is_archived else "unarchived"
     require_persistence(options, f"jp conversation {word.removesuffix('d')}")
     workspace = open_workspace(options)
     session = open_session(workspace)
-    chosen = choose_all(targets, workspace, session, archived=archived_at is None)
-
-    def change(before: Metadata) -> Metadata:
-        is_same = (before.archived_at is None) == (archived_at is None)
-        return before if is_same else replace(before, archived_at=archived_at)
+    chosen = choose_all(targets, workspace, session, archived=not is_archived)
 
     for info in chosen:
         lock = workspace.lock(info)
         acquire(lock, options)
         with lock:
-            workspace.update_metadata(info, lock, change)
-    if archived_at is not None:
+            change(workspace, info, lock)
+    if is_archived:
         _deactivate(workspace, chosen)
     lines = [f"{word} {_named(info)}" for info in chosen]
     print_result(options, text="\n".join(lines), value={word: [info.id for info in chosen]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
@@ -132,5 +133,10 @@ def _trust(here: Address) -> SSLContext:
     import httpx2
 
     if here.scheme == "https" or any(proxy.startswith("https") for proxy in getproxies().values()):
-        return httpx2.create_ssl_context()
+        context = httpx2.create_ssl_context()
+        bundle, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+        if bundle and directory:
+            # The client heeds the first alone.
+            context.load_verify_locations(cafile=bundle, capath=directory)
+        return context
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

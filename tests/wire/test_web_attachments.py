@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -13,10 +15,11 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 import trustme
+from cryptography import x509
 
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.web import fetching
+from jp.attachment.web import fetching, page
 from jp.attachment.web.address import Address
 from jp.attachment.web.content import ContentType
 from jp.attachment.web.fetching import Fetched, FetchLimits
@@ -114,6 +117,41 @@ def test_a_page_that_is_nested_too_deeply_is_attached_as_its_text() -> None:
     assert "nested too deeply" in result.notices[0]
 
 
+def test_a_page_with_too_much_markup_is_attached_as_its_text() -> None:
+    with Loopback(Reply(body=b"<title>t</title>" + b"<p>" * 150_000 + b"x", headers=HTML)) as server:
+        result = resolution(server.url)
+
+    assert [(each.mime_type, each.title, each.text) for each in result.resources] == [("text/plain", "t", "x")]
+    assert result.notices == (
+        f"'{server.url}/' is nested too deeply or has too much markup for Markdown; its bare text is attached",
+    )
+
+
+@pytest.mark.parametrize("body", [b"", b"<body></body>", b"<script>show()</script><div id=app></div>"])
+def test_a_page_of_which_nothing_remains_is_refused(body: bytes) -> None:
+    with Loopback(Reply(body=body, headers=HTML)) as server:
+        error = failure(server.url)
+
+    assert error.message == f"the page at '{server.url}/' has no text"
+    assert "scripts" in error.hint
+
+
+def test_a_page_without_text_is_its_title_and_says_so() -> None:
+    with Loopback(Reply(body=b"<title>App</title><script>show()</script>", headers=HTML)) as server:
+        result = resolution(server.url)
+
+    assert [each.text for each in result.resources] == ["App"]
+    assert result.notices == (f"the page at '{server.url}/' has no text; its title is attached",)
+
+
+def test_a_text_that_is_empty_says_so() -> None:
+    with Loopback(Reply(body=b"", headers=TEXT)) as server:
+        result = resolution(server.url)
+
+    assert [each.text for each in result.resources] == [""]
+    assert result.notices == (f"'{server.url}/' is empty",)
+
+
 def test_a_picture_is_attached_as_it_is() -> None:
     with Loopback(Reply(body=PNG, headers=(("content-type", "image/png"),))) as server:
         resource = attached(server.url)
@@ -204,7 +242,7 @@ def test_the_bound_is_for_what_is_unpacked() -> None:
 def test_a_page_whose_markdown_is_over_the_bound_is_refused() -> None:
     page = b"<blockquote>" * 200 + b"<br>x" * 100
     with Loopback(Reply(body=page, headers=HTML)) as server:
-        assert "more than 9.8 KiB" in failure(server.url, max_bytes=10_000).message
+        assert "comes to more than 9.8 KiB as Markdown" in failure(server.url, max_bytes=10_000).message
 
 
 def test_a_length_that_is_too_short_ends_the_text() -> None:
@@ -391,9 +429,21 @@ def test_everything_together_has_an_end() -> None:
     assert "was not complete after 0.1 s" in error.message
 
 
-def test_a_page_that_takes_too_long_is_left() -> None:
-    with Loopback(Reply(body=b"<p>x</p>" * 100_000, headers=HTML)) as server:
-        assert "was not complete after 0.1 s" in failure(server.url, limits=FetchLimits(total_secs=0.1)).message
+def test_a_page_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    def read(*_: object, check: Callable[[], None], **__: object) -> None:
+        gate.wait(PATIENCE)
+        check()
+
+    monkeypatch.setattr(page, "read_page", read)
+    with Loopback(Reply(body=b"<p>x</p>", headers=HTML)) as server:
+        error = failure(server.url, limits=FetchLimits(total_secs=0.5))
+        gate.set()
+
+    assert error.message == (
+        f"the page at '{server.url}/' came, but making Markdown of it was not done after 0.5 s in all"
+    )
 
 
 def test_what_is_no_http_is_told() -> None:
@@ -513,6 +563,28 @@ def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("trusted")
 def test_a_private_authority_is_trusted(tls: ssl.SSLContext) -> None:
+    with Loopback(Reply(body=b"{}", headers=JSON), tls=tls) as server:
+        assert attached(server.url).text == "{}"
+
+
+def name_by_hash(certificate: bytes) -> str:
+    """How OpenSSL looks for a certificate in a directory: SHA-1 of its subject in lower case, without the header."""
+    subject = x509.load_pem_x509_certificate(certificate).subject
+    canonical = x509.Name([x509.NameAttribute(each.oid, str(each.value).lower()) for each in subject])
+    digest = hashlib.sha1(canonical.public_bytes()[2:], usedforsecurity=False).digest()
+    return f"{int.from_bytes(digest[:4], 'little'):08x}.0"
+
+
+def test_a_directory_of_certificates_is_trusted_beside_a_bundle(
+    authority: trustme.CA, tls: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trustme.CA().cert_pem.write_to_path(str(tmp_path / "other.pem"))
+    directory = tmp_path / "certificates"
+    directory.mkdir()
+    authority.cert_pem.write_to_path(str(directory / name_by_hash(authority.cert_pem.bytes())))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "other.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(directory))
+
     with Loopback(Reply(body=b"{}", headers=JSON), tls=tls) as server:
         assert attached(server.url).text == "{}"
 

@@ -78,6 +78,26 @@ def too_slow(declared: Address, seconds: float) -> AttachmentError:
     return AttachmentError(message, hint=f"Try again, or fetch it yourself: {_BY_HAND}.")
 
 
+def too_long(declared: Address, max_bytes: int) -> AttachmentError:
+    """The Markdown of a page is over the bound, though the page is not."""
+    message = f"the page at {declared.shown!r} comes to more than {in_units(max_bytes)} as Markdown"
+    hint = f"Raise 'conversation.max_attachment_bytes', or attach a part of it: {_BY_HAND}."
+    return AttachmentError(message, hint=hint)
+
+
+def not_converted(declared: Address, seconds: float) -> AttachmentError:
+    """It came, and the time was up before it was Markdown."""
+    message = f"the page at {declared.shown!r} came, but making Markdown of it was not done after {seconds:g} s in all"
+    return AttachmentError(message, hint=f"Attach a part of it: {_BY_HAND}.")
+
+
+def without_text(declared: Address) -> AttachmentError:
+    """A page of which nothing remains."""
+    message = f"the page at {declared.shown!r} has no text"
+    hint = f"What its scripts would write is not read. Attach the address of its data; or {_BY_HAND}."
+    return AttachmentError(message, hint=hint)
+
+
 def with_stored_password(declared: Address) -> AttachmentError:
     """Credentials in what is stored."""
     message = f"{declared.shown!r} is declared with a name or a password, which would be stored with the conversation"

@@ -53,7 +53,7 @@ class HttpHandler:
             AttachmentError: see the port.
         """
         from jp.attachment.web import failures
-        from jp.attachment.web.fetching import FetchLimits
+        from jp.attachment.web.fetching import FetchLimits, fetch
 
         address = _with_credentials(declaration)
         if any(exclude.uri == declaration.uri for exclude in excludes):
@@ -61,12 +61,16 @@ class HttpHandler:
         if address.credentials and declaration.confined:
             raise failures.with_stored_password(address)
         limits = self._limits or FetchLimits()
+        fetched: Fetched | None = None
         async with _slot():
             from anyio import move_on_after
 
             with move_on_after(limits.total_secs):
-                return await _resolved(address, limits, context.max_bytes)
-        raise failures.too_slow(address, limits.total_secs)
+                fetched = await fetch(address, limits, context.max_bytes)
+                return await _resolved(fetched, address, context.max_bytes)
+        if fetched is None:
+            raise failures.too_slow(address, limits.total_secs)
+        raise failures.not_converted(address, limits.total_secs)
 
 
 def _slot() -> Semaphore:
@@ -95,12 +99,10 @@ def _with_credentials(declaration: Declaration) -> Address:
     return written if written.text == address.text else address
 
 
-async def _resolved(address: Address, limits: FetchLimits, max_bytes: int) -> Resolution:
+async def _resolved(fetched: Fetched, address: Address, max_bytes: int) -> Resolution:
     from jp.attachment.web import failures
     from jp.attachment.web.content import interpret
-    from jp.attachment.web.fetching import fetch
 
-    fetched = await fetch(address, limits, max_bytes)
     media = interpret(fetched.body, fetched.content_type, fetched.address.path.rpartition("/")[2])
     if isinstance(media, UnsupportedMedia):
         raise failures.not_attachable(address, media.reason, media.hint)
@@ -111,13 +113,36 @@ async def _resolved(address: Address, limits: FetchLimits, max_bytes: int) -> Re
         return Resolution(resources=(msgspec.structs.replace(base, blob=fetched.body),))
     notices = [f"{address.shown!r} {notice}" for notice in media.notices]
     if not media.is_html:
+        if not media.text:
+            notices.append(f"{address.shown!r} is empty")
         return Resolution(resources=(msgspec.structs.replace(base, text=media.text),), notices=tuple(notices))
     page = await _page(media, fetched, address, max_bytes)
+    resource = msgspec.structs.replace(
+        base,
+        mime_type="text/plain" if page.is_plain else "text/markdown",
+        text=page.text or page.title,
+        title=page.title or None,
+    )
+    return Resolution(resources=(resource,), notices=(*notices, *_notices(page, address)))
+
+
+def _notices(page: Page, address: Address) -> list[str]:
+    """What a page lacks.
+
+    Raises:
+        AttachmentError: everything.
+    """
+    from jp.attachment.web import failures
+
+    if not page.text:
+        if not page.title:
+            raise failures.without_text(address)
+        return [f"the page at {address.shown!r} has no text; its title is attached"]
     if page.is_plain:
-        notices.append(f"{address.shown!r} is nested too deeply for Markdown; its bare text is attached")
-    mime_type = "text/plain" if page.is_plain else "text/markdown"
-    resource = msgspec.structs.replace(base, mime_type=mime_type, text=page.text, title=page.title or None)
-    return Resolution(resources=(resource,), notices=tuple(notices))
+        return [
+            f"{address.shown!r} is nested too deeply or has too much markup for Markdown; its bare text is attached"
+        ]
+    return []
 
 
 async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
@@ -139,7 +164,7 @@ async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: i
     try:
         return await run_sync(read, abandon_on_cancel=True)
     except PageTooLongError:
-        raise failures.too_large(address, max_bytes) from None
+        raise failures.too_long(address, max_bytes) from None
     finally:
         is_abandoned = True
 

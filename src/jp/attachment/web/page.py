@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, cast
 from urllib.parse import urljoin
@@ -12,7 +13,9 @@ from bs4 import BeautifulSoup, Tag
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import ATX, MarkdownConverter  # noqa: TID253 - this module is only imported where there is a page
 
+from jp.attachment.web.bare_text import BareText
 from jp.attachment.web.implied_ends import ended_by
+from jp.attachment.web.markup_weight import is_heavy
 
 Check = Callable[[], None]
 """Called now and then; what it raises ends the work."""
@@ -31,15 +34,17 @@ _ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "🔗"})
 _LEAST_SHARE = 4
 """What calls itself the main part holds at least a quarter of the page's text, or it is not believed."""
 
+TREE_SECS = 10.0
+"""For markup that is slower than it weighs: somebody made it so."""
+
 _LONGEST_TITLE = 200
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
-_TAG = re.compile(r"<[^<>]*>")
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|brush:)-?\s?([A-Za-z0-9+#_-]+)")
 _IN_PARENTHESES = {ord(" "): "%20", ord("("): "%28", ord(")"): "%29", ord("\n"): "", ord("\r"): "", ord("\t"): ""}
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as it is read. `is_plain` says that only its bare text could be had: it is nested too deeply."""
+    """A page as it is read. `is_plain` says that only its bare text could be had: markup too deep or too much."""
 
     text: str
     title: str = ""
@@ -121,23 +126,48 @@ class _Converter(MarkdownConverter):
         return text
 
 
-def read_page(html: str, url: str, *, max_chars: int, check: Check) -> Page:
+class _TooSlowError(Exception):
+    """The tree takes longer than it should by the weight of the markup."""
+
+
+def read_page(html: str, url: str, *, max_chars: int, check: Check, tree_secs: float = TREE_SECS) -> Page:
     """Read a page that came from `url`: the links of the result are absolute.
+
+    What is too much for a tree, or has none after `tree_secs`, is read as bare text: that takes a second for 4 MB.
 
     Raises:
         PageTooLongError: it comes to more than `max_chars`.
     """
+    if is_heavy(html):
+        return _bare(html, check)
+    end = time.monotonic() + tree_secs
+
+    def check_time() -> None:
+        check()
+        if time.monotonic() >= end:
+            raise _TooSlowError
+
+    try:
+        return _structured(html, url, max_chars, check_time)
+    except (ParserRejectedMarkup, RecursionError, _TooSlowError):
+        return _bare(html, check)
+
+
+def _bare(html: str, check: Check) -> Page:
+    page = BareText(html)
+    text = page.read(check)
+    return Page(text=text, title=_shortened(page.title), is_plain=True)
+
+
+def _structured(html: str, url: str, max_chars: int, check: Check) -> Page:
     # A processing instruction is a comment to browsers, and a reason to warn for the parser.
     markup = _XML_DECLARATION.sub("", html, count=1).replace("<?", "&lt;?") + "\n"
-    try:
-        soup = _Soup(markup, check)
-        title, base = _title(soup), _base(soup, url)
-        root = _readable(soup, check)
-        if not _holds_text(root):
-            root = _without(_Soup(markup, check), _is_never_read, check)
-        _make_absolute(root, base, check)
-    except (ParserRejectedMarkup, RecursionError):
-        return Page(text=_TAG.sub(" ", html).strip(), is_plain=True)
+    soup = _Soup(markup, check)
+    title, base = _title(soup), _base(soup, url)
+    root = _readable(soup, check)
+    if not _holds_text(root):
+        root = _without(_Soup(markup, check), _is_never_read, check)
+    _make_absolute(root, base, check)
     try:
         return Page(text=_Converter(max_chars, check).convert_soup(root).strip(), title=title)
     except (RecursionError, ValueError, TypeError, AttributeError, AssertionError):
@@ -155,7 +185,10 @@ def _named(root: Tag, *names: str) -> Iterator[Tag]:
 
 def _title(soup: BeautifulSoup) -> str:
     found = next(_named(soup, "title"), None) or next(_named(soup, "h1"), None)
-    text = "" if found is None else " ".join(found.get_text(" ").split())
+    return "" if found is None else _shortened(" ".join(found.get_text(" ").split()))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]}…"
 
 
@@ -168,7 +201,9 @@ def _readable(soup: BeautifulSoup, check: Check) -> Tag:
     """The part of a page that is read, with everything else taken out of it."""
     whole = _without(soup.body or soup, _is_never_read, check)
     parts = list(_named(whole, "main", "article"))
-    mains = [part for part in parts if part.name == "main"] or [tag for tag in _tags(whole) if tag.get("role") == "main"]
+    mains = [part for part in parts if part.name == "main"] or [
+        tag for tag in _tags(whole) if tag.get("role") == "main"
+    ]
     chosen = mains or parts
     size = _text_size(whole)
     root = chosen[0] if len(chosen) == 1 and _text_size(chosen[0]) * _LEAST_SHARE >= size else whole

@@ -158,3 +158,26 @@ def test_reading_can_be_left(html: str) -> None:
 
     with pytest.raises(LeftError):
         read_page(html, URL, max_chars=100, check=leave)
+
+
+def test_a_page_with_too_much_markup_is_its_text() -> None:
+    page = read("<title>t</title><style>a</style>" + "<p>x" * 150_000)
+
+    assert page == Page(text="\n".join("x" * 150_000), title="t", is_plain=True)
+
+
+def test_a_page_whose_tree_takes_too_long_is_its_text() -> None:
+    page = read_page("<title>t</title><p><b>x</b>", URL, max_chars=100, check=lambda: None, tree_secs=0)
+
+    assert page == Page(text="x", title="t", is_plain=True)
+
+
+def test_reading_bare_text_can_be_left() -> None:
+    class LeftError(Exception):
+        pass
+
+    def leave() -> None:
+        raise LeftError
+
+    with pytest.raises(LeftError):
+        read_page("<p>" * 150_000, URL, max_chars=100, check=leave)

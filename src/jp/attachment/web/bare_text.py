@@ -70,11 +70,10 @@ class BareText:
             self._line.append(text)
 
     def _break(self) -> None:
-        if self._line:
-            line = " ".join(unescape("".join(self._line)).split())
-            self._line.clear()
-            if line:
-                self._lines.append(line)
+        line = " ".join(unescape("".join(self._line)).split())
+        self._line.clear()
+        if line:
+            self._lines.append(line)
 
 
 def _end(match: re.Match[str] | None, html: str) -> int:

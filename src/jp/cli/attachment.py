@@ -27,7 +27,13 @@ Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET
 def add(
     options: GlobalOptions,
     *,
-    uris: Annotated[list[str], typer.Argument(help="Files, directories, globs, or !URI to exclude.", metavar="URI")],
+    uris: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files, directories, globs, web addresses, cmd:COMMAND, gh:…, ids of conversations; !URI excludes.",
+            metavar="URI",
+        ),
+    ],
     target: Target = ".",
 ) -> ExitCode | None:
     """Attach sources to a conversation. They are read when the next query of it is asked.

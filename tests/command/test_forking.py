@@ -115,7 +115,7 @@ def test_a_fork_has_the_turns_that_are_named(source: Path, options: list[str], e
     ("options", "words"),
     [
         (["--turn", "4"], ["--turn 4: there is no such turn", "they are 0 to 3"]),
-        (["--turn", "2..1"], ["--turn 2..1: there is no such turn"]),
+        (["--turn", "2..1"], ["--turn 2..1: the range is reversed", "--turn 1..2"]),
         (["--turn", "x"], ["--turn cannot be 'x'", "A..B"]),
         (["--turn", "1", "--last", "2"], ["--turn and --last exclude each other"]),
         (["--local", "--no-local"], ["--local and --no-local exclude each other"]),

@@ -53,8 +53,8 @@ def fork(
     from jp.cli.places import open_session, open_workspace
     from jp.cli.settings import read_sources
     from jp.cli.targets import choose, title_of
-    from jp.cli.titles import given_title
     from jp.cli.tidying import tidy
+    from jp.cli.titles import given_title
     from jp.errors import UsageError
 
     require_persistence(options, "jp conversation fork")

@@ -122,10 +122,10 @@ def test_an_editor_that_fails_asks_nothing_and_the_next_one_goes_on(root: Path) 
     )
     assert logs(root) == []
 
-    shown = ask("--edit more", root, writing(root, "second"))
+    shown = ask("--edit", root, writing(root, "second"))
 
     assert shown.startswith("note: the editor starts from what you wrote before and was not answered\n")
-    assert requests(only_log(root)) == ["second\nfirst\n\nmore"]
+    assert requests(only_log(root)) == ["second\nfirst"]
     assert drafts(root) == []
 
 
@@ -219,10 +219,28 @@ def test_the_last_answer_is_quoted_above_what_one_writes(root: Path) -> None:
     run_jp("query", "a\n\nb", cwd=root, env={"JP_SESSION": "here"})
     below = 'printf "really?" >>"$1"'
 
-    assert "nothing was asked: the text is empty" in ask("--quote", root, editor(root, ":"), code=1)
+    assert "nothing was asked: nothing stands there besides the quote" in ask(
+        "--quote", root, editor(root, ":"), code=1
+    )
     ask("--quote", root, editor(root, f'head -n 3 "$1" >"$1.new"; mv "$1.new" "$1"; {below}'))
 
     assert requests(only_log(root))[1] == "> You said: a\n>\n> breally?".replace("breally", "b\nreally")
+
+
+def test_a_draft_stays_where_it_is_while_another_text_is_written(root: Path) -> None:
+    run_jp("query", "old", cwd=root, env={"JP_SESSION": "here"})
+    ask("--edit", root, writing(root, "unsent", "stty raw; exit 3"), code=1)
+    (draft,) = drafts(root)
+
+    for arguments, text in (("--replay --edit", "old"), ("--edit words", "words"), ("--quote --edit", "> You said")):
+        shown = ask(arguments, root, editor(root, 'cat "$1"; echo new >"$1"'))
+        assert f"note: what you wrote before and was not answered stays in {str(draft)!r}; " in shown
+        assert f"\n{text}" in shown
+        assert "unsent\n" not in shown
+        assert drafts(root) == [draft]
+
+    assert "unsent\n" in ask("--edit", root, editor(root, 'cat "$1"'))
+    assert drafts(root) == []
 
 
 def test_a_replay_begins_with_what_was_asked(root: Path) -> None:

@@ -5,7 +5,7 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.cli.draft_page import MARK, choose_mark, lay_out, seeded, text_above
+from jp.cli.draft_page import MARK, choose_mark, lay_out, text_above
 from jp.cli.query.draft_notes import block_quote, is_quote_only, notes
 from jp.conversation.entries import ChatRequest, ChatResponse, CycleEnd, TurnStart
 from jp.conversation.turns import turns_of
@@ -48,14 +48,3 @@ def test_what_is_written_above_the_line_is_what_is_asked(before: str, after: str
 def test_a_quote_is_nothing_but_a_quote(text: str) -> None:
     assert is_quote_only(block_quote(text))
     assert not is_quote_only(f"{block_quote(text)}\n\nwords")
-
-
-@given(texts, st.lists(texts, max_size=3))
-def test_nothing_that_was_kept_or_is_added_is_missing_and_adding_again_changes_nothing(
-    kept: str, parts: list[str]
-) -> None:
-    text = seeded(kept, parts)
-
-    assert kept.strip("\n") in text
-    assert all(part in text for part in parts if part.strip() and part not in kept)
-    assert seeded(text, parts) == text.strip("\n") or not text.strip()

@@ -6,7 +6,7 @@ The cut line holds a mark that stands in no line of the text, so that whatever i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 MARK = re.compile(r"[0-9a-z]{8,32}")
 
@@ -35,13 +35,6 @@ def trimmed(text: str) -> str:
     """What is asked of a text from an editor: no blank lines around it, and line feeds only."""
     lines = text.replace("\r\n", "\n").rstrip()
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", lines)
-
-
-def seeded(kept: str, parts: Sequence[str]) -> str:
-    """The text to begin with: what was kept, and each of `parts` that it does not hold already."""
-    texts = [kept.strip("\n")]
-    texts += [part for part in parts if part.strip() and part not in kept]
-    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _cut_line(mark: str) -> str:

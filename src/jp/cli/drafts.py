@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from jp.cli.draft_page import MARK, choose_mark, lay_out, seeded, text_above, trimmed
+from jp.cli.draft_page import MARK, choose_mark, lay_out, text_above, trimmed
 from jp.cli.places import AnyWorkspace
 from jp.cli.stdin import MOST_BYTES, decode
 from jp.errors import JpError, StorageError, UsageError
@@ -110,13 +110,19 @@ class Draft:
 
 
 class OpenedDraft:
-    """A draft to write, and `text`, with which it begins. `is_kept`: it was left behind; `others` were, too."""
+    """A draft to write, and `text`, with which it begins. `is_kept`: it was left behind; `others` were, too.
 
-    def __init__(self, draft: Draft, *, text: str, is_kept: bool = False, others: int = 0) -> None:
+    `left` is one that stays where it is, since it has nothing to do with this text.
+    """
+
+    def __init__(
+        self, draft: Draft, *, text: str, is_kept: bool = False, others: int = 0, left: Path | None = None
+    ) -> None:
         self.draft = draft
         self.text = text
         self.is_kept = is_kept
         self.others = others
+        self.left = left
 
 
 def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: bool, create: bool = True) -> Path:
@@ -135,19 +141,23 @@ def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: 
 
 
 def open_draft(directory: Path, parts: Sequence[str]) -> OpenedDraft:
-    """The newest draft that was left behind in `directory`, else a new one, with `parts` added to its text.
+    """The newest draft that was left behind in `directory` and holds `parts`, else a new one that begins with them.
+
+    Without `parts` it is the newest: what was written belongs to whoever asks for no text in particular.
 
     Raises:
         StorageError: it could not be read or written.
     """
+    seed = [part for part in parts if part.strip()]
     kept = _kept_drafts(directory)
-    for draft in kept[1:]:
-        draft.close()
-    if not kept:
-        text = seeded("", parts)
-        return OpenedDraft(_new_draft(directory, text), text=text)
-    draft, others = kept[0], len(kept) - 1
-    text = seeded(draft.text(), parts)
+    draft = next((draft for draft in kept if all(part in draft.text() for part in seed)), None)
+    rest = [other for other in kept if other is not draft]
+    for other in rest:
+        other.close()
+    if draft is None:
+        text = "\n\n".join(seed)
+        return OpenedDraft(_new_draft(directory, text), text=text, left=rest[0].path if rest else None)
+    text, others = draft.text().strip("\n"), len(rest)
     if draft.path.parent.name not in text:
         return OpenedDraft(draft, text=text, is_kept=True, others=others)
     # The mark of the old page would cut this text.

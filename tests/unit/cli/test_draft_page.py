@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.cli.draft_page import choose_mark, seeded, text_above, trimmed
+from jp.cli.draft_page import choose_mark, text_above, trimmed
 
 CUT = "<!-- jp 0123abcd: this line and everything below it is not asked -->"
 
@@ -24,9 +24,3 @@ def test_a_mark_does_not_stand_in_the_text() -> None:
 def test_what_is_asked_has_no_blank_lines_around_it_and_line_feeds_only() -> None:
     assert trimmed(" \t\n\n  indented\r\nlast \n\n") == "  indented\nlast"
     assert trimmed("\n \n") == ""
-
-
-def test_a_text_begins_with_what_was_kept() -> None:
-    assert seeded("", []) == ""
-    assert seeded("kept\n", ["> quote", "", "words"]) == "kept\n\n> quote\n\nwords"
-    assert seeded("> quote\n\nkept", ["> quote", "words"]) == "> quote\n\nkept\n\nwords"

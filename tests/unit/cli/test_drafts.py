@@ -73,13 +73,20 @@ def test_a_new_draft_is_blank_and_for_the_user_alone(drafts: Path) -> None:
     assert not drafts.exists()
 
 
-def test_a_draft_that_was_left_behind_is_taken_up_and_words_are_added(drafts: Path) -> None:
+def test_a_draft_that_was_left_behind_is_taken_up_but_not_by_another_text(drafts: Path) -> None:
     path = kept(drafts, "text").path
 
     opened = open_draft(drafts, ["more"])
 
-    assert (opened.text, opened.is_kept, opened.others) == ("text\n\nmore", True, 0)
-    assert opened.draft.path == path
+    assert (opened.text, opened.is_kept, opened.left) == ("more", False, path)
+    assert opened.draft.path != path
+    opened.draft.close()
+
+    for parts in ([], ["ex", " "]):
+        again = open_draft(drafts, parts)
+        assert (again.text, again.is_kept, again.others, again.left) == ("text", True, 0, None)
+        assert again.draft.path == path
+        again.draft.close()
 
 
 def test_drafts_that_others_write_are_left_alone(drafts: Path) -> None:
@@ -128,8 +135,9 @@ def test_blank_drafts_are_cleared_away(drafts: Path) -> None:
 def test_a_text_with_the_mark_of_its_page_gets_another_page(drafts: Path) -> None:
     old = kept(drafts, "text")
     mark = old.path.parent.name
+    old.write(f"text\n\nabout {mark}", "")
 
-    opened = open_draft(drafts, [f"about {mark}"])
+    opened = open_draft(drafts, [])
 
     assert opened.draft.path.parent.name != mark
     assert opened.is_kept

@@ -86,7 +86,8 @@ class Composer:
         opened.draft.protect()
         if self._is_blank(text):
             opened.draft.remove()
-            raise NotAskedError("nothing was asked: the text is empty")
+            what = "nothing stands there besides the quote" if text.strip() else "the text is empty"
+            raise NotAskedError(f"nothing was asked: {what}")
         return keeper, text
 
     def _is_blank(self, text: str) -> bool:
@@ -94,6 +95,12 @@ class Composer:
         return not text.strip() or (self._arguments.quote and is_quote_only(text))
 
     def _say_what_is_kept(self, opened: OpenedDraft) -> None:
+        if opened.left is not None:
+            notice(
+                self._options,
+                f"what you wrote before and was not answered stays in {str(opened.left)!r}; "
+                "`jp query --edit` without a text goes on with it",
+            )
         if opened.is_kept:
             others = f"; {opened.others} more in {str(opened.draft.path.parent.parent)!r}" if opened.others else ""
             notice(self._options, f"the editor starts from what you wrote before and was not answered{others}")

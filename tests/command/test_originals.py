@@ -238,7 +238,9 @@ def test_a_malformed_one_is_named_and_the_others_are_listed(tmp_path: Path) -> N
     placed(root, current(), name="17662304299-another")
     broken.write_text("[{]", encoding="utf-8")
 
-    check_failure(run_jp("conversation", "print", ID, cwd=root), 1, repr(str(broken)), "not an array of events")
+    check_failure(
+        run_jp("conversation", "print", ID, cwd=root), 1, repr(str(broken)), "malformed JSON in line 1, column 3"
+    )
     check_failure(run_jp("query", *MODEL, "--id", ID, "x", cwd=root), 1, repr(str(broken)))
     listed = run_jp("conversation", "ls", cwd=root)
     assert (listed.code, listed.stderr, listed.stdout.count("jp-c")) == (0, "", 2)

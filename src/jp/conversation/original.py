@@ -7,7 +7,9 @@ so they are the same each time.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -42,6 +44,8 @@ REMAINDER = "original"
 _NONCE_BYTES = 8
 _MILLISECONDS_A_DECISECOND = 100
 _EPOCH = Moment("1970-01-01T00:00:00.000Z", 0)
+_BYTE = re.compile(r"\(byte (\d+)\)\Z")
+_HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _BESIDE_TURNS = frozenset({"config_delta", "compaction"})
 _LINKED: Mapping[str, Kind] = {
     "turn_start": "turn",
@@ -129,15 +133,45 @@ def _with_declarations(header: Header, entries: Sequence[AnyEntry], declared: Se
 
 
 def _events(data: bytes) -> list[_Event]:
-    try:
-        elements = msgspec.json.decode(data, type=list[msgspec.Raw])
-        events = [_event(position, bytes(element)) for position, element in enumerate(elements)]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"not an array of events: {error}"
-        raise MalformedOriginalError(msg) from None
+    events = [_event(position, bytes(element)) for position, element in enumerate(_elements(data))]
     first = next((event.position for event in events if event.type == "turn_start"), len(events))
     # Versions that knew no `turn_start` wrote one request a turn.
     return [replace(event, begins=event.position < first and event.type == "chat_request") for event in events]
+
+
+def _elements(data: bytes) -> list[msgspec.Raw]:
+    try:
+        return msgspec.json.decode(without_mark(data), type=list[msgspec.Raw])
+    except msgspec.ValidationError as error:
+        raise MalformedOriginalError(f"not an array of events: {error}") from None
+    except RecursionError:
+        raise MalformedOriginalError("its JSON is nested too deeply") from None
+    except msgspec.DecodeError as error:
+        raise MalformedOriginalError(_what_is_wrong(without_mark(data), str(error))) from None
+
+
+def without_mark(data: bytes) -> bytes:
+    """The JSON that a file holds: some editors put a byte order mark before it."""
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _what_is_wrong(data: bytes, found: str) -> str:
+    """What `found`, the decoder's words, say of `data`, with the line and the column."""
+    if not data.strip():
+        return "it is empty"
+    place = _BYTE.search(found)
+    if place is not None:
+        return f"malformed JSON in {_place(data, int(place[1]))}"
+    half = _HALF_CHARACTER.search(data)
+    if half is not None and data.rstrip().endswith(b"]"):
+        return f"malformed JSON in {_place(data, half.start())}: {half[0].decode()} alone is no character"
+    return f"its JSON is cut off: it ends in {_place(data, len(data))}"
+
+
+def _place(data: bytes, offset: int) -> str:
+    """Where the byte at `offset` stands, line and column counted from 1."""
+    before = data[:offset].decode("utf-8", "replace")
+    return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
 
 def _event(position: int, raw: bytes) -> _Event:
@@ -145,6 +179,8 @@ def _event(position: int, raw: bytes) -> _Event:
         fields = msgspec.json.decode(raw, type=JsonObject)
     except msgspec.ValidationError:
         raise MalformedOriginalError(f"event {position} (from 0) is not an object, or a number in it is none") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise MalformedOriginalError(f"event {position} (from 0) is not JSON in UTF-8") from None
     found = fields.pop("type", None)
     moment = moment_of(fields.pop("timestamp", None))
     if not isinstance(found, str) or moment is None:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.conversation.ids import ConversationId
+from jp.conversation.original import without_mark
 from jp.errors import StorageError
 from jp.workspace.blobs import DiskBlobs
 from jp.workspace.files import failure, read_file, sync_file
@@ -124,7 +125,7 @@ def _holds(directory: Path, source: ImportSource) -> bool:
     if source.log == EVENTS:
         return found.startswith(own)
     try:
-        before, after = (msgspec.json.decode(data, type=list[msgspec.Raw]) for data in (own, found))
+        before, after = (msgspec.json.decode(without_mark(data), type=list[msgspec.Raw]) for data in (own, found))
     except msgspec.DecodeError:
         return False
     return [bytes(item) for item in before] == [bytes(item) for item in after[: len(before)]]

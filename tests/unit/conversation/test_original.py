@@ -391,22 +391,39 @@ def test_a_delta_is_spelled_anew_and_its_old_words_are_kept() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "not an array"),
-        (b"{}", "not an array"),
-        (b"[", "not an array"),
-        (b"\xff", "not an array"),
-        (b'[{"type":"turn_start","timestamp":"2025-12-20 11:33:49.0"}', "not an array"),
+        (b"", "it is empty"),
+        (b"\xef\xbb\xbf\n", "it is empty"),
+        (b"{}", "not an array of events"),
+        (b'"[]"', "not an array of events"),
+        (b"[", "cut off: it ends in line 1, column 2"),
+        (b"\xff", "malformed JSON in line 1, column 1"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf[]", "malformed JSON in line 1, column 1"),
+        (b'[{"a":1},\n {"\xc3\xbc":}]', "malformed JSON in line 2, column 7"),
+        (b'[{"type":"turn_start",\n"timestamp":"2025-12-20 11:33:49.0"}', "cut off: it ends in line 2, column 37"),
+        (b'[{"a":"\\ud800"}]', r"malformed JSON in line 1, column 8: \\ud800 alone"),
+        (b'[{"a":"\\ud800"}', "cut off"),
         (b"[1]", "event 0 .* not an object"),
         (b'[{"timestamp":"2025-12-20 11:33:49.0"}]', "event 0 .*'type'"),
         (b'[{"type":"turn_start"}]', "event 0 .*'timestamp'"),
         (b'[{"type":"turn_start","timestamp":"once"}]', "event 0 .*'timestamp'"),
-        (b"[" * 100_000, "not an array"),
-        (b'[{"type":"x","timestamp":"2025-12-20 11:33:49.0","v":"\xff"}]', "not an array"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'[{"type":"x","timestamp":"2025-12-20 11:33:49.0","v":"\xff"}]', "event 0 .* is not JSON in UTF-8"),
     ],
 )
-def test_what_is_no_stream_is_refused(data: bytes, words: str) -> None:
+def test_what_is_no_stream_is_refused_with_what_is_wrong_and_where(data: bytes, words: str) -> None:
     with pytest.raises(MalformedOriginalError, match=words):
         convert(data, ID, Fixed())
+
+
+def test_a_byte_order_mark_changes_nothing_but_the_checksum() -> None:
+    plain = json.dumps(current()).encode()
+
+    header, *entries = convert(b"\xef\xbb\xbf" + plain, ID, Fixed())
+
+    assert entries == convert(plain, ID, Fixed())[1:]
+    assert isinstance(header, Header)
+    assert header.original is not None
+    assert header.original.size == len(plain) + 3
 
 
 @pytest.mark.parametrize(

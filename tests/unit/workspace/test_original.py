@@ -217,7 +217,8 @@ def test_a_file_with_a_new_date_or_none_at_all_is_not_told_of(workspace: Workspa
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("[{]", "not an array"), ("{}", "not an array"), ('[{"type":1}]', "no valid 'type'")]
+    ("text", "words"),
+    [("[{]", "malformed JSON in line 1, column 3"), ("{}", "not an array"), ('[{"type":1}]', "no valid 'type'")],
 )
 def test_a_malformed_file_is_named_and_hides_no_other(workspace: Workspace, text: str, words: str) -> None:
     info = placed(workspace, current())

@@ -77,11 +77,13 @@ class Composed:
     @property
     def first_words(self) -> str | None:
         """What a new conversation is called: what was typed, else the first line of what was piped in."""
-        from jp.render.sanitise import one_line
-
         typed = self._text[:_MOST_TOPIC_CHARS]
         first_piped = self._piped.lstrip("\ufeff \t\r\n").partition("\n")[0]
-        line = one_line(typed if typed.strip() else first_piped[:_MOST_TOPIC_CHARS])
+        line = " ".join((typed if typed.strip() else first_piped[:_MOST_TOPIC_CHARS]).split())
+        if not line.isprintable():
+            from jp.render.sanitise import one_line
+
+            line = one_line(line)
         return line[:_MOST_CHARS_OF_FIRST_WORDS].rstrip() or None
 
     def question(self, held: Held | None, *, author: str | None) -> Question:

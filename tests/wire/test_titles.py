@@ -134,6 +134,7 @@ def test_a_slow_title_is_not_waited_for_and_the_next_turn_tries_again(root: Path
 
     assert (result.code, result.stdout) == (0, "Hello\n")
     assert "; of these for the title: 10 in, 1 out\n" in result.stderr
+    assert "log: no title: it took too long; the next turn tries again, up to the third\n" in result.stderr
     assert titles(root) == [None]
 
     with Server(titled("At last")) as server:
@@ -149,7 +150,10 @@ def test_a_slow_title_is_not_waited_for_and_the_next_turn_tries_again(root: Path
     [
         (Reply(status=529, headers=JSON, body=b'{"type":"error","error":{"type":"overloaded_error"}}'), "no title: "),
         (Reply(body=b"", ends="reset"), "no title: "),
-        (saying("I would call it: the lexer"), "no title: 'anthropic/claude-haiku-5-5' gave none"),
+        (
+            saying("I would call it: the lexer, because it is about nothing else"),
+            "no title: 'anthropic/claude-haiku-5-5' gave none",
+        ),
         (saying('{"title": " . "}'), "no title: 'anthropic/claude-haiku-5-5' gave none"),
     ],
     ids=["overloaded", "reset", "prose", "blank"],
@@ -247,7 +251,7 @@ def test_a_heading_becomes_the_title_without_a_model(root: Path) -> None:
 
 
 def test_only_the_first_three_turns_try(root: Path) -> None:
-    with Server(saying("none")) as server:
+    with Server(saying("no title\nat all")) as server:
         ask(server, root, "--cfg", ALWAYS, "one")
         for question in ("two", "three", "four", "five"):
             ask(server, root, "--id", "last", "--cfg", ALWAYS, question)

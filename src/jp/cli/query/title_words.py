@@ -51,11 +51,14 @@ def title_thread(model: str, requests: Sequence[str]) -> Thread:
 
 
 def title_in(answer: str) -> str:
-    """The title in a model's answer; empty where there is none."""
+    """The title in a model's answer: that of its JSON, or its words where they are one short line; else empty."""
     found = find_json(answer)
     match found:
         case JsonValue(value={"title": str(title)}):
             return as_title(title)
+        case "none" | JsonValue(value=str()):
+            words = answer.strip()
+            return as_title(words) if len(words) <= LONGEST and "\n" not in words else ""
         case _:
             return ""
 

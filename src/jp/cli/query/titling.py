@@ -133,6 +133,8 @@ class Titling:
             self._interruption.offer(lambda: _leave(task))
             await wait({task}, timeout=max(0.0, min(GRACE_SECS, left / 2)))
             self._interruption.withdraw()
+            if not task.done():
+                log(self._options, "no title: it took too long; the next turn tries again, up to the third")
         await self._stop()
         return self._spent
 

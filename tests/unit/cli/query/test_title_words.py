@@ -53,7 +53,12 @@ def test_a_title_is_one_short_line(text: str, title: str) -> None:
         ('{"title": 7}', ""),
         ('{"name": "x"}', ""),
         ('["title"]', ""),
-        ("The lexer", ""),
+        ("The lexer", "The lexer"),
+        (' "The lexer." \n', "The lexer"),
+        ("The lexer\nand more", ""),
+        ("x" * LONGEST, "x" * LONGEST),
+        ("x" * (LONGEST + 1), ""),
+        ('{"title": "The', ""),
         ("", ""),
     ],
 )

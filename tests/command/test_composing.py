@@ -238,3 +238,11 @@ def test_a_file_that_is_missing_names_those_that_are_like_it(root: Path) -> None
     missing = "error: cannot read the file 'promt.md': No such file or directory\n"
     assert result == (2, "", missing + "hint: did you mean @prompt.md? @@promt.md is the word itself\n")
     assert logs(root) == []
+
+
+def test_an_error_of_a_template_in_a_file_names_its_own_line(root: Path) -> None:
+    (root / "tpl.md").write_text("fine\n{{ nosuch }}\n", encoding="utf-8")
+
+    result = run_jp("query", "-%", "first", "@tpl.md", "then", cwd=root)
+
+    assert result.stderr.startswith("error: the template cannot be rendered in 'tpl.md', line 2 ('{{ nosuch }}'): ")

@@ -14,6 +14,7 @@ from jp.cli.query.arguments import QueryArguments, flag_layers
 from jp.cli.query.attachments import Schemes
 from jp.cli.query.conversation import Held, Place, peek, settle
 from jp.cli.query.draft_notes import Fact, block_quote, is_quote_only, notes
+from jp.cli.query.file_words import Part
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.past import last_answer, standing_turns
 from jp.cli.query.question import Composed, Given, nothing_asked
@@ -59,7 +60,7 @@ class Composer:
         else:
             keeper, text = await self._edited(parts, given, stack)
         if arguments.template:
-            text = self._rendered(text)
+            text = self._rendered(text, () if given.opens_editor else given.parts)
         if keeper is None and self._is_blank(text) and not (given.piped.strip() or arguments.replay):
             raise nothing_asked()
         return Composed(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
@@ -127,10 +128,10 @@ class Composer:
             )
         return block_quote(answer)
 
-    def _rendered(self, text: str) -> str:
+    def _rendered(self, text: str, parts: Sequence[Part]) -> str:
         from jp.cli.query.template import TemplateError, render
 
-        rendered = render(text, self._config.template.values)
+        rendered = render(text, self._config.template.values, parts)
         if text.strip() and not rendered.strip():
             raise TemplateError("the template renders to nothing")
         return rendered

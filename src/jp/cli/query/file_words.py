@@ -7,6 +7,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from jp.cli.stdin import MOST_BYTES, decode
 from jp.errors import UsageError
 
@@ -14,7 +16,21 @@ _MARK = "@"
 _STDIN = "-"
 
 
-async def typed_text(words: Sequence[str]) -> str:
+class Part(msgspec.Struct, frozen=True):
+    """A part of what was typed: its first line there, counted from 1, and the file that it is of, empty for words."""
+
+    line: int
+    file: str
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """What was typed, and of what it is made, in its order."""
+
+    text: str
+    parts: tuple[Part, ...]
+
+
+async def typed_text(words: Sequence[str]) -> Typed:
     """What was typed. A word `@path` becomes a paragraph with the file's text, `@@x` is the word `@x`.
 
     A word that is only `@`, or that has white space in it, stays as it is; `-`, which asks for standard input, is left
@@ -23,15 +39,21 @@ async def typed_text(words: Sequence[str]) -> str:
     Raises:
         UsageError: a file cannot be read, is too large, or is no text.
     """
-    paragraphs: list[str] = []
+    paragraphs: list[tuple[str, str]] = []
     run: list[str] = []
     for word in words:
         if _names_file(word):
-            paragraphs += [" ".join(run), await _text_of(word[1:])]
+            paragraphs += [(" ".join(run), ""), (await _text_of(word[1:]), word[1:])]
             run = []
         elif word != _STDIN:
             run.append(word[1:] if _is_word(word) and word.startswith(_MARK * 2) else word)
-    return "\n\n".join(text for text in (*paragraphs, " ".join(run)) if text.strip())
+    said = [(text, file) for text, file in (*paragraphs, (" ".join(run), "")) if text.strip()]
+    parts: list[Part] = []
+    line = 1
+    for text, file in said:
+        parts.append(Part(line, file))
+        line += text.count("\n") + 2
+    return Typed("\n\n".join(text for text, _ in said), tuple(parts))
 
 
 def _is_word(text: str) -> bool:

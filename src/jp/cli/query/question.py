@@ -12,6 +12,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Held, is_attended
+from jp.cli.query.file_words import Part
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.errors import UsageError
 
@@ -28,6 +29,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line and standard input hold, and whether an editor has to be opened."""
 
     typed: str = ""
+    parts: tuple[Part, ...] = ()
     piped: str = ""
     opens_editor: bool = False
 
@@ -127,7 +129,7 @@ async def read_question(options: GlobalOptions, arguments: QueryArguments) -> Gi
     piped = await read_piped(source, on_idle=lambda: notice(options, "reading standard input … (--no-stdin to skip)"))
     if piped is not None and piped.is_damaged:
         notice(options, "what was piped in is not UTF-8; its invalid bytes were replaced")
-    given = Given(typed=typed, piped="" if piped is None else piped.text)
+    given = Given(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
     if given.is_empty and not arguments.replay:

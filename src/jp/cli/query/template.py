@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from jp.cli.query.file_words import Part
 from jp.config.model import JsonObject
 from jp.errors import UsageError
 
@@ -20,11 +22,12 @@ class TemplateError(UsageError):
     """A query is no template, or cannot be rendered."""
 
 
-def render(text: str, values: JsonObject) -> str:
+def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> str:
     """`text` with its expressions replaced. A name that `values` lacks is an error, and so is every file.
 
     Raises:
-        TemplateError: it cannot be rendered; the message says in which line of `text`.
+        TemplateError: it cannot be rendered; the message says in which line of `text`, or of the file
+            that this part of it is of.
     """
     import jinja2
 
@@ -33,13 +36,13 @@ def render(text: str, values: JsonObject) -> str:
     except TemplateError:
         raise
     except jinja2.TemplateSyntaxError as error:
-        raise _failed(error.lineno, error.message or "it cannot be read", text) from None
+        raise _failed(error.lineno, error.message or "it cannot be read", text, parts) from None
     except jinja2.UndefinedError as error:
         known = ", ".join(sorted(values)) or "none"
         hint = f"`template.values` has: {known}; set one with `--cfg template.values.NAME=VALUE`"
-        raise _failed(_line_of(error), str(error), text, hint=hint) from None
+        raise _failed(_line_of(error), str(error), text, parts, hint=hint) from None
     except Exception as error:  # noqa: BLE001 - an expression can raise whatever Python has
-        raise _failed(_line_of(error), str(error) or type(error).__name__, text) from None
+        raise _failed(_line_of(error), str(error) or type(error).__name__, text, parts) from None
 
 
 def _parsed(text: str) -> Template:
@@ -69,9 +72,11 @@ def _line_of(error: Exception) -> int | None:
     return next((frame.lineno for frame in reversed(frames) if frame.filename == _FILE), None)
 
 
-def _failed(line: int | None, reason: str, text: str, *, hint: str = "") -> TemplateError:
+def _failed(line: int | None, reason: str, text: str, parts: Sequence[Part], *, hint: str = "") -> TemplateError:
     lines = text.split("\n")
-    where = f", line {line} ({lines[line - 1].strip()[:_SHOWN_CHARS]!r})" if line and line <= len(lines) else ""
+    part = next((part for part in reversed(parts) if part.line <= (line or 0)), Part(1, ""))
+    place = f" in {part.file!r}, line {(line or 0) - part.line + 1}" if part.file else f", line {line}"
+    where = f"{place} ({lines[line - 1].strip()[:_SHOWN_CHARS]!r})" if line and line <= len(lines) else ""
     return TemplateError(
         f"the template cannot be rendered{where}: {reason}",
         hint=hint or "without --template the text is sent as it is; {% raw %} … {% endraw %} keeps a part of it",

@@ -23,7 +23,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def typed(*words: str) -> str:
-    return anyio.run(typed_text, words)
+    return anyio.run(typed_text, words).text
 
 
 def refused(word: str) -> UsageError:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jp.cli.query.file_words import Part
 from jp.cli.query.template import MOST_CHARS, TemplateError, render
 
 
@@ -41,6 +42,18 @@ def test_what_cannot_be_rendered_names_the_line(text: str, values: dict[str, Any
     assert caught.value.message.startswith("the template cannot be rendered, line ")
     assert said in caught.value.message
     assert caught.value.hint
+
+
+def test_an_error_in_a_file_names_the_file_and_its_own_line() -> None:
+    parts = (Part(1, ""), Part(3, "tpl.md"), Part(6, ""))
+    text = "words\n\na\n{{ b }}\n\nmore\n{{ c }}"
+
+    with pytest.raises(
+        TemplateError, match=r"^the template cannot be rendered in 'tpl\.md', line 2 \('\{\{ b \}\}'\): "
+    ):
+        render(text, {"c": 1}, parts)
+    with pytest.raises(TemplateError, match=r"^the template cannot be rendered, line 7 "):
+        render(text, {"b": 1}, parts)
 
 
 def test_a_missing_name_is_told_which_names_there_are() -> None:

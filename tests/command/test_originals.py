@@ -256,6 +256,21 @@ def test_without_persistence_it_is_asked_and_nothing_is_written(tmp_path: Path) 
     assert sorted(path.name for path in directory.iterdir()) == ["base_config.json", "events.json", "metadata.json"]
 
 
+def test_a_nonce_is_printed_from_when_there_is_one(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    placed(root, current(), base={"assistant": {}})
+
+    def header(*arguments: str) -> dict[str, Any]:
+        return json.loads(run_jp(*arguments, "-F", "json", cwd=root).stdout.partition("\n")[0])
+
+    before = header("conversation", "print", ID)
+    run_jp("query", *MODEL, "--id", ID, "x", cwd=root)
+    after = header("conversation", "print", ID)
+
+    assert (before["type"], "nonce" in before) == ("header", False)
+    assert (len(after.pop("nonce")), after) == (16, before)
+
+
 def tree(directory: Path) -> dict[str, tuple[int, bytes]]:
     """Every file with its date and bytes."""
     return {

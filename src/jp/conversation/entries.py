@@ -37,11 +37,14 @@ class Original(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Header(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="header"):
-    """The first line. `nonce` makes markers that text cannot forge."""
+    """The first line. `nonce` makes markers that text cannot forge.
+
+    It is empty as long as there is no log: of a conversation of the original JP that nobody has continued yet.
+    """
 
     format: int
     created_at: str
-    nonce: str
+    nonce: str = ""
     original: Original | None = None
 
 

@@ -41,7 +41,6 @@ from jp.errors import JpError
 REMAINDER = "original"
 """The type of an entry that holds what has no other place: `event`, whole, or `fields` of the entry `of`."""
 
-_NONCE_BYTES = 8
 _MILLISECONDS_A_DECISECOND = 100
 _EPOCH = Moment("1970-01-01T00:00:00.000Z", 0)
 _BYTE = re.compile(r"\(byte (\d+)\)\Z")
@@ -105,7 +104,7 @@ class _Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def convert(data: bytes, conversation: ConversationId, settings: Settings) -> list[AnyEntry]:
-    """The entries of the `events.json` that holds `data`, with a header.
+    """The entries of the `events.json` that holds `data`, with a header without a nonce.
 
     Every request that begins a turn names the attachments that were declared then: each turn attached all of them.
     What is declared at the end and named by no request stands in the header.
@@ -256,13 +255,11 @@ class _Stamps:
         self._last = ""
 
     def header(self, data: bytes, conversation: ConversationId) -> Header:
-        nonce = hashlib.sha256(b"nonce:" + data).digest()[:_NONCE_BYTES].hex()
         return Header(
             id=self._take("header", conversation.digits.encode(), self._created),
             at=self._created.at,
             format=FORMAT,
             created_at=self._created.at,
-            nonce=nonce,
             original=Original(sha256=hashlib.sha256(data).hexdigest(), size=len(data)),
         )
 

@@ -22,8 +22,8 @@ C = TypeVar("C", bound=Carrier)
 
 
 def unforeseeable(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
-    """A header with a nonce of its own: who wrote the original's file could foresee one that is made of it."""
-    return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) else entry
+    """A header with a nonce where it has none: who wrote the original's file could foresee one that is made of it."""
+    return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) and not entry.nonce else entry
 
 
 def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_in_memory
 from jp.workspace.metadata import Metadata
 from jp.workspace.session import Session, SessionKey
-from jp.workspace.store import Stream
+from jp.workspace.store import Stream, original_of
 from jp.workspace.workspace import ConversationNotFoundError, Workspace
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ class EphemeralWorkspace:
         held = self._held.get(info.id)
         if held is None:
             stream = self._workspace.read(info)
+            if original_of(stream.entries) is not None:
+                from jp.workspace.conversion import unforeseeable
+
+                stream.entries[0] = unforeseeable(stream.entries[0], self._workspace.stamps)
             held = _Held(
                 info=info,
                 base_config=self._workspace.base_config(info),

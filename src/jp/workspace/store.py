@@ -127,7 +127,7 @@ def _check_header(entries: list[AnyEntry], path: Path) -> None:
     if found > FORMAT:
         msg = f"{str(path)!r} has format {found}, and this version of jp reads up to {FORMAT}"
         raise LogFormatError(msg, hint="Upgrade jp.")
-    if found < 1 or not isinstance(entries[0], Header):
+    if found < 1 or not isinstance(entries[0], Header) or not entries[0].nonce:
         raise LogDamagedError(f"{str(path)!r} has a malformed header", hint="Restore the first line from a copy.")
 
 

@@ -20,6 +20,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
+from jp.workspace.ephemeral import EphemeralWorkspace
 from jp.workspace.layout import storage_at
 from jp.workspace.lifecycle import place_conversation
 from jp.workspace.listing import ConversationInfo
@@ -111,7 +112,7 @@ def test_the_first_entry_brings_all_others_along(workspace: Workspace) -> None:
     assert workspace.read(info).entries[-1].id > seen[-1].id
 
 
-def test_a_log_has_a_nonce_that_nobody_could_foresee(workspace: Workspace) -> None:
+def test_there_is_no_nonce_before_a_log_has_one_that_nobody_could_foresee(workspace: Workspace) -> None:
     info = placed(workspace, current())
     read = workspace.read(info).entries[0]
 
@@ -122,7 +123,19 @@ def test_a_log_has_a_nonce_that_nobody_could_foresee(workspace: Workspace) -> No
     assert isinstance(read, Header)
     assert isinstance(written, Header)
     assert (read.id, read.original) == (written.id, written.original)
-    assert read.nonce != written.nonce
+    assert (read.nonce, len(written.nonce)) == ("", 16)
+    assert written == workspace.read(info).entries[0]
+
+
+def test_what_lives_in_memory_only_has_a_nonce_too(workspace: Workspace) -> None:
+    info = placed(workspace, current())
+    passing = EphemeralWorkspace(workspace)
+
+    with passing.open(info, passing.lock(info)) as log:
+        header = log.entries[0]
+
+    assert isinstance(header, Header)
+    assert len(header.nonce) == 16
 
 
 def test_nothing_is_left_of_an_attempt_that_failed_and_the_next_one_succeeds(

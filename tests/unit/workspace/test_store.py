@@ -132,6 +132,7 @@ def test_a_newer_format_is_not_guessed_at(tmp_path: Path, header: bytes) -> None
     "header",
     [
         b'{"type":"header","format":0,"created_at":"t","nonce":"n"}',
+        b'{"type":"header","format":1,"created_at":"t"}',
         b'{"type":"header","format":"2"}',
         b'{"type":"header","format":1}',
         b'{"type":"header"}',

@@ -92,6 +92,7 @@ def test_a_shared_conversation_is_listed_shown_printed_and_continued(tmp_path: P
 
     check_listing(root, identity, events, title)
     text = run_jp("conversation", "print", identity, "--full", cwd=root)
+    short = run_jp("conversation", "print", identity, cwd=root)
     printed = run_jp("conversation", "print", identity, "-F", "json", cwd=root)
     run_jp("workspace", "trust", "--yes", "--id", identity, cwd=root)
     planned = run_jp("query", "--dry-run", *MODEL, "--id", identity, "and now?", cwd=root)
@@ -102,6 +103,8 @@ def test_a_shared_conversation_is_listed_shown_printed_and_continued(tmp_path: P
     assert (text.code, printed.code, planned.code) == (0, 0, 0), planned
     assert all(found["message"].split("\n")[0].strip() in text.stdout for found in events if found.get("message"))
     assert unreachable(events, printed.stdout) == []
+    notes = [line for line in short.stdout.splitlines() if line.startswith(("    configuration ", "    kept from "))]
+    assert ("does not know" in short.stdout, max(map(len, notes), default=0) < 250) == (False, True)
     assert untouched
     assert (asked.code, asked.stdout) == (0, "You said: and now?\n")
     assert after.stdout.splitlines()[1 : len(printed.stdout.splitlines())] == printed.stdout.splitlines()[1:]

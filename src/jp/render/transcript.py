@@ -29,6 +29,7 @@ from jp.conversation.reverts import undone
 from jp.conversation.turns import Turn, turns_of
 from jp.render.amounts import count_text
 from jp.render.contents import block_parts, resource_parts
+from jp.render.kept import change_text, unknown_text
 from jp.render.parts import Data, Heading, Message, Note, Part, Reasoning, Request
 from jp.render.tool_call import arguments_text, result_text
 
@@ -43,7 +44,7 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
     """How much is shown. A bound of None shows all lines, 0 none. `turns` are 0-based; None shows all of them.
 
     `tool_lines` bounds the output of a tool, `attachment_lines` the text of a resource; without a bound on a tool's
-    output its arguments are whole too.
+    output its arguments are whole too, and so are changes of the configuration.
     """
 
     turns: Container[int] | None = None
@@ -114,7 +115,7 @@ class _Reader:
             case CycleEnd():
                 return _ending(entry)
             case ConfigDelta() | Compaction() | Revert() | Unknown():
-                return _overlay(entry)
+                return _overlay(entry, is_whole=self._extent.tool_lines is None)
             case Header() | TurnStart() | RequestContext():
                 return ()
             case _:
@@ -169,10 +170,10 @@ def _ending(end: CycleEnd) -> Iterator[Part]:
         yield Note(text=_ENDINGS[end.finish])
 
 
-def _overlay(entry: ConfigDelta | Compaction | Revert | Unknown) -> Iterator[Part]:
+def _overlay(entry: ConfigDelta | Compaction | Revert | Unknown, *, is_whole: bool) -> Iterator[Part]:
     match entry:
         case ConfigDelta(delta=delta):
-            yield Note(text=f"configuration {_json(delta)}")
+            yield Note(text=change_text(delta, is_whole=is_whole))
         case Compaction():
             yield Note(text=f"compacted turns {entry.from_turn} to {entry.to_turn}: {', '.join(_policies(entry))}")
             if entry.summary is not None:
@@ -180,7 +181,7 @@ def _overlay(entry: ConfigDelta | Compaction | Revert | Unknown) -> Iterator[Par
         case Revert(entries=entries):
             yield Note(text=f"undone: {count_text(len(entries), 'change')}")
         case Unknown():
-            yield Note(text=f"an entry of type {entry.type!r}, which this version does not know")
+            yield Note(text=unknown_text(entry, is_whole=is_whole))
         case _:
             assert_never(entry)
 

@@ -13,7 +13,9 @@ from jp.render.cells import truncate
 from jp.render.sanitise import one_line
 
 _LINE_WIDTH = 120
+_PATH_WIDTH = 60
 _VALUE_WIDTH = 40
+_NOTHING: Sequence[Any] = (None, "", [], {})
 _SHOWN = 3
 _FIRST = "assistant.model."
 
@@ -31,8 +33,8 @@ def change_text(delta: JsonObject, *, is_whole: bool) -> str:
     if is_whole or len(text) <= _LINE_WIDTH:
         return f"configuration {text}"
     # Which model answers is what a reader looks for.
-    found = sorted(_leaves(delta), key=lambda leaf: not leaf[0].startswith(_FIRST))
-    shown = [f"{_short(path)}={_short(_json(value))}" for path, value in found[:_SHOWN]]
+    found = sorted(_leaves(delta), key=lambda leaf: (leaf[1] in _NOTHING, not leaf[0].startswith(_FIRST)))
+    shown = [f"{truncate(one_line(path), _PATH_WIDTH)}={_short(_json(value))}" for path, value in found[:_SHOWN]]
     return f"configuration {_with_count(shown, len(found), 'value')}"
 
 
@@ -64,7 +66,7 @@ def _kept(what: str, value: JsonObject, *, is_whole: bool) -> str:
 def _named(fields: JsonObject) -> str:
     if isinstance(delta := fields.get("delta"), dict) and len(fields) == 1:
         spelled = sum(1 for _ in _leaves(cast("JsonObject", delta)))
-        return f"how {count_text(spelled, 'value')} of the configuration were spelled"
+        return f"the spelling of {count_text(spelled, 'value')} of the configuration"
     return _with_count([_short(repr(name)) for name in list(fields)[:_SHOWN]], len(fields), "field")
 
 

@@ -25,7 +25,7 @@ def print_stream(
         typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last."),
     ] = None,
     last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="The last N turns only.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="Attached content and tool output whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Attached content, tool output and settings whole.")] = False,
     hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Leave out the model's reasoning.")] = False,
     hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Leave out tool calls and their output.")] = False,
     as_sent: Annotated[

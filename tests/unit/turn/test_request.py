@@ -14,7 +14,8 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Carrier, Payload, Resource, checksum
-from jp.turn.request import ContentCache, InlineLoader, schema_in_force
+from jp.conversation.thread import ToolDefinition
+from jp.turn.request import ContentCache, InlineLoader, canonical_tools, schema_in_force
 
 C = TypeVar("C", bound=Carrier)
 
@@ -81,3 +82,12 @@ def test_content_that_is_inline_is_not_looked_for_in_the_store() -> None:
 
     assert ContentCache(store).load(Payload(text="here")) == Payload(text="here")
     assert store.count == 0
+
+
+def test_tools_are_as_a_log_gives_them_back() -> None:
+    tool = ToolDefinition(name="echo", description="Echo.", parameters={"type": "object", "properties": {}, "a": 1})
+
+    (canonical,) = canonical_tools((tool,))
+
+    assert canonical == tool
+    assert list(canonical.parameters) == ["a", "properties", "type"]

@@ -37,9 +37,9 @@ bench: $(STAMP)  ## every figure of the README, in one run
 	$(BIN)/python benchmarks/run.py
 
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate pyproject.toml -o requirements/run.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate pyproject.toml --group dev -o requirements/dev.txt
 
 clean:

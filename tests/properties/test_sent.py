@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import anyio
 import msgspec
@@ -18,7 +18,7 @@ from jp.conversation.forking import TurnRange
 from jp.conversation.thread import Parameters
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStart
+from jp.provider.parts import BlockEnd, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStart
 from jp.turn.digests import digests_of
 from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits
@@ -37,7 +37,7 @@ class RememberingProvider(ScriptedProvider):
         super().__init__(*answers)
         self.sent: list[WireRequest] = []
 
-    def stream(self, request: WireRequest):  # noqa: ANN201  as in the class above
+    def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         self.sent.append(request)
         return super().stream(request)
 

@@ -6,22 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anyio.lowlevel import RunVar
-
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
 from jp.attachment.command.line import CommandLine, parse_command
 from jp.attachment.command.scrubbed import scrubbed
+from jp.attachment.slots import Slots
 from jp.conversation.resource import Resource
 
 if TYPE_CHECKING:
-    from anyio import Semaphore
-
     from jp.attachment.command.process import Ended, ProcessLimits
 
 AT_ONCE = 4
 """How many programs run at the same time."""
 
-_slots: RunVar[Semaphore] = RunVar("jp_command_slots")
+_slots = Slots("command", AT_ONCE)
 
 _PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 _OF_A_SIGNAL = 128
@@ -60,7 +57,7 @@ class CommandHandler:
         path = _path(command, directory, environment)
         limits = self._limits or ProcessLimits()
         try:
-            async with _slot():
+            async with _slots.one():
                 ended = await run(
                     [path, *command.arguments],
                     directory=directory,
@@ -76,18 +73,6 @@ class CommandHandler:
         except TooMuchOutputError:
             raise _too_much(command, context.max_bytes) from None
         return _resolution(command, ended)
-
-
-def _slot() -> Semaphore:
-    """Shared by all that is run in one event loop."""
-    from anyio import Semaphore
-
-    try:
-        return _slots.get()
-    except LookupError:
-        slots = Semaphore(AT_ONCE)
-        _slots.set(slots)
-        return slots
 
 
 def _environment(environment: Mapping[str, str], directory: str, context: ResolveContext) -> dict[str, str]:

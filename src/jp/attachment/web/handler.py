@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-from anyio.lowlevel import RunVar
 
 from jp.attachment.base import Declaration, Resolution, ResolveContext
 from jp.attachment.media import BinaryMedia, UnsupportedMedia
+from jp.attachment.slots import Slots
 from jp.attachment.web.address import Address, parse_address
 from jp.conversation.resource import Annotations, Resource
 
 if TYPE_CHECKING:
-    from anyio import Semaphore
-
     from jp.attachment.web.content import WebText
     from jp.attachment.web.fetching import Fetched, FetchLimits
     from jp.attachment.web.page import Page
@@ -23,11 +21,7 @@ if TYPE_CHECKING:
 AT_ONCE = 6
 """How many addresses are fetched at the same time."""
 
-_slots: RunVar[Semaphore] = RunVar("jp_web_slots")
-
-
-class _AbandonedError(Exception):
-    """Nobody waits for the result any more."""
+_slots = Slots("web", AT_ONCE)
 
 
 class HttpHandler:
@@ -62,7 +56,7 @@ class HttpHandler:
             raise failures.with_stored_password(address)
         limits = self._limits or FetchLimits()
         fetched: Fetched | None = None
-        async with _slot():
+        async with _slots.one():
             from anyio import move_on_after
 
             with move_on_after(limits.total_secs):
@@ -71,18 +65,6 @@ class HttpHandler:
         if fetched is None:
             raise failures.too_slow(address, limits.total_secs)
         raise failures.not_converted(address, limits.total_secs)
-
-
-def _slot() -> Semaphore:
-    """Shared by all that is fetched in one event loop."""
-    from anyio import Semaphore
-
-    try:
-        return _slots.get()
-    except LookupError:
-        slots = Semaphore(AT_ONCE)
-        _slots.set(slots)
-        return slots
 
 
 def _with_credentials(declaration: Declaration) -> Address:
@@ -147,26 +129,17 @@ def _notices(page: Page, address: Address) -> list[str]:
 
 async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
     """The page as Markdown, made in a thread that can be left."""
-    from anyio.to_thread import run_sync
-
+    from jp.attachment.abandoning import in_thread
     from jp.attachment.web import failures
     from jp.attachment.web.page import PageTooLongError, read_page
 
-    is_abandoned = False
-
-    def check() -> None:
-        if is_abandoned:
-            raise _AbandonedError
-
-    def read() -> Page:
+    def read(check: Callable[[], None]) -> Page:
         return read_page(media.text, fetched.address.text, max_chars=max_bytes, check=check)
 
     try:
-        return await run_sync(read, abandon_on_cancel=True)
+        return await in_thread(read)
     except PageTooLongError:
         raise failures.too_long(address, max_bytes) from None
-    finally:
-        is_abandoned = True
 
 
 def _annotations(last_modified: str) -> Annotations | None:

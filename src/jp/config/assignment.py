@@ -24,7 +24,7 @@ from jp.config.merge import (
     Unset,
 )
 from jp.config.partial import read_partial, read_value, unset
-from jp.config.schema import APP, Field, Free, Items, MergedText, Names, Node, Scalar, Table, expected
+from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, expected
 
 Operator = Literal["=", "+="]
 
@@ -113,10 +113,10 @@ def node_at(path: KeyPath, root: Table = APP) -> Node:
 def _below(node: Node, name: str, path: KeyPath, root: Table) -> Node:
     match node:
         case Table():
-            field: Field | None = node.fields.get(name)
-            if field is None:
+            known = node.node(name)
+            if known is None:
                 raise unknown(path, node, root).explained()
-            return field.node
+            return known
         case Names(value=below):
             return below
         case Items(element=below) if is_index(name):
@@ -144,8 +144,9 @@ def _nested(path: KeyPath, change: Change, root: Table) -> MapChange:
 def _set(node: Node, assignment: Assignment, root: Table) -> Change:
     path = assignment.path
     if assignment.value is None:
-        entry = isinstance(node_at(path[:-1], root), Names | Items | Free)
-        return Unset() if entry else unset(node)
+        above = node_at(path[:-1], root)
+        is_entry = path[-1] not in above.fields if isinstance(above, Table) else True
+        return Unset() if is_entry else unset(node)
     change = read_value(node, assignment.value, path, root)
     if isinstance(change, MapChange):
         return MapChange(change.entries, replace=True)

@@ -113,6 +113,8 @@ class _Words(msgspec.Struct, frozen=True):
             stop = start + name.count("_") + 1
             if self._spelled(start, stop) == name:
                 yield stop, name, field.node
+        if table.others is not None:
+            yield from self._names(Names(table.others.value), start)
 
     def _spelled(self, start: int, stop: int) -> str:
         return "_".join(self.words[start:stop])

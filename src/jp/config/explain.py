@@ -100,9 +100,9 @@ class _Reader:
     def leaves(self, path: KeyPath, node: Node) -> Iterator[tuple[KeyPath, Leaf]]:
         """The keys at and below `path` that are merged as a whole."""
         match node:
-            case Table(fields=fields):
-                for name, field in fields.items():
-                    yield from self.leaves((*path, name), field.node)
+            case Table():
+                for name, below in self._entries(path, node):
+                    yield from self.leaves((*path, name), below)
             case Names(value=below):
                 for name in self._names(path):
                     yield from self.leaves((*path, name), below)
@@ -111,6 +111,11 @@ class _Reader:
                     yield from self.leaves((*path, name), node)
             case _:
                 yield path, node
+
+    def _entries(self, path: KeyPath, table: Table) -> Iterator[tuple[str, Node]]:
+        yield from ((name, field.node) for name, field in table.fields.items())
+        if table.others is not None:
+            yield from ((name, table.others.value) for name in self._names(path) if name not in table.fields)
 
     def explanation(self, path: KeyPath, node: Leaf) -> Explanation:
         """How the key came to its value."""
@@ -178,7 +183,8 @@ def _by_default(node: Items) -> tuple[ElementOrigin, ...]:
 def _default_of(path: KeyPath) -> Any:
     *above, name = path
     table = node_at(tuple(above))
-    return table.fields[name].default if isinstance(table, Table) else msgspec.UNSET
+    field = table.fields.get(name) if isinstance(table, Table) else None
+    return msgspec.UNSET if field is None else field.default
 
 
 def _asked(change: Change) -> tuple[Action, Any]:

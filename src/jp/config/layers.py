@@ -11,6 +11,7 @@ from jp.config.keys import KeyPath, key_text
 from jp.config.merge import Change, MapChange, NoSuchElementError, Unset, applied, leaves, merge_all
 from jp.config.model import AppConfig, JsonObject
 from jp.config.scan import place_of
+from jp.config.schema import APP, folded, unfolded
 from jp.errors import ConfigurationError
 
 LayerKind = Literal[
@@ -113,7 +114,7 @@ def config_of(change: MapChange) -> AppConfig:
     Raises:
         ConfigurationError: it names an element that does not exist, or leaves one without what it needs.
     """
-    plain = applied(change)
+    plain = folded(APP, applied(change))
     try:
         return msgspec.convert(plain, AppConfig)
     except msgspec.ValidationError as error:
@@ -124,7 +125,7 @@ def config_of(change: MapChange) -> AppConfig:
 def as_data(config: AppConfig) -> JsonObject:
     """Every key with its value, as JSON has it; null where there is none."""
     data: JsonObject = msgspec.json.decode(msgspec.json.encode(config))
-    return data
+    return unfolded(APP, data)
 
 
 def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> ConfigurationError:

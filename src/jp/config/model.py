@@ -6,45 +6,34 @@ key is what `docs/configuration.md` says of it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-JsonObject = dict[str, Any]
-CachePolicy = Literal["off", "short", "long"]
-Effort = Literal["none", "xlow", "low", "medium", "high", "xhigh", "max"]
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
-RunMode = Literal["ask", "unattended", "skip"]
-
-MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]
-"""A text that layers may add to: it has the long form `{value, strategy, separator}`."""
-
-UniqueTexts = Annotated[tuple[str, ...], msgspec.Meta(extra={"dedup": True})]
-"""A list in which a repeated element counts once, unless a layer says `dedup = false`."""
-
-_PORT = "(:([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
-_HOST = r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)"
-Url = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=rf"\Ahttps?://([^\s/?#@]*@)?{_HOST}{_PORT}(/[^\s?#]*)?\Z",
-        description="an address with http:// or https://",
-        examples=["https://api.example.com"],
-    ),
-]
-"""Where requests go. Paths are added to it, so it has neither a query nor a fragment."""
-
-VariableName = Annotated[
-    str,
-    msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z", description="a variable's name", examples=["MY_API_KEY"]),
-]
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all sections share."""
+from jp.config.accounts import (
+    AnthropicConfig,
+    CerebrasConfig,
+    GoogleConfig,
+    LlamacppConfig,
+    OllamaConfig,
+    OpenaiConfig,
+    OpenrouterConfig,
+    ScriptConfig,
+    ServerConfig,
+)
+from jp.config.kinds import (
+    CachePolicy,
+    Count,
+    Effort,
+    JsonObject,
+    MergedText,
+    Positive,
+    RunMode,
+    Seconds,
+    Section,
+    UniqueTexts,
+    VariableName,
+)
 
 
 class ParametersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -241,33 +230,20 @@ class TemplateConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What the names in a template stand for."""
 
 
-class AnthropicConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The account with Anthropic."""
-
-    api_key_env: VariableName = "ANTHROPIC_API_KEY"
-    """The environment variable that holds the key."""
-    base_url: Url = "https://api.anthropic.com"
-    """Where requests go, without the version."""
-    beta_headers: tuple[str, ...] = ()
-    """Names for the header `anthropic-beta`."""
-    chain_on_max_tokens: bool = True
-    """Whether a response that reached its token limit is continued."""
-
-
-class ScriptConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The embedded provider, which plays a scenario."""
-
-    scenario: str | None = None
-    """The scenario's path from the workspace's root; a model's name may name one instead."""
-
-
 class LlmConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Providers of models."""
 
     aliases: dict[str, str] = {}
     """Short names for models. An alias stands for `provider/name` or for another alias."""
     anthropic: AnthropicConfig = AnthropicConfig()
+    cerebras: CerebrasConfig = CerebrasConfig()
+    google: GoogleConfig = GoogleConfig()
+    llamacpp: LlamacppConfig = LlamacppConfig()
+    ollama: OllamaConfig = OllamaConfig()
+    openai: OpenaiConfig = OpenaiConfig()
+    openrouter: OpenrouterConfig = OpenrouterConfig()
     script: ScriptConfig = ScriptConfig()
+    servers: Annotated[dict[str, ServerConfig], msgspec.Meta(extra={"rest": True})] = {}
 
 
 class ProvidersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

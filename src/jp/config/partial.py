@@ -102,11 +102,12 @@ class _Reader:
         """The change of a table with known keys; empty where the value is none."""
         entries: dict[str, Change] = {}
         for name, below in self._entries(table, value, path).items():
-            field = table.fields.get(name)
-            if field is None:
+            node = table.node(name)
+            if node is None:
                 self._refuse(unknown((*path, name), table, self._root))
                 continue
-            change = self.node(field.node, below, (*path, name))
+            is_entry_removed = below is None and name not in table.fields
+            change = Unset() if is_entry_removed else self.node(node, below, (*path, name))
             if change is not None:
                 entries[name] = change
         return MapChange(entries)

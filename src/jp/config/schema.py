@@ -35,7 +35,7 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Fixed keys: the fields of a Struct."""
+    """Fixed keys: the fields of a Struct. One of these may hold what stands in the table under any other name."""
 
     struct: type[Section]
 
@@ -43,6 +43,18 @@ class Table(msgspec.Struct, frozen=True):
     def fields(self) -> Mapping[str, Field]:
         """By name, in the order of the Struct."""
         return _fields(self.struct)
+
+    @property
+    def others(self) -> Others | None:
+        """What any other name may hold."""
+        return _others(self.struct)
+
+    def node(self, name: str) -> Node | None:
+        """What a name holds, None where the table does not have it."""
+        field = self.fields.get(name)
+        if field is not None:
+            return field.node
+        return None if self.others is None else self.others.value
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -56,6 +68,13 @@ class Free(msgspec.Struct, frozen=True):
 
 
 Node = Scalar | MergedText | Items | Table | Names | Free
+
+
+class Others(msgspec.Struct, frozen=True):
+    """What stands in a table under names that it does not know: in the Struct, the field `name` holds it."""
+
+    name: str
+    value: Node
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +96,8 @@ FILE = Table(FileConfig)
 def _fields(struct: type[Section]) -> Mapping[str, Field]:
     found: dict[str, Field] = {}
     for info in fields(struct):
+        if _is_rest(info.type):
+            continue
         default = msgspec.UNSET if info.default is msgspec.NODEFAULT else msgspec.to_builtins(info.default)
         node = _node(info.type, default)
         found[info.name] = Field(
@@ -85,6 +106,19 @@ def _fields(struct: type[Section]) -> Mapping[str, Field]:
             required=info.required,
         )
     return found
+
+
+@functools.cache
+def _others(struct: type[Section]) -> Others | None:
+    for info in fields(struct):
+        if _is_rest(info.type):
+            node = _node(info.type)
+            return Others(info.name, node.value) if isinstance(node, Names) else None
+    return None
+
+
+def _is_rest(annotation: Any) -> bool:
+    return bool(_without_metadata(annotation)[1].get("rest"))
 
 
 def _node(annotation: Any, default: Any = msgspec.UNSET) -> Node:
@@ -122,6 +156,31 @@ def known_keys(table: Table, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Fiel
                 yield from known_keys(below, (*path, name, "*"))
             case _:
                 yield (*path, name), field
+    if table.others is not None and isinstance(table.others.value, Table):
+        yield from known_keys(table.others.value, (*path, "*"))
+
+
+def folded(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data with the names that a table does not know moved into the field that holds them."""
+    result: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in data.items():
+        node = table.node(name)
+        below = folded(node, value) if isinstance(node, Table) else value
+        (result if name in table.fields or table.others is None else rest)[name] = below
+    return {**result, table.others.name: rest} if table.others is not None and rest else result
+
+
+def unfolded(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The opposite of `folded`, for data in which every known name stands."""
+    result: dict[str, Any] = {}
+    for name, value in data.items():
+        node = table.node(name)
+        if table.others is not None and name == table.others.name:
+            result.update(value)
+        else:
+            result[name] = unfolded(node, value) if isinstance(node, Table) else value
+    return result
 
 
 def nearest_key(path: KeyPath, root: Table, siblings: Collection[str] = ()) -> str:

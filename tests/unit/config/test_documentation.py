@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.config import model
+from jp.config import accounts, model
 from jp.config.keys import KeyPath, key_text
 from jp.config.model import AppConfig, Extension
 from jp.config.rewrite import toml_value
@@ -26,7 +26,8 @@ END = "<!-- end of keys -->\n"
 @cache
 def meanings() -> dict[tuple[str, str], str]:
     """The text under each field of the model, by class and field."""
-    classes = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
+    trees = [ast.parse(inspect.getsource(module)) for module in (model, accounts)]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     return {(node.name, name): text for node in classes for name, text in _texts(node)}
 
 
@@ -58,6 +59,8 @@ def sections(table: Table, path: KeyPath) -> Iterator[str]:
         if below is not None:
             place = "" if isinstance(field.node, Table) else "*" if isinstance(field.node, Names) else "N"
             yield from sections(below, (*path, name, place) if place else (*path, name))
+    if table.others is not None and isinstance(table.others.value, Table):
+        yield from sections(table.others.value, (*path, "*"))
 
 
 def table_below(node: Node) -> Table | None:
@@ -130,7 +133,8 @@ def test_a_key_that_the_page_lacks_is_noticed() -> None:
 def test_every_key_has_a_meaning(path: KeyPath) -> None:
     table: Table = FILE
     for name in path[:-1]:
-        below = None if name == "*" else table_below(table.fields[name].node)
+        node = table.node(name)
+        below = None if node is None else table_below(node)
         table = table if below is None else below
 
     assert meaning(table, path[-1]).endswith(".")

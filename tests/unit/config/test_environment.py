@@ -133,3 +133,8 @@ def test_a_value_that_is_not_accepted_is_reported_with_its_variable(value: str, 
         environment_assignments({"JP_CFG_ASSISTANT_REQUEST_MAX_RETRIES": value})
 
     assert caught.value.message.startswith(f"environment variable JP_CFG_ASSISTANT_REQUEST_MAX_RETRIES: {problem}")
+
+
+def test_a_variable_may_mean_a_server_of_ones_own() -> None:
+    assert key_of("JP_CFG_PROVIDERS_LLM_GROQ_BASE_URL") == ("providers", "llm", "groq", "base_url")
+    assert key_of("JP_CFG_PROVIDERS_LLM_OPENAI_BASE_URL") == ("providers", "llm", "openai", "base_url")

@@ -144,3 +144,26 @@ def test_the_configuration_as_data_is_what_json_holds() -> None:
 
     assert data["assistant"]["instructions"] == []
     assert data["user"] == {"name": None}
+
+
+def test_a_server_of_ones_own_stands_beside_the_known_providers() -> None:
+    resolved = resolve([
+        layer(USER, {"providers": {"llm": {"groq": {"base_url": "https://api.groq.com/openai/v1"}}}}),
+        assigned("providers.llm.groq.tool_choice=false"),
+    ])
+
+    assert resolved.config.providers.llm.servers["groq"].tool_choice is False
+    assert as_data(resolved.config)["providers"]["llm"]["groq"]["base_url"] == "https://api.groq.com/openai/v1"
+    assert "servers" not in as_data(resolved.config)["providers"]["llm"]
+    assert resolved.origins["providers.llm.groq.base_url"] == USER
+
+
+def test_a_server_of_ones_own_can_be_taken_out_again() -> None:
+    declared = layer(USER, {"providers": {"llm": {"mine": {"base_url": "http://127.0.0.1:1/v1"}}}})
+
+    assert resolve([declared, assigned("providers.llm.mine:=null")]).config.providers.llm.servers == {}
+
+
+def test_a_setting_that_no_server_has_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"unknown key 'providers.llm.mine.base_ulr'.*base_url"):
+        assigned("providers.llm.mine.base_ulr=http://127.0.0.1/v1")

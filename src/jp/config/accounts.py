@@ -1,0 +1,120 @@
+"""Accounts with providers: where requests go, who pays, and what is peculiar to a server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from jp.config.kinds import Positive, Section, Url, VariableName
+
+
+class AnthropicConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The account with Anthropic."""
+
+    api_key_env: VariableName = "ANTHROPIC_API_KEY"
+    """The environment variable that holds the key."""
+    base_url: Url = "https://api.anthropic.com"
+    """Where requests go, without the version."""
+    beta_headers: tuple[str, ...] = ()
+    """Names for the header `anthropic-beta`."""
+    chain_on_max_tokens: bool = True
+    """Whether a response that reached its token limit is continued."""
+
+
+class OpenaiConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The account with OpenAI."""
+
+    api_key_env: VariableName = "OPENAI_API_KEY"
+    """The environment variable that holds the key."""
+    base_url: Url = "https://api.openai.com/v1"
+    """Where requests go, with the version."""
+
+
+class GoogleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The account with Google (Gemini)."""
+
+    api_key_env: VariableName = "GEMINI_API_KEY"
+    """The environment variable that holds the key."""
+    base_url: Url = "https://generativelanguage.googleapis.com/v1beta"
+    """Where requests go, with the version."""
+
+
+class OpenrouterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The account with OpenRouter."""
+
+    api_key_env: VariableName = "OPENROUTER_API_KEY"
+    """The environment variable that holds the key."""
+    base_url: Url = "https://openrouter.ai/api/v1"
+    """Where requests go, with the version."""
+    app_name: str | None = None
+    """What OpenRouter's own pages call the requests that come from here."""
+    app_referrer: str | None = None
+    """The address under which OpenRouter's own pages count the requests that come from here."""
+
+
+class CerebrasConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The account with Cerebras."""
+
+    api_key_env: VariableName = "CEREBRAS_API_KEY"
+    """The environment variable that holds the key."""
+    base_url: Url = "https://api.cerebras.ai/v1"
+    """Where requests go, with the version."""
+
+
+class OllamaConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server of Ollama."""
+
+    api_key_env: VariableName = "OLLAMA_API_KEY"
+    """The environment variable that holds a key, where the server wants one."""
+    base_url: Url | None = None
+    """Where requests go; without it, what `OLLAMA_HOST` says, else the usual port of this machine."""
+    context_window: Positive = 16384
+    """How many tokens the server holds of a conversation (`num_ctx`); it would silently forget what is beyond."""
+    keep_alive: str | None = None
+    """How long the server keeps a model in memory after an answer, such as `10m`."""
+
+
+class LlamacppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server of llama.cpp."""
+
+    api_key_env: VariableName = "LLAMACPP_API_KEY"
+    """The environment variable that holds a key, where the server wants one."""
+    base_url: Url = "http://127.0.0.1:8080/v1"
+    """Where requests go, with the version."""
+    reasoning_format: Literal["auto", "deepseek", "none"] = "auto"
+    """How the server separates reasoning; what it leaves in the text under `<think>` is separated here."""
+
+
+class ServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Any other server, under a name of your own; `NAME/model` is then a model's id."""
+
+    kind: Literal["openai-compatible", "anthropic", "openai", "google", "ollama", "llamacpp"] = "openai-compatible"
+    """What it speaks: OpenAI's Chat Completions, as most servers do, or what that provider speaks."""
+    base_url: Url | None = None
+    """Where requests go, with the version; there is no default."""
+    api_key_env: VariableName | None = None
+    """The environment variable that holds the key; without it, none is sent unless one is stored under the name."""
+    headers: dict[str, str] = {}
+    """Further headers of each request."""
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What the server calls the longest output (`openai-compatible`)."""
+    system_role: Literal["system", "developer", "user"] = "system"
+    """In which role the server takes the system prompt (`openai-compatible`)."""
+    reasoning: Literal["none", "effort", "enable_thinking"] = "none"
+    """How reasoning is asked for: not at all, by `reasoning_effort`, or by the chat template's `enable_thinking`."""
+    return_reasoning: Literal["none", "reasoning_content", "reasoning", "text"] = "none"
+    """How earlier reasoning goes back: not at all, under one of these names, or as text between `<think>` tags."""
+    structured: Literal["json_schema", "json_object", "none"] = "json_schema"
+    """How the server is held to a schema."""
+    tool_choice: bool = True
+    """Whether the server knows `tool_choice`."""
+    images: bool = True
+    """Whether its models take images."""
+    stream_usage: bool = True
+    """Whether it is asked to report tokens (`stream_options`)."""
+
+
+class ScriptConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The embedded provider, which plays a scenario."""
+
+    scenario: str | None = None
+    """The scenario's path from the workspace's root; a model's name may name one instead."""

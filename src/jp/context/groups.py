@@ -1,0 +1,71 @@
+"""Atomic groups: what a cut never goes through.
+
+A *round* is an assistant's message with calls and the tools' messages that stand right after it; any other message is a
+group of its own. Where a transcript is damaged, tools' messages that follow no call make a group, too, so that every
+message lies in exactly one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from jp.context.types import Message
+
+
+class Group(msgspec.Struct, frozen=True, gc=False):
+    """The messages from `start` up to, not including, `end`.
+
+    `stray` are tools' messages without a call before them. `pending` is a round some of whose calls still run.
+    """
+
+    start: int
+    end: int
+    kind: Literal["message", "round", "stray"]
+    pending: bool = False
+
+
+class GroupIndex(msgspec.Struct, frozen=True):
+    """The groups of a transcript, in order; `group_of[i]` is the number of the group that holds message `i`."""
+
+    groups: tuple[Group, ...]
+    group_of: tuple[int, ...]
+
+
+def index_groups(messages: Sequence[Message]) -> GroupIndex:
+    """The groups of `messages`, in one walk.
+
+    Of several rounds marked as pending only the last round of all counts: calls before it run no longer.
+    """
+    groups: list[Group] = []
+    group_of: list[int] = []
+    last_round = _last_round(messages)
+    start = 0
+    while start < len(messages):
+        first = messages[start]
+        is_round = opens_round(first)
+        end = start + 1
+        if is_round or first.role == "tool":
+            while end < len(messages) and messages[end].role == "tool":
+                end += 1
+        kind = "round" if is_round else "stray" if first.role == "tool" else "message"
+        group_of.extend([len(groups)] * (end - start))
+        groups.append(Group(start, end, kind, start == last_round and first.meta.pending))
+        start = end
+    return GroupIndex(tuple(groups), tuple(group_of))
+
+
+def opens_round(message: Message) -> bool:
+    """Whether `message` is an assistant's that calls tools."""
+    return message.role == "assistant" and bool(message.calls)
+
+
+def pending_group(index: GroupIndex) -> int | None:
+    """The number of the group whose calls still run."""
+    return next((number for number in range(len(index.groups) - 1, -1, -1) if index.groups[number].pending), None)
+
+
+def _last_round(messages: Sequence[Message]) -> int:
+    return next((position for position in range(len(messages) - 1, -1, -1) if opens_round(messages[position])), -1)

@@ -102,7 +102,7 @@ class ScriptedProvider:
 
     def render(self, thread: Thread) -> WireRequest:
         self.threads.append(thread)
-        return WireRequest(path="/", body=msgspec.to_builtins(thread))
+        return WireRequest(path="/", model=thread.model, body=msgspec.to_builtins(thread))
 
     def sections(self, request: WireRequest) -> Sections:
         events: list[object] = request.body["events"]

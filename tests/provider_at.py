@@ -7,7 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from jp.config.model import AppConfig
+from jp.config.layers import config_of
+from jp.config.model import RequestConfig
+from jp.config.partial import read_partial
 from jp.conversation.thread import Thread
 from jp.provider.base import Provider
 from jp.provider.errors import ProviderError
@@ -15,7 +17,6 @@ from jp.provider.parts import Part
 from jp.provider.registry import ModelId, create_provider
 
 KEY = "test-key-0123456789"
-_ACCOUNT = frozenset({"beta_headers"})
 
 
 class Ending(msgspec.Struct):
@@ -25,17 +26,18 @@ class Ending(msgspec.Struct):
     error: ProviderError | None = None
 
 
-def provider_at(url: str, **settings: object) -> Provider:
-    """Anthropic's provider; `settings` are those of its account, or of `assistant.request`."""
-    account = {name: value for name, value in settings.items() if name in _ACCOUNT}
-    request = {name: value for name, value in settings.items() if name not in _ACCOUNT}
+def provider_at(
+    url: str, *, provider: str = "anthropic", model: str = "claude-haiku-4-5", **settings: object
+) -> Provider:
+    """A provider whose account is at `url`; `settings` are those of the account, or of `assistant.request`."""
+    request = {name: value for name, value in settings.items() if name in RequestConfig.__struct_fields__}
+    account = {name: value for name, value in settings.items() if name not in request}
     values = {
         "assistant": {"request": request},
-        "providers": {"llm": {"anthropic": {"base_url": url, **account}}},
+        "providers": {"llm": {provider: {"base_url": url, "api_key_env": "JP_TEST_KEY", **account}}},
     }
-    config = msgspec.convert(values, AppConfig)
-    model = ModelId("anthropic", "claude-haiku-4-5")
-    return create_provider(config, model, environ={"ANTHROPIC_API_KEY": KEY}, root=Path())
+    config = config_of(read_partial(values))
+    return create_provider(config, ModelId(provider, model), environ={"JP_TEST_KEY": KEY}, root=Path())
 
 
 async def receive(provider: Provider, thread: Thread) -> Ending:

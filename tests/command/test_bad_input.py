@@ -45,7 +45,7 @@ def run_raw(
     [
         (["--model", "a", "-c", f"{ALIASES}.a=b", "-c", f"{ALIASES}.b=a"], {}, 3, "a → b → a"),
         (["--model", ""], {}, 3, "'' is neither a model nor an alias"),
-        (["--model", "openai/gpt-5"], {}, 3, "does not talk to 'openai'"),
+        (["--model", "opnai/gpt-5"], {}, 3, "did you mean 'openai'"),
         ([*ANTHROPIC], {"ANTHROPIC_API_KEY": " "}, 4, "'ANTHROPIC_API_KEY' is not set"),
         ([*ANTHROPIC], {"ANTHROPIC_API_KEY": "sk-a\nX-Evil: 1"}, 3, "characters that no key has"),
         ([*ANTHROPIC, "-c", f"{BASE_URL}=http://localhost:65536"], {}, 3, "expects an address"),

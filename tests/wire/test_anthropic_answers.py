@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
+from typing import Any
 
 import anthropic
 import anyio
@@ -23,7 +24,7 @@ ASKED = Thread(model="claude-opus-5.5", system=(), tools=(), events=(UserText(te
 OWN = "claude-opus-5.5"
 
 
-def answered(*replies: Reply, **request: object) -> list[Ending]:
+def answered(*replies: Reply, **request: Any) -> list[Ending]:
     """What came of one request for each reply."""
     with Loopback(*replies) as server:
         provider = provider_at(server.url, **request)
@@ -36,7 +37,7 @@ def parts_of(body: bytes, cuts: Sequence[int] = ()) -> list[Part]:
     return ending.parts
 
 
-def failure(reply: Reply, **request: object) -> ProviderError:
+def failure(reply: Reply, **request: Any) -> ProviderError:
     (ending,) = answered(reply, **request)
     assert ending.error is not None
     return ending.error

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -15,8 +12,9 @@ import pytest
 from anthropic_oracle import assert_accepted
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
-from loopback import Loopback, Reply
+from loopback import Loopback
 from provider_at import provider_at, receive
+from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
 from stories import Story, Told, told
 
 NAMES = (
@@ -34,23 +32,8 @@ FINISHES = {"end_turn": "stop", "tool_use": "tools", "max_tokens": "length"}
 
 
 @pytest.fixture(params=NAMES)
-def recording(request: pytest.FixtureRequest) -> dict[str, Any]:
-    root = os.environ.get("JP_TEST_DATA")
-    if root is None:
-        pytest.skip("JP_TEST_DATA does not say where the recordings are")
-    path = Path(root, "recordings", "anthropic", f"{request.param}.json")
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-
-
-def streamed(recording: dict[str, Any]) -> list[dict[str, Any]]:
-    return [exchange for exchange in recording["exchanges"] if exchange["response"]["is_sse"]]
-
-
-def reply_to(exchange: dict[str, Any], seed: str) -> Reply:
-    body = exchange["response"]["body"].encode()
-    chance = random.Random(seed)
-    cuts = chance.sample(range(len(body)), k=min(len(body), 80))
-    return Reply(body=body, cuts=tuple(cuts), headers=tuple(exchange["response"]["headers"].items()))
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return recording_of("anthropic", request.param)
 
 
 def read(url: str) -> Story:
@@ -59,33 +42,22 @@ def read(url: str) -> Story:
     return told(ending.parts)
 
 
-def as_expected(outcome: dict[str, Any]) -> Told:
-    """An outcome of the recording in our form; arguments are compared as JSON."""
+def signed(outcome: dict[str, Any]) -> Told:
+    """An outcome with the opaque part that belongs to it."""
+    expected = as_expected(outcome)
     opaque: dict[str, str] = outcome.get("opaque", outcome.get("metadata") or {})
-    arguments = msgspec.json.encode(outcome["arguments"]).decode() if "arguments" in outcome else None
-    return Told(
-        kind=outcome["kind"],
-        text=outcome.get("text", "") if arguments is None else arguments,
-        opaque=next(iter(opaque.values()), ""),
-        call_id=outcome.get("id", ""),
-        name=outcome.get("name", ""),
-    )
+    expected.opaque = next(iter(opaque.values()), "")
+    return expected
 
 
-def normal(block: Told) -> Told:
-    if block.kind == "tool_call":
-        return Told(**{**msgspec.structs.asdict(block), "text": msgspec.json.encode(block.arguments).decode()})
-    return block
-
-
-def test_every_recording_says_what_was_expected(recording: dict[str, Any]) -> None:
+def test_every_recording_says_what_was_expected(recording: Recording) -> None:
     exchanges = streamed(recording)
     with Loopback(*(reply_to(exchange, f"{recording['case']} {i}") for i, exchange in enumerate(exchanges))) as server:
         stories = [read(server.url) for _ in exchanges]
 
     for story, exchange in zip(stories, exchanges, strict=True):
         decoded = exchange["decoded"]
-        assert [normal(block) for block in story.blocks] == [as_expected(outcome) for outcome in decoded["outcomes"]]
+        assert [comparable(block) for block in story.blocks] == [signed(outcome) for outcome in decoded["outcomes"]]
         assert story.finish == FINISHES[decoded["finish_native"]]
         native = decoded["usage_native"]
         assert story.usage == Usage(
@@ -97,8 +69,8 @@ def test_every_recording_says_what_was_expected(recording: dict[str, Any]) -> No
     for turn in recording["expected"]["turns"]:
         if len(turn["exchanges"]) == 1:
             number: int = turn["exchanges"][0]
-            assert [normal(block) for block in stories[number].blocks] == [
-                as_expected(outcome) for outcome in turn["outcomes"]
+            assert [comparable(block) for block in stories[number].blocks] == [
+                signed(outcome) for outcome in turn["outcomes"]
             ]
 
 
@@ -131,18 +103,18 @@ def read_by_sdk(url: str) -> Story:
     return Story(blocks, FINISHES[message.stop_reason or ""], usage)
 
 
-def test_the_official_sdk_tells_the_same_story(recording: dict[str, Any]) -> None:
+def test_the_official_sdk_tells_the_same_story(recording: Recording) -> None:
     exchanges = streamed(recording)
     replies = [reply_to(exchange, f"sdk {i}") for i, exchange in enumerate(exchanges)]
     with Loopback(*(reply for reply in replies for _ in range(2))) as server:
         for _ in exchanges:
             ours = read(server.url)
-            ours.blocks = [normal(block) for block in ours.blocks]
+            ours.blocks = [comparable(block) for block in ours.blocks]
 
             assert ours == read_by_sdk(server.url)
 
 
-def test_the_sdk_accepts_the_requests_that_were_recorded(recording: dict[str, Any]) -> None:
+def test_the_sdk_accepts_the_requests_that_were_recorded(recording: Recording) -> None:
     """So what it says of ours means something."""
     for exchange in streamed(recording):
         body = exchange["request"]["body"]

@@ -7,6 +7,7 @@ import ssl
 import threading
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -34,11 +35,11 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def asked(url: str, **request: object) -> Ending:
+def asked(url: str, **request: Any) -> Ending:
     return anyio.run(receive, provider_at(url, **request), HI)
 
 
-def failure(url: str, **request: object) -> ProviderError:
+def failure(url: str, **request: Any) -> ProviderError:
     error = asked(url, **request).error
     assert error is not None
     return error

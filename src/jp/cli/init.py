@@ -46,6 +46,7 @@ def init(
     from jp.cli.output import notice, print_result
     from jp.cli.places import current_directory
     from jp.config.edit import set_in_file
+    from jp.config.model import LlmConfig
     from jp.config.places import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
@@ -54,7 +55,7 @@ def init(
     require_persistence(options, "jp init")
     root = (current_directory() / Path(path).expanduser()).resolve()
     if model is not None:
-        parse_model_id(model, {})
+        parse_model_id(model, LlmConfig())
     config = root / MARKER / FILE_NAME
     existed = (root / MARKER).is_dir()
     found: tuple[Proposal, ...] = ()
@@ -114,7 +115,7 @@ def _missing_key(model: str) -> list[str]:
 
     provider = model.partition("/")[0]
     facts = facts_of(provider)
-    if not facts.key_variables or any(os.environ.get(name, "").strip() for name in facts.key_variables):
+    if not facts.needs_key or any(os.environ.get(name, "").strip() for name in facts.key_variables):
         return []
     if _has_stored_key(provider):
         return []
@@ -146,6 +147,7 @@ def _choose_model(*, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
 
 def _ask_for_model(found: tuple[Proposal, ...]) -> str | None:
     """What the person at the terminal wants; None where that is no model yet."""
+    from jp.config.model import LlmConfig
     from jp.errors import ConfigurationError
     from jp.provider.registry import FACTS, parse_model_id
     from jp.render.prompt import ask_line
@@ -161,7 +163,7 @@ def _ask_for_model(found: tuple[Proposal, ...]) -> str | None:
         if answer is None or not answer.strip():
             return None
         try:
-            parse_model_id(answer.strip(), {})
+            parse_model_id(answer.strip(), LlmConfig())
         except ConfigurationError as error:
             said = f"{error.message}\n{error.hint}"
         else:

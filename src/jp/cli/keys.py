@@ -37,7 +37,7 @@ def set_key(
     from jp.provider.keys import check_key
 
     require_persistence(options, "jp keys set")
-    _check_provider(provider)
+    _check_provider(options, provider)
     key = _from_stdin(options, provider) if from_stdin else _from_terminal(provider)
     keep_secret(key)
     check_key(key, "what was given", hint="copy the key again, and nothing else")
@@ -63,16 +63,16 @@ def ls(options: GlobalOptions) -> None:
     from jp.cli.output import print_result
     from jp.cli.user_keys import UserKeys
     from jp.provider.keys import find_key
-    from jp.provider.registry import FACTS, key_variables
+    from jp.provider.registry import FACTS, facts_in, key_variables
 
-    config = _config(options)
+    settings = _config(options).providers.llm
     found = {
-        facts.id: find_key(facts.id, key_variables(config, facts.id), environ=os.environ, stored=UserKeys())
-        for facts in FACTS
-        if facts.key_variables
+        name: find_key(name, key_variables(settings, name), environ=os.environ, stored=UserKeys())
+        for name in (*(facts.id for facts in FACTS if facts.key_variables), *settings.servers)
     }
     width = max(map(len, found), default=0)
-    lines = [f"{provider:<{width}}  {_source(provider, key)}" for provider, key in found.items()]
+    needed = {name: facts_in(settings, name).needs_key for name in found}
+    lines = [f"{name:<{width}}  {_source(name, key, needed=needed[name])}" for name, key in found.items()]
     value = [_as_data(provider, key) for provider, key in found.items()]
     print_result(options, text="\n".join(lines), value={"keys": value})
 
@@ -88,7 +88,7 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
     from jp.errors import JpError
 
     require_persistence(options, "jp keys rm")
-    _check_provider(provider)
+    _check_provider(options, provider)
     places = open_key_storage().remove(provider)
     left = _in_environment(_config(options), provider)
     if not places:
@@ -100,11 +100,11 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
     print_result(options, text=f"deleted the key for {provider} from {where}", value={"provider": provider})
 
 
-def _check_provider(provider: str) -> None:
+def _check_provider(options: GlobalOptions, provider: str) -> None:
     from jp.errors import UsageError
-    from jp.provider.registry import facts_of
+    from jp.provider.registry import facts_in
 
-    if not facts_of(provider).key_variables:
+    if facts_in(_config(options).providers.llm, provider).id == "script":
         raise UsageError(f"{provider!r} needs no key", hint="`jp keys ls` lists the providers that do")
 
 
@@ -128,7 +128,7 @@ def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
     from jp.provider.keys import find_key
     from jp.provider.registry import key_variables
 
-    return find_key(provider, key_variables(config, provider), environ=os.environ, stored=None)
+    return find_key(provider, key_variables(config.providers.llm, provider), environ=os.environ, stored=None)
 
 
 def _from_terminal(provider: str) -> str:
@@ -168,7 +168,9 @@ def _given(key: str, provider: str) -> str:
     return key
 
 
-def _source(provider: str, found: FoundKey | None) -> str:
+def _source(provider: str, found: FoundKey | None, *, needed: bool) -> str:
+    if found is None and not needed:
+        return "none, and it needs none"
     if found is None:
         return f"none: store one with `jp keys set {provider}`"
     where = f" {found.where}" if found.where else ""

@@ -12,19 +12,22 @@ from jp.conversation.thread import Thread
 from jp.provider.errors import ProviderError
 from jp.provider.parts import Part
 
-Framing = Literal["sse", "ndjson"]
-"""How a response is cut into events."""
+Framing = Literal["sse", "ndjson", "json"]
+"""How a response is cut into events; `json` is one event that is the whole body."""
 
 
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What goes over the wire, without credentials.
 
-    `path` is appended to the account's base URL. `headers` are the adapter's own (versions, betas). `left_out` are
-    sentences about parameters that the model is not sent, or in another form, because it does not take them.
+    `path` is appended to the account's base URL. `model` is whom it asks, `framing` how the answer comes. `headers` are
+    the adapter's own (versions, betas). `left_out` are sentences about parameters that the model is not sent, or in
+    another form, because it does not take them.
     """
 
     path: str
+    model: str
     body: JsonObject
+    framing: Framing = "sse"
     headers: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -115,6 +118,10 @@ class ResponseDecoder(Protocol):
         Raises:
             ProviderError: the event reports an error.
         """
+        ...
+
+    def close(self) -> Sequence[Part]:
+        """The stream has ended: what the events so far come to, `Finished` included where they are a whole answer."""
         ...
 
 

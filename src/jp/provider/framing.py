@@ -153,3 +153,27 @@ class NdjsonDecoder:
         """The stream is over: the line that it left unfinished, which may be cut."""
         rest = self._lines.close().strip()
         return [ServerSentEvent("", rest)] if rest else []
+
+
+class WholeDecoder:
+    """A response that is one JSON value: one event, once it has ended."""
+
+    def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Take more bytes; they complete nothing.
+
+        Raises:
+            ProviderError: there are too many, of kind `output_limit`.
+        """
+        self._pieces.append(data)
+        self._size += len(data)
+        check_size(self._size, self._max_event_bytes)
+        return []
+
+    def close(self) -> list[ServerSentEvent]:
+        """The whole value, which may be cut."""
+        return [ServerSentEvent("", b"".join(self._pieces))] if self._size else []

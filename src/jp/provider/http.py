@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 import msgspec
@@ -22,7 +23,17 @@ _WIRE_BYTES_PER_CONTENT_BYTE = 64
 """An event wraps a few characters into a hundred bytes and more: what bounds the wire is a multiple of what bounds
 the content."""
 
-_ACCEPT: dict[Framing, str] = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
+_ACCEPT: dict[Framing, str] = {
+    "sse": "text/event-stream",
+    "ndjson": "application/x-ndjson",
+    "json": "application/json",
+}
+_REFUSED: dict[Framing, tuple[str, ...]] = {
+    "sse": ("text/html", "application/json"),
+    "ndjson": ("text/html",),
+    "json": ("text/html",),
+}
+"""What no answer comes as: a proxy's page, or a single object where events were asked for."""
 
 
 class Adapter(Protocol):
@@ -36,11 +47,6 @@ class Adapter(Protocol):
     @property
     def renderer(self) -> int:
         """The version of what `render` gives."""
-        ...
-
-    @property
-    def framing(self) -> Framing:
-        """How the response is cut into events."""
         ...
 
     def render(self, thread: Thread) -> WireRequest:
@@ -67,14 +73,25 @@ class Adapter(Protocol):
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes.
 
-    `key_hint` is what mends it where the provider does not accept the key.
+    `key_hint` is what mends it where the provider does not accept the key, `reach_hint` where nobody answers at the
+    address. A server that `needs_key` is sent nothing without one. `headers` are the user's own.
     """
 
     base_url: str
     base_url_setting: str
     key: str | None
     key_variable: str
+    needs_key: bool = True
     key_hint: str = ""
+    reach_hint: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def _joined(base_url: str, path: str) -> str:
+    """The address of a path. The version of an API may stand at the end of the one, or at the start of the other."""
+    base = base_url.rstrip("/")
+    version, _, rest = path.removeprefix("/").partition("/")
+    return f"{base}/{rest}" if rest and base.endswith(f"/{version}") else base + path
 
 
 class HttpProvider:
@@ -121,13 +138,13 @@ class HttpProvider:
             AuthenticationError: there is no key.
             ProviderError: the request failed, or the stream ended without `Finished`.
         """
-        async with post(self._http_request(request), self._wire_limits()) as response:
+        async with self._post(request) as response:
             await self._check(response, request)
             # Reading is imported while the provider thinks.
             from jp.provider.reader import Reader
 
-            adapter = self._adapter
-            reader = Reader(adapter.decoder(request), adapter.framing, max_bytes=self._limits.max_response_bytes)
+            decoder = self._adapter.decoder(request)
+            reader = Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes)
             async for chunk in response.chunks():
                 for part in reader.feed(chunk):
                     yield part
@@ -138,28 +155,40 @@ class HttpProvider:
         if not reader.finished:
             raise ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
 
+    @asynccontextmanager
+    async def _post(self, request: WireRequest) -> AsyncGenerator[HttpResponse, None]:
+        try:
+            async with post(self._http_request(request), self._wire_limits()) as response:
+                yield response
+        except ProviderError as error:
+            if error.kind == "connect" and self._account.reach_hint:
+                error.hint = self._account.reach_hint
+            raise
+
     def _wire_limits(self) -> Limits:
         wire_bytes = self._limits.max_response_bytes * _WIRE_BYTES_PER_CONTENT_BYTE
         return msgspec.structs.replace(self._limits, max_response_bytes=wire_bytes)
 
     def _http_request(self, request: WireRequest) -> HttpRequest:
         key = self._account.key
-        if key is None:
+        if key is None and self._account.needs_key:
             raise missing_key(self.id, self._account.key_variable)
         headers = (
             ("content-type", "application/json"),
-            ("accept", _ACCEPT[self._adapter.framing]),
+            ("accept", _ACCEPT[request.framing]),
             ("user-agent", f"jp/{__version__}"),
-            *self._adapter.authorization(key),
+            *(() if key is None else self._adapter.authorization(key)),
             *request.headers,
+            *self._account.headers,
         )
-        url = self._account.base_url.rstrip("/") + request.path
-        return HttpRequest(url=url, headers=headers, body=msgspec.json.encode(request.body))
+        return HttpRequest(
+            url=_joined(self._account.base_url, request.path), headers=headers, body=msgspec.json.encode(request.body)
+        )
 
     async def _check(self, response: HttpResponse, request: WireRequest) -> None:
         """Refuse what is no stream of events: an error, a redirect, a proxy's page."""
         kind = response.headers.get("content-type", "")
-        if response.status in _SUCCESS and not kind.startswith(("text/html", "application/json")):
+        if response.status in _SUCCESS and not kind.startswith(_REFUSED[request.framing]):
             return
         from jp.provider.classification import Origin, Reply, classify
 
@@ -168,7 +197,7 @@ class HttpProvider:
         account = self._account
         origin = Origin(
             provider=self.id,
-            model=str(request.body.get("model", "")),
+            model=request.model,
             key_hint=account.key_hint,
             base_url_setting=account.base_url_setting,
             secrets=() if account.key is None else (account.key,),

@@ -1,145 +1,74 @@
-"""The model table: what is known of models without asking anybody, and what their tokens cost."""
+"""What is known of models: the table, and what is inferred of a model that is not in it. Pure."""
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
+from collections.abc import Callable
+from functools import cache
+from typing import Protocol, cast
 
 from jp.conversation.entries import Usage
+from jp.provider.abilities import Abilities, Model
 from jp.provider.base import ModelDetails
 
 TABLE_DATE = "2026-11-20"
 """When the table was last compared with what the providers publish."""
 
 _MILLION = 1_000_000
-_DATE = "-20260102"
+_DATES = ("-20260102", "-2026-01-02")
 """How the date of a snapshot stands at the end of a name."""
 
 
-class Abilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model family can do, apart from the wire format and from the account.
+class _Table(Protocol):
+    """What a module of `jp.provider.table` gives: newest models first."""
 
-    `thinking` is how much of it is asked for: by an effort (`adaptive`) or by a number of tokens (`budget`).
-    `thinking_off` is how it is turned off. `efforts` are the levels above `high` that it knows. `forced_tools` and
-    `sampling` tell whether a choice of tool and a temperature are accepted at all, `bound_thinking` whether a
-    signature covers everything that came before it, `structured` whether an answer can be held to a schema.
-    """
-
-    thinking: Literal["adaptive", "budget"] = "adaptive"
-    thinking_off: Literal["disabled", "between_tools", "never"] = "disabled"
-    thinks_by_default: bool = False
-    efforts: tuple[Literal["xhigh", "max"], ...] = ("xhigh", "max")
-    forced_tools: bool = True
-    sampling: bool = False
-    bound_thinking: bool = False
-    structured: bool = True
+    MODELS: tuple[Model, ...]
+    SMALL: str
+    is_own: Callable[[str], bool]
+    inferred: Callable[[str], Abilities]
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, from the table or inferred from its name (`known` is false)."""
-
-    details: ModelDetails
-    abilities: Abilities
-    known: bool = True
-
-
-_BUDGET = Abilities(thinking="budget", efforts=(), sampling=True)
-_CLAUDE_4_1 = Abilities(thinking="budget", efforts=(), sampling=True, structured=False)
-_CLAUDE_4_6 = Abilities(efforts=("max",), sampling=True)
-_CLAUDE_4_7 = Abilities()
-_CLAUDE_5 = Abilities(thinks_by_default=True)
-_FABLE_5 = Abilities(thinks_by_default=True, thinking_off="never", forced_tools=False)
-_BOUND = Abilities(thinks_by_default=True, thinking_off="never", forced_tools=False, bound_thinking=True)
-_SONNET_5_5 = Abilities(thinks_by_default=True, thinking_off="between_tools", forced_tools=False, bound_thinking=True)
-_HAIKU_5_5 = Abilities(thinks_by_default=True, bound_thinking=True)
+def _table(kind: str) -> _Table | None:
+    """The table of a provider's models; each is imported when it is asked for."""
+    match kind:
+        case "anthropic":
+            from jp.provider.table import anthropic as table
+        case _:
+            return None
+    return cast("_Table", table)
 
 
-class _Price(msgspec.Struct, frozen=True):
-    """USD for a million tokens; a cache read costs `read` times the input."""
-
-    input: float
-    output: float
-    read: float = 0.1
-    long_prompt: int | None = None
-    long_prompt_factor: float = 1.0
+@cache
+def _by_name(kind: str) -> dict[str, Model]:
+    table = _table(kind)
+    return {} if table is None else {model.details.id: model for model in table.MODELS}
 
 
-def _claude(name: str, limits: tuple[int, int], price: _Price, abilities: Abilities) -> Model:
-    details = ModelDetails(
-        provider="anthropic",
-        id=name,
-        context_window=limits[0],
-        max_output=limits[1],
-        input_price=price.input,
-        output_price=price.output,
-        cache_read_price=round(price.input * price.read, 6),
-        cache_write_price=round(price.input * 1.25, 6),
-        cache_write_long_price=round(price.input * 2, 6),
-        long_prompt=price.long_prompt,
-        long_prompt_factor=price.long_prompt_factor,
-    )
-    return Model(details=details, abilities=abilities)
-
-
-_LARGE = (_MILLION, 128_000)
-_SMALL = (200_000, 64_000)
-"""The context window and the longest output, in tokens."""
-
-_OPUS = _Price(5.0, 25.0)
-_FABLE = _Price(10.0, 50.0)
-_SONNET_4 = _Price(3.0, 15.0)
-
-_MODELS = (
-    _claude("claude-fable-5-2", _LARGE, _Price(8.0, 40.0), _BOUND),
-    _claude("claude-fable-5-1", _LARGE, _Price(10.0, 50.0, read=0.025), _BOUND),
-    _claude("claude-opus-5-5", _LARGE, _Price(4.0, 20.0, read=0.05), _BOUND),
-    _claude("claude-sonnet-5-5", _LARGE, _Price(2.0, 10.0, read=0.05), _SONNET_5_5),
-    _claude(
-        "claude-haiku-5-5",
-        _LARGE,
-        _Price(0.1, 0.5, long_prompt=100_000, long_prompt_factor=5.0),
-        _HAIKU_5_5,
-    ),
-    _claude("claude-fable-5", _LARGE, _FABLE, _FABLE_5),
-    _claude("claude-opus-5", _LARGE, _OPUS, _CLAUDE_5),
-    _claude("claude-sonnet-5", _LARGE, _Price(2.0, 10.0), _CLAUDE_5),
-    _claude("claude-opus-4-8", _LARGE, _OPUS, _CLAUDE_4_7),
-    _claude("claude-opus-4-7", _LARGE, _OPUS, _CLAUDE_4_7),
-    _claude("claude-opus-4-6", _LARGE, _OPUS, _CLAUDE_4_6),
-    _claude("claude-sonnet-4-6", _LARGE, _SONNET_4, _CLAUDE_4_6),
-    _claude("claude-opus-4-5", _SMALL, _OPUS, _BUDGET),
-    _claude("claude-haiku-4-5", _SMALL, _Price(1.0, 5.0), _BUDGET),
-    _claude("claude-sonnet-4-5", (_MILLION, 64_000), _SONNET_4, _BUDGET),
-    _claude("claude-opus-4-1", (200_000, 32_000), _Price(15.0, 75.0), _CLAUDE_4_1),
-)
-
-_TABLE = {(model.details.provider, model.details.id): model for model in _MODELS}
-
-_SMALL_MODELS = {"anthropic": "claude-haiku-5-5"}
-"""The cheap model of a provider, for what jp itself has to ask."""
-
-_NEW_CLAUDE = Abilities(thinks_by_default=True)
-_FOREIGN = Abilities(sampling=True, structured=False)
+_ANY = Abilities(thinking="none", levels=(), sampling=True, documents=False)
+"""What is expected of a model of which nothing is known."""
 
 
 def canonical_name(name: str) -> str:
     """A model's name without the date of its snapshot."""
-    stem, dash, date = name[: -len(_DATE)], name[-len(_DATE) : 1 - len(_DATE)], name[1 - len(_DATE) :]
-    return stem if dash == "-" and date.isdigit() else name
+    for date in _DATES:
+        stem, end = name[: -len(date)], name[-len(date) :]
+        if stem and all(a == b or (a.isdigit() and b.isdigit()) for a, b in zip(end, date, strict=False)):
+            return stem
+    return name
 
 
-def find_model(provider: str, name: str) -> Model:
+def find_model(kind: str, name: str) -> Model:
     """What is known of a model.
 
-    One that is not in the table is taken for newer than the table where it is called `claude-…`, and for another
-    server's that speaks the same protocol otherwise; both are expected to think adaptively.
+    `kind` is a provider of this version: a server under a name of the user's own is of one of these, and what its
+    models cost is not what they cost there. One that is not in the table gets what its name lets expect.
     """
-    found = _TABLE.get((provider, name)) or _TABLE.get((provider, canonical_name(name)))
+    models = _by_name(kind)
+    found = models.get(name) or models.get(canonical_name(name))
     if found is not None:
         return found
-    abilities = _NEW_CLAUDE if name.startswith("claude-") else _FOREIGN
-    return Model(details=ModelDetails(provider=provider, id=name), abilities=abilities, known=False)
+    table = _table(kind)
+    abilities = _ANY if table is None else table.inferred(name)
+    return Model(details=ModelDetails(provider=kind, id=name), abilities=abilities, known=False)
 
 
 def small_model(provider: str, beside: str) -> str | None:
@@ -147,15 +76,15 @@ def small_model(provider: str, beside: str) -> str | None:
 
     A server that only speaks the provider's protocol has models of other names.
     """
-    small = _SMALL_MODELS.get(provider)
-    if small is None or not (find_model(provider, beside).known or beside.startswith("claude-")):
+    table = _table(provider)
+    if table is None or not table.SMALL or not (find_model(provider, beside).known or table.is_own(beside)):
         return None
-    return small
+    return table.SMALL
 
 
 def known_names(provider: str) -> tuple[str, ...]:
     """The models of a provider that the table holds, newest first."""
-    return tuple(name for owner, name in _TABLE if owner == provider)
+    return tuple(_by_name(provider))
 
 
 def near_names(name: str, candidates: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 import msgspec
 
 from jp.provider.base import Framing, ResponseDecoder
 from jp.provider.errors import ProviderError
-from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
+from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder, WholeDecoder
 from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
 
 
@@ -28,6 +29,18 @@ def _is_whole(event: ServerSentEvent) -> bool:
     return True
 
 
+def _frames(framing: Framing) -> SseDecoder | NdjsonDecoder | WholeDecoder:
+    match framing:
+        case "sse":
+            return SseDecoder()
+        case "ndjson":
+            return NdjsonDecoder()
+        case "json":
+            return WholeDecoder()
+        case _:
+            assert_never(framing)
+
+
 class Reader:
     """Turns the bytes of one response into parts, up to `Finished`.
 
@@ -36,7 +49,7 @@ class Reader:
 
     def __init__(self, decoder: ResponseDecoder, framing: Framing, *, max_bytes: int) -> None:
         self._decoder = decoder
-        self._frames = SseDecoder() if framing == "sse" else NdjsonDecoder()
+        self._frames = _frames(framing)
         self._max_bytes = max_bytes
         self._bytes = 0
         self.finished = False
@@ -50,17 +63,24 @@ class Reader:
         return self._parts(self._frames.feed(chunk))
 
     def close(self) -> Iterable[Part]:
-        """Read what no line end completed, where it is whole."""
-        return self._parts([event for event in self._frames.close() if _is_whole(event)])
+        """Read what no line end completed, where it is whole, and what the end of the stream completes."""
+        yield from self._parts([event for event in self._frames.close() if _is_whole(event)])
+        if not self.finished:
+            yield from self._counted(self._decoder.close())
 
     def _parts(self, events: list[ServerSentEvent]) -> Iterable[Part]:
         for event in events:
-            for part in self._decoder.feed(event.event, event.data):
-                self._count(part)
-                yield part
-                if isinstance(part, Finished):
-                    self.finished = True
-                    return
+            yield from self._counted(self._decoder.feed(event.event, event.data))
+            if self.finished:
+                return
+
+    def _counted(self, parts: Iterable[Part]) -> Iterable[Part]:
+        for part in parts:
+            self._count(part)
+            yield part
+            if isinstance(part, Finished):
+                self.finished = True
+                return
 
     def _count(self, part: Part) -> None:
         text = _content(part)

@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
 from jp.config.aliases import resolve_alias
-from jp.config.model import AppConfig, RequestConfig
+from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, missing_key
+from jp.provider.local_servers import LocalServer, address_of
 from jp.provider.models import known_names, near_names
 from jp.provider.transport import Limits
-
-if TYPE_CHECKING:
-    from jp.provider.local_servers import LocalServer
 
 
 class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the commands that set jp up have to know of a provider.
 
-    `key_variables` are where it is usual to keep its key, none where it needs none. `proposed` is the model that
-    somebody who has just begun is offered, empty where that takes more than a key. `server` is what listens on the
-    user's own machine.
+    `key_variables` are where it is usual to keep its key, none where it knows of none; whether it `needs_key` is
+    another matter. `proposed` is the model that somebody who has just begun is offered, empty where that takes more
+    than a key. `server` is what listens on the user's own machine.
     """
 
     id: str
     key_variables: tuple[str, ...] = ()
+    needs_key: bool = True
     proposed: str = ""
     server: LocalServer | None = None
 
 
 FACTS = (
     ProviderFacts(id="anthropic", key_variables=("ANTHROPIC_API_KEY",), proposed="anthropic/claude-sonnet-5-5"),
-    ProviderFacts(id="script"),
+    ProviderFacts(id="openai", key_variables=("OPENAI_API_KEY",), proposed="openai/gpt-5.6"),
+    ProviderFacts(id="google", key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), proposed="google/gemini-3-pro"),
+    ProviderFacts(id="openrouter", key_variables=("OPENROUTER_API_KEY",)),
+    ProviderFacts(id="cerebras", key_variables=("CEREBRAS_API_KEY",), proposed="cerebras/gpt-oss-120b"),
+    ProviderFacts(
+        id="ollama",
+        key_variables=("OLLAMA_API_KEY",),
+        needs_key=False,
+        server=LocalServer(port=11434, variable="OLLAMA_HOST"),
+    ),
+    ProviderFacts(id="llamacpp", key_variables=("LLAMACPP_API_KEY",), needs_key=False, server=LocalServer(port=8080)),
+    ProviderFacts(id="script", needs_key=False),
 )
 """The providers of this version; what `jp init` and `jp keys` know of them comes from here."""
 
 PROVIDERS = tuple(facts.id for facts in FACTS)
 
-_LATER = frozenset({"openai", "google", "openrouter", "cerebras", "llamacpp", "ollama"})
 _HINT = "a model is `provider/name`, such as `anthropic/claude-sonnet-5-5`, or an alias of `providers.llm.aliases`"
 
 
@@ -54,6 +63,24 @@ class ModelId(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
+
+
+_SERVER = "another server is declared under `providers.llm.NAME`, with its `base_url`"
+
+
+class _AccountSettings(Protocol):
+    @property
+    def base_url(self) -> str | None: ...
+
+    @property
+    def api_key_env(self) -> str | None: ...
+
+
+def account_of(settings: LlmConfig, provider: str) -> _AccountSettings | None:
+    """The settings of a provider's account; `script` has none."""
+    if provider in PROVIDERS:
+        return None if provider == "script" else getattr(settings, provider)
+    return settings.servers.get(provider)
 
 
 def _quoted(names: tuple[str, ...]) -> str:
@@ -68,29 +95,27 @@ def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
     return ConfigurationError(f"{text!r} is neither a model nor an alias", hint=hint)
 
 
-def _unknown_provider(provider: str) -> ConfigurationError:
-    if provider in _LATER:
-        message = f"this version does not talk to {provider!r}"
-        return ConfigurationError(message, hint=f"it talks to {_quoted(PROVIDERS)}")
-    near = near_names(provider, PROVIDERS)
-    hint = f"did you mean {_quoted(near)}?" if near else f"this version talks to {_quoted(PROVIDERS)}"
+def _unknown_provider(provider: str, own: Collection[str] = ()) -> ConfigurationError:
+    known = (*PROVIDERS, *own)
+    near = near_names(provider, known)
+    hint = f"did you mean {_quoted(near)}?" if near else f"known are {', '.join(map(repr, known))}; {_SERVER}"
     return ConfigurationError(f"there is no provider {provider!r}", hint=hint)
 
 
-def parse_model_id(text: str, aliases: Mapping[str, str]) -> ModelId:
+def parse_model_id(text: str, settings: LlmConfig) -> ModelId:
     """The model that `text` names: `provider/name`, or an alias of one, or of another alias.
 
     Raises:
-        ConfigurationError: it names none, or a provider that this version does not know.
+        ConfigurationError: it names none, or a provider that nobody knows.
     """
-    resolved = resolve_alias(text, aliases)
+    resolved = resolve_alias(text, settings.aliases)
     provider, slash, name = resolved.partition("/")
     if not slash:
-        raise _unknown_alias(resolved, aliases)
+        raise _unknown_alias(resolved, settings.aliases)
     if not name or not provider:
         raise ConfigurationError(f"{resolved!r} is no model", hint=_HINT)
-    if provider not in PROVIDERS:
-        raise _unknown_provider(provider)
+    if provider not in PROVIDERS and provider not in settings.servers:
+        raise _unknown_provider(provider, settings.servers)
     return ModelId(provider, name)
 
 
@@ -106,14 +131,31 @@ def facts_of(provider: str) -> ProviderFacts:
     raise _unknown_provider(provider)
 
 
-def key_variables(config: AppConfig, provider: str) -> tuple[str, ...]:
+def facts_in(settings: LlmConfig, provider: str) -> ProviderFacts:
+    """What is known of a provider, or of a server that the user has declared.
+
+    Raises:
+        ConfigurationError: nobody knows it.
+    """
+    own = settings.servers.get(provider)
+    if own is None or provider in PROVIDERS:
+        return facts_of(provider)
+    variables = () if own.api_key_env is None else (own.api_key_env,)
+    return ProviderFacts(id=provider, key_variables=variables, needs_key=own.api_key_env is not None)
+
+
+def key_variables(settings: LlmConfig, provider: str) -> tuple[str, ...]:
     """The environment variables that may hold a provider's key: the configured one goes before the usual ones."""
-    usual = facts_of(provider).key_variables
-    match provider:
-        case "anthropic":
-            return tuple(dict.fromkeys((config.providers.llm.anthropic.api_key_env, *usual)))
-        case _:
-            return usual
+    facts = facts_in(settings, provider)
+    account = account_of(settings, provider)
+    configured = () if account is None or account.api_key_env is None else (account.api_key_env,)
+    return tuple(dict.fromkeys((*configured, *facts.key_variables)))
+
+
+def kind_of(settings: LlmConfig, provider: str) -> str:
+    """Which provider of this version another one is like: what it speaks, and whose abilities its models have."""
+    own = settings.servers.get(provider)
+    return provider if own is None or provider in PROVIDERS else own.kind
 
 
 def create_provider(
@@ -134,38 +176,61 @@ def create_provider(
         AuthenticationError: the provider needs a key and there is none.
         ConfigurationError: the provider is unknown, or its settings are malformed.
     """
-    match model.provider:
-        case "anthropic":
-            return _anthropic(config, _key(config, "anthropic", environ, stored) if needs_key else None)
-        case "script":
-            from jp.provider.script.provider import create
+    settings = config.providers.llm
+    if model.provider == "script":
+        from jp.provider.script.provider import create
 
-            return create(model.name, root=root, scenario=config.providers.llm.script.scenario)
-        case other:
-            raise _unknown_provider(other)
-
-
-def _anthropic(config: AppConfig, key: FoundKey | None) -> Provider:
-    from jp.provider.anthropic.adapter import AnthropicAdapter
+        return create(model.name, root=root, scenario=settings.script.scenario)
+    facts = facts_in(settings, model.provider)
+    from jp.provider.adapters import create_adapter
     from jp.provider.http import Account, HttpProvider
 
-    settings = config.providers.llm.anthropic
+    found = _key(settings, facts, environ, stored) if needs_key else None
+    where = f"providers.llm.{model.provider}.base_url"
+    variables = key_variables(settings, model.provider)
     account = Account(
-        base_url=settings.base_url.rstrip("/").removesuffix("/v1"),
-        base_url_setting="providers.llm.anthropic.base_url",
-        key=None if key is None else key.key,
-        key_variable=settings.api_key_env,
-        key_hint="" if key is None else hint_for_rejected("anthropic", key),
+        base_url=_base_url(settings, facts, environ, where),
+        base_url_setting=where,
+        key=None if found is None else found.key,
+        key_variable=next(iter(variables), ""),
+        needs_key=facts.needs_key,
+        key_hint="" if found is None else hint_for_rejected(model.provider, found),
+        reach_hint=_reach_hint(facts, where),
+        headers=_headers(settings, model.provider),
     )
-    adapter = AnthropicAdapter(settings.beta_headers, chains=settings.chain_on_max_tokens)
+    adapter = create_adapter(settings, model.provider, kind=kind_of(settings, model.provider))
     return HttpProvider(adapter, account, _limits(config.assistant.request))
 
 
-def _key(config: AppConfig, provider: str, environ: Mapping[str, str], stored: StoredKeys | None) -> FoundKey:
-    variables = key_variables(config, provider)
-    found = find_key(provider, variables, environ=environ, stored=stored)
-    if found is None:
-        raise missing_key(provider, variables[0])
+def _base_url(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], where: str) -> str:
+    account = account_of(settings, facts.id)
+    configured = None if account is None else account.base_url
+    if configured is not None:
+        return configured.rstrip("/")
+    if facts.server is not None:
+        return address_of(facts.server, environ)
+    hint = f"set it, such as `jp config set {where}=http://127.0.0.1:8000/v1`"
+    raise ConfigurationError(f"{where!r} is not set", hint=hint)
+
+
+def _headers(settings: LlmConfig, provider: str) -> tuple[tuple[str, str], ...]:
+    own = settings.servers.get(provider)
+    return () if own is None or provider in PROVIDERS else tuple(own.headers.items())
+
+
+def _reach_hint(facts: ProviderFacts, where: str) -> str:
+    if facts.server is None:
+        return ""
+    return f"is the server running? `{where}` says where it is looked for"
+
+
+def _key(
+    settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], stored: StoredKeys | None
+) -> FoundKey | None:
+    variables = key_variables(settings, facts.id)
+    found = find_key(facts.id, variables, environ=environ, stored=stored)
+    if found is None and facts.needs_key:
+        raise missing_key(facts.id, variables[0])
     return found
 
 

@@ -20,6 +20,9 @@ class Scripted:
         self.events.append((event, data))
         return self._answers.pop(0)
 
+    def close(self) -> Sequence[Part]:
+        return self._answers.pop(0) if self._answers else []
+
 
 def test_server_sent_events_are_given_by_name() -> None:
     decoder = Scripted([TextDelta(0, "a")])
@@ -54,6 +57,24 @@ def test_an_event_that_is_cut_in_half_is_not_read() -> None:
     list(reader.feed(b'data: {"a":'))
 
     assert list(reader.close()) == []
+
+
+def test_the_end_of_the_stream_may_complete_the_answer() -> None:
+    reader = Reader(Scripted([KeepAlive()], [Finished("stop"), KeepAlive()]), "sse", max_bytes=9)
+    list(reader.feed(b"data: 1\n\n"))
+
+    assert list(reader.close()) == [Finished("stop")]
+    assert reader.finished
+
+
+def test_an_answer_as_a_whole_is_one_event() -> None:
+    decoder = Scripted([Finished("stop")])
+    reader = Reader(decoder, "json", max_bytes=9)
+
+    assert list(reader.feed(b'{"a":\n')) == []
+    assert list(reader.feed(b"1}")) == []
+    assert list(reader.close()) == [Finished("stop")]
+    assert decoder.events == [("", b'{"a":\n1}')]
 
 
 def test_what_is_said_is_counted_in_bytes_whatever_it_is() -> None:

@@ -5,17 +5,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.config.model import AppConfig
+from jp.config.accounts import ServerConfig
+from jp.config.model import AppConfig, LlmConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
 from jp.provider.registry import PROVIDERS, ModelId, create_provider, parse_model_id
 
 ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
+SETTINGS = LlmConfig(aliases=ALIASES, servers={"mine": ServerConfig(base_url="http://127.0.0.1:1/v1")})
 HAIKU = ModelId("anthropic", "claude-haiku-4-5")
 
 
 def parsed(text: str) -> str:
-    return str(parse_model_id(text, ALIASES))
+    return str(parse_model_id(text, SETTINGS))
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ def parsed(text: str) -> str:
         ("script/demo", "script/demo"),
         ("quick", "anthropic/claude-haiku-4-5"),
         ("fast", "anthropic/claude-haiku-4-5"),
+        ("mine/some/model", "mine/some/model"),
     ],
 )
 def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> None:
@@ -43,8 +46,8 @@ def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> 
         ("anthropic/", "'anthropic/' is no model", "provider/name"),
         ("/x", "'/x' is no model", "provider/name"),
         ("antropic/x", "there is no provider 'antropic'", "did you mean 'anthropic'?"),
-        ("zzz/x", "there is no provider 'zzz'", "'anthropic' or 'script'"),
-        ("openai/gpt-5", "this version does not talk to 'openai'", "'anthropic' or 'script'"),
+        ("mien/x", "there is no provider 'mien'", "did you mean 'mine'?"),
+        ("zzz/x", "there is no provider 'zzz'", "'script', 'mine'; another server is declared under `providers.llm."),
     ],
 )
 def test_what_is_no_model_is_told_what_would_be(text: str, message: str, hint: str) -> None:
@@ -94,4 +97,4 @@ def test_a_scenario_is_looked_for_from_the_root(tmp_path: Path) -> None:
 
 
 def test_every_provider_of_this_version_is_known_to_the_registry() -> None:
-    assert {parse_model_id(f"{name}/x", {}).provider for name in PROVIDERS} == set(PROVIDERS)
+    assert {parse_model_id(f"{name}/x", LlmConfig()).provider for name in PROVIDERS} == set(PROVIDERS)

@@ -194,7 +194,7 @@ class Titling:
         if not is_wanted or self._begun.info.metadata.expires_at is not None:
             return None
         if generate.model is not None:
-            return parse_model_id(generate.model, self._config.providers.llm.aliases)
+            return parse_model_id(generate.model, self._config.providers.llm)
         main = self._plain.model
         name = small_model(main.provider, main.name)
         if name is None:

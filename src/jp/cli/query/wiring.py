@@ -98,7 +98,7 @@ def _model(config: AppConfig) -> ModelId:
             "no model is set",
             hint="name one with --model, or for good: `jp config set assistant.model.id=anthropic/claude-sonnet-5-5`",
         )
-    return parse_model_id(text, config.providers.llm.aliases)
+    return parse_model_id(text, config.providers.llm)
 
 
 def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> ToolRunner:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
@@ -16,20 +15,20 @@ from jp.provider.errors import ProviderError
 class AnthropicAdapter:
     """Anthropic's Messages API.
 
-    `betas` are sent with every request; `chains` says whether an answer at its longest output is to be continued.
+    `provider` is under what name it is known. `betas` are sent with every request; `chains` says whether an answer at
+    its longest output is to be continued.
     """
 
-    id = PROVIDER
     renderer = RENDERER
-    framing: Literal["sse"] = "sse"
 
-    def __init__(self, betas: Sequence[str] = (), *, chains: bool = True) -> None:
+    def __init__(self, betas: Sequence[str] = (), *, provider: str = PROVIDER, chains: bool = True) -> None:
+        self.id = provider
         self._betas = tuple(betas)
         self._chains = chains
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        return render(thread, betas=self._betas)
+        return render(thread, betas=self._betas, provider=self.id)
 
     def sections(self, request: WireRequest) -> Sections:
         """The parts of `request` that prompt caches see."""
@@ -39,7 +38,7 @@ class AnthropicAdapter:
         """The origins of the reasoning that `error` is about. This is hardly ever asked for."""
         from jp.provider.anthropic.rejection import locate
 
-        return locate(self.render(thread), thread, error.message)
+        return locate(self.render(thread), thread, error.message, provider=self.id)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
         """What reads the response to `request`. It is not needed before there is one."""
@@ -48,7 +47,8 @@ class AnthropicAdapter:
 
         wanted: JsonObject | None = request.body.get("output_config", {}).get("format")
         return AnthropicDecoder(
-            model=str(request.body["model"]),
+            model=request.model,
+            provider=self.id,
             is_structured=wanted is not None,
             is_wrapped=wanted is not None and is_wrapped(wanted),
             chains=self._chains,

@@ -8,9 +8,9 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, ToolDefinition
-from jp.errors import ConfigurationError
+from jp.provider.abilities import Model
 from jp.provider.anthropic.thinking import Thinking, unmet
-from jp.provider.models import Model
+from jp.provider.asking import not_sent, sampling_of
 
 _UNKNOWN_CLAUDE_OUTPUT = 32_000
 """What every Claude since 4.1 can write; a model that is newer than the table can write more."""
@@ -18,7 +18,7 @@ _UNKNOWN_CLAUDE_OUTPUT = 32_000
 _UNKNOWN_OUTPUT = 8_192
 """What other servers of this protocol commonly accept."""
 
-_PROTECTED = frozenset({"model", "messages", "tools", "system", "stream", "cache_control"})
+PROTECTED = frozenset({"model", "messages", "tools", "system", "stream", "cache_control"})
 """What `other` cannot set: it would not be what the log says was sent."""
 
 
@@ -64,12 +64,6 @@ def _named(wanted: str, names: Sequence[str]) -> str:
     return repr(names[0] if wanted == "required" else wanted)
 
 
-def sampling_of(parameters: Parameters) -> JsonObject:
-    """Temperature and the like, as far as they are set."""
-    wanted = {"temperature": parameters.temperature, "top_p": parameters.top_p, "top_k": parameters.top_k}
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
 def takes_sampling(model: Model, thinking: Thinking) -> bool:
     """Whether the API accepts temperature and the like: not while thinking, and not from 4.7 on."""
     return model.abilities.sampling and not thinking.is_active
@@ -78,26 +72,9 @@ def takes_sampling(model: Model, thinking: Thinking) -> bool:
 def left_out(parameters: Parameters, model: Model, thinking: Thinking, *, forced: bool) -> tuple[str, ...]:
     """Sentences about the parameters that are not sent as they were asked for. `forced`: a call of a tool is."""
     name, sentences = model.details.id, list[str]()
-    sampling = ", ".join(map(repr, sampling_of(parameters)))
+    sampling = sampling_of(parameters)
     if sampling and not takes_sampling(model, thinking):
         why = f"{name!r} takes none while it reasons" if model.abilities.sampling else f"{name!r} takes none"
-        sentences.append(f"{sampling} not sent: {why}")
+        sentences.append(not_sent(sampling, why))
     max_tokens = longest_output(parameters, model)
     return (*sentences, *unmet(parameters, model, thinking, max_tokens=max_tokens, forced=forced))
-
-
-def merged(body: JsonObject, other: JsonObject) -> JsonObject:
-    """`body` with what only the API knows; objects are merged, everything else is replaced.
-
-    Raises:
-        ConfigurationError: `other` sets what is not its to set.
-    """
-    if stolen := sorted(_PROTECTED.intersection(other)):
-        message = f"{', '.join(map(repr, stolen))} cannot be set by a parameter"
-        hint = "take it out of `assistant.model.parameters.other`"
-        raise ConfigurationError(message, hint=hint)
-    result = dict(body)
-    for name, value in other.items():
-        both = isinstance(result.get(name), dict) and isinstance(value, dict)
-        result[name] = {**result[name], **value} if both else value
-    return result

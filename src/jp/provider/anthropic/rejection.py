@@ -43,7 +43,7 @@ def _thoughts_at(counted: Sequence[_Blocks], number: int, index: int) -> list[Js
     return list(filter(_is_thinking, blocks))
 
 
-def locate(request: WireRequest, thread: Thread, message: str) -> tuple[str, ...]:
+def locate(request: WireRequest, thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
     """The origins of the thoughts in `thread` that an error's `message` points at, none where it points nowhere.
 
     Of the newest answer all thoughts are meant: the API wants them as one whole. `request` is what was sent.
@@ -60,4 +60,4 @@ def locate(request: WireRequest, thread: Thread, message: str) -> tuple[str, ...
     newest = list(filter(_is_thinking, answers[-1] if answers else ()))
     meant = newest if any(block in newest for block in found) else found
     reasoning = (event for event in thread.events if isinstance(event, AssistantReasoning))
-    return tuple(event.origin for event in reasoning if own_thinking(event, thread.model) in meant)
+    return tuple(event.origin for event in reasoning if own_thinking(event, thread.model, provider) in meant)

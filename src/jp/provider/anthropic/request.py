@@ -8,13 +8,15 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Thread, ToolDefinition
+from jp.provider.abilities import Model
 from jp.provider.anthropic.content import text_block
 from jp.provider.anthropic.messages import PROVIDER, THINKING_TYPES, Message, build_messages, settle_trailing_answer
-from jp.provider.anthropic.parameters import choice_of, left_out, longest_output, merged, sampling_of, takes_sampling
+from jp.provider.anthropic.parameters import PROTECTED, choice_of, left_out, longest_output, takes_sampling
 from jp.provider.anthropic.thinking import BINDING_BETA, Thinking, thinking_of
+from jp.provider.asking import merged, sampling_of
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import Model, find_model
+from jp.provider.models import find_model
 
 RENDERER = 1
 
@@ -86,8 +88,8 @@ def _headers(betas: Sequence[str], thinking: Thinking) -> tuple[tuple[str, str],
     return tuple(headers)
 
 
-def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes.
+def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDER) -> WireRequest:
+    """The request for `thread`. The same thread gives the same bytes. `provider` is whose signatures are its own.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -96,7 +98,7 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
     """
     model = find_model(PROVIDER, thread.model)
     parameters = thread.parameters
-    conversation = build_messages(thread)
+    conversation = build_messages(thread, provider=provider)
     messages = conversation.messages
     settle_trailing_answer(messages)
     if not messages:
@@ -128,7 +130,8 @@ def render(thread: Thread, *, betas: Sequence[str] = ()) -> WireRequest:
     body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
     return WireRequest(
         path=_PATH,
-        body=merged(body, parameters.other),
+        model=thread.model,
+        body=merged(body, parameters.other, protected=PROTECTED),
         headers=_headers(betas, thinking),
         left_out=left_out(parameters, model, thinking, forced=choice.forces),
     )

@@ -150,8 +150,15 @@ class AnthropicDecoder:
     """
 
     def __init__(
-        self, *, model: str, is_structured: bool = False, is_wrapped: bool = False, chains: bool = True
+        self,
+        *,
+        model: str,
+        provider: str = PROVIDER,
+        is_structured: bool = False,
+        is_wrapped: bool = False,
+        chains: bool = True,
     ) -> None:
+        self._provider = provider
         self._model = model
         self._is_wrapped = is_wrapped
         self._chains = chains
@@ -181,9 +188,13 @@ class AnthropicDecoder:
             case "ping":
                 return [KeepAlive()]
             case "error":
-                raise _error(data, self._model)
+                raise _error(data, self._provider, self._model)
             case _:
                 return []
+
+    def close(self) -> Sequence[Part]:
+        """Nothing: an answer is complete with the event that says so, and not without."""
+        return ()
 
     def _odd(self, data: bytes) -> Sequence[Part]:
         """Read an event that is not formed as expected: an error all the same, or one that need not be known."""
@@ -192,9 +203,9 @@ class AnthropicDecoder:
         except msgspec.DecodeError:
             head = None
         if head is not None and head.type == "error":
-            raise _error(data, self._model)
+            raise _error(data, self._provider, self._model)
         if head is None or _is_needed(head):
-            raise ProviderError(f"{PROVIDER} sent an event that cannot be read", kind="transient")
+            raise ProviderError(f"{self._provider} sent an event that cannot be read", kind="transient")
         return []
 
     def _block_event(self, event: _Event) -> Sequence[Part]:
@@ -264,9 +275,9 @@ class AnthropicDecoder:
 
     def _metadata(self, block: _OpenBlock) -> JsonObject | None:
         if block.redacted:
-            return {"provider": PROVIDER, "model": self._model, "redacted": block.redacted}
+            return {"provider": self._provider, "model": self._model, "redacted": block.redacted}
         if block.signature:
-            return {"provider": PROVIDER, "model": self._model, "signature": block.signature}
+            return {"provider": self._provider, "model": self._model, "signature": block.signature}
         return None
 
     def _message(self, event: _Event) -> Sequence[Part]:
@@ -306,9 +317,9 @@ def _updated(usage: Usage, reported: _Usage) -> Usage:
     )
 
 
-def _error(data: bytes, model: str) -> ProviderError:
+def _error(data: bytes, provider: str, model: str) -> ProviderError:
     from jp.provider.classification import Origin, Reply, classify
 
-    error = classify(Reply(body=data), Origin(provider=PROVIDER, model=model), now=0.0)
+    error = classify(Reply(body=data), Origin(provider=provider, model=model), now=0.0)
     error.least_wait = _LEAST_WAIT
     return error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jp.conversation.entries import JsonObject
+from jp.provider.abilities import Model
 from jp.provider.anthropic.grammar import Grammar, Inexpressible
 from jp.provider.anthropic.wrapping import wrapped
-from jp.provider.models import Model
 
 _MOST_OPTIONAL, _MOST_UNIONS = 24, 16
 """How many properties that may be missing, and how many values of several kinds, the API accepts."""

@@ -9,17 +9,13 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Effort, Parameters
-from jp.provider.models import Model
+from jp.provider.abilities import Model
+from jp.provider.effort import SHARES, effort_of, nearest_level
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """What lets a request say that thoughts whose signature no longer fits are to be dropped."""
 
 _LEAST_BUDGET = 1024
-_SHARES: dict[Effort, int] = {"none": 0, "xlow": 10, "low": 20, "medium": 50, "high": 80, "xhigh": 90, "max": 100}
-"""Thinking tokens for an effort, in percent of the longest output."""
-
-_EFFORTS: tuple[tuple[int, Effort], ...] = ((90, "max"), (80, "xhigh"), (50, "high"), (20, "medium"))
-"""Efforts for more thinking tokens than this, in percent of the longest output."""
 
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,40 +24,6 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     wire: JsonObject | None = None
     is_active: bool = False
     effort: str | None = None
-
-
-def _nearest_effort(percent: float) -> Effort:
-    for least, effort in _EFFORTS:
-        if percent > least:
-            return effort
-    return "low"
-
-
-def _effort_of(parameters: Parameters, max_tokens: int) -> Effort | None:
-    """The effort that is asked for, None where the model decides."""
-    match parameters.reasoning:
-        case None | "auto" | "off":
-            return None
-        case int(tokens):
-            return _nearest_effort(100 * tokens / max_tokens)
-        case effort:
-            return effort
-
-
-def _supported(effort: Effort, model: Model) -> str:
-    """The highest level up to `effort` that the model knows, in the API's words."""
-    known = model.abilities.efforts
-    match effort:
-        case "none" | "xlow" | "low":
-            return "low"
-        case "medium" | "high":
-            return effort
-        case "xhigh":
-            return "xhigh" if "xhigh" in known else "high"
-        case "max":
-            return "max" if "max" in known else _supported("xhigh", model)
-        case _:
-            assert_never(effort)
 
 
 def _off(model: Model) -> Thinking:
@@ -82,7 +44,9 @@ def _adaptive(effort: Effort | None, model: Model) -> Thinking:
     if model.abilities.bound_thinking:
         # A compaction changes what came before a signature; without this, the whole request is refused then.
         wire["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
-    return Thinking(wire=wire, is_active=True, effort=None if effort is None else _supported(effort, model))
+    return Thinking(
+        wire=wire, is_active=True, effort=None if effort is None else nearest_level(effort, model.abilities.levels)
+    )
 
 
 def _ceiling(max_tokens: int) -> int:
@@ -97,7 +61,7 @@ def _budget(parameters: Parameters, max_tokens: int) -> Thinking:
     if isinstance(parameters.reasoning, int):
         wanted = parameters.reasoning
     else:
-        wanted = max_tokens * _SHARES[_effort_of(parameters, max_tokens) or "medium"] // 100
+        wanted = max_tokens * SHARES[effort_of(parameters, max_tokens) or "medium"] // 100
     tokens = max(_LEAST_BUDGET, min(wanted, ceiling))
     return Thinking(wire={"type": "enabled", "budget_tokens": tokens, "display": "summarized"}, is_active=True)
 
@@ -118,7 +82,7 @@ def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain:
         return _off(model)
     if abilities.thinking == "budget":
         return _budget(parameters, max_tokens)
-    return _adaptive(_effort_of(parameters, max_tokens), model)
+    return _adaptive(effort_of(parameters, max_tokens), model)
 
 
 def unmet(parameters: Parameters, model: Model, thinking: Thinking, *, max_tokens: int, forced: bool) -> Iterator[str]:

@@ -55,7 +55,7 @@ class ScriptProvider:
 
     def render(self, thread: Thread) -> WireRequest:
         """The thread as neutral JSON."""
-        return WireRequest(path="", body=msgspec.to_builtins(body_of(thread)))
+        return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body_of(thread)))
 
     def sections(self, request: WireRequest) -> Sections:
         """See the port."""

@@ -84,7 +84,7 @@ def test_an_effort_is_one_that_the_model_knows(model: str, reasoning: Effort | i
 
 def test_a_model_without_higher_levels_gets_its_highest() -> None:
     model = find_model("anthropic", "claude-opus-4-6")
-    plain = replace(model, abilities=replace(model.abilities, efforts=()))
+    plain = replace(model, abilities=replace(model.abilities, levels=("low", "medium", "high")))
 
     assert thinking_of(Parameters(reasoning="max"), plain, max_tokens=9, plain=False).effort == "high"
 

@@ -1,0 +1,23 @@
+"""From a kind of provider to its adapter: the only place that knows all of them. Each is imported on use."""
+
+from __future__ import annotations
+
+from jp.config.model import LlmConfig
+from jp.errors import ConfigurationError
+from jp.provider.http import Adapter
+
+
+def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
+    """The adapter of a provider that speaks as `kind` does: itself, or for a server of the user's own, another.
+
+    Raises:
+        ConfigurationError: nobody speaks so.
+    """
+    match kind:
+        case "anthropic":
+            from jp.provider.anthropic.adapter import AnthropicAdapter
+
+            own = settings.anthropic
+            return AnthropicAdapter(own.beta_headers, provider=provider, chains=own.chain_on_max_tokens)
+        case _:
+            raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")

@@ -1,0 +1,143 @@
+"""The events of a thread in the order in which every provider takes them: each call answered, at once. Pure.
+
+Everything is decided by what comes before it, so that a longer thread begins with what a shorter one begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from jp.conversation.interruption import INTERRUPTED_CONTENT
+from jp.conversation.resource import Block
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    ToolCall,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+
+NOT_SHOWN = "[Earlier messages are not shown.]"
+"""What a conversation that begins with the assistant begins with, for providers who want the user to speak first."""
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """A call under an id that no other call of the request has."""
+
+    wire_id: str
+    call: ToolCall
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a call; of one that has none, that it was interrupted."""
+
+    wire_id: str
+    call: ToolCall
+    content: tuple[Block, ...]
+    is_error: bool
+
+
+Arranged = UserText | UserResource | AssistantText | AssistantReasoning | AssistantData | Called | Answered
+
+
+def thought(text: str) -> str:
+    """Reasoning as text, for models that cannot be given it as their own."""
+    return f"<think>\n{text}\n</think>\n\n"
+
+
+def arguments_of(call: ToolCall) -> dict[str, object]:
+    """A call's arguments; what the model sent in place of an object is told as one."""
+    return call.arguments if isinstance(call.arguments, dict) else {"invalid_json": call.arguments}
+
+
+def request_of(event: UserText | UserResource) -> tuple[str, int]:
+    """Which request of the user an event belongs to."""
+    return event.origin, event.turn
+
+
+def newest_request(events: Sequence[ViewEvent]) -> tuple[str, int]:
+    """The request that is to be answered. What jp says on the user's behalf is none."""
+    for event in reversed(events):
+        if isinstance(event, UserResource) or (isinstance(event, UserText) and not event.synthetic):
+            return request_of(event)
+    return "", -1
+
+
+def plain_id(call_id: str) -> str:
+    """An id of the characters that every provider takes: ASCII letters, digits, `_` and `-`."""
+    return "".join(c if c in "_-" or (c.isascii() and c.isalnum()) else "_" for c in call_id) or "call"
+
+
+def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str], str] = plain_id) -> Iterator[Arranged]:
+    """The events in wire order.
+
+    The resources of a request stand before its text: what is asked comes after what it is about. Every call is
+    answered before the user speaks again, in the order of the calls; a result without a call is not there. `valid_id`
+    makes of the id that a model gave one that the provider takes; where ids repeat, they are numbered.
+    """
+    results: dict[str, list[ToolResult]] = {}
+    for event in events:
+        if isinstance(event, ToolResult):
+            results.setdefault(event.call, []).append(event)
+    ids = _CallIds(valid_id)
+    pending: list[Called] = []
+    for event in _ordered(events):
+        if isinstance(event, (UserText, UserResource, ToolResult)):
+            yield from _answers(pending, results)
+            pending.clear()
+        if isinstance(event, ToolCall):
+            pending.append(Called(wire_id=ids.take(event.call_id), call=event))
+            yield pending[-1]
+        elif not isinstance(event, ToolResult):
+            yield event
+    yield from _answers(pending, results)
+
+
+def _answers(calls: Iterable[Called], results: dict[str, list[ToolResult]]) -> Iterator[Answered]:
+    for called in calls:
+        waiting = results.get(called.call.origin)
+        result = waiting.pop(0) if waiting else None
+        yield Answered(
+            wire_id=called.wire_id,
+            call=called.call,
+            content=INTERRUPTED_CONTENT if result is None else result.content,
+            is_error=result is None or result.is_error,
+        )
+
+
+def _ordered(events: Iterable[ViewEvent]) -> Iterator[ViewEvent]:
+    held: list[UserText] = []
+    for event in events:
+        is_request = isinstance(event, (UserText, UserResource))
+        if held and not (is_request and request_of(event) == request_of(held[0])):
+            yield from held
+            held.clear()
+        if isinstance(event, UserText):
+            held.append(event)
+        else:
+            yield event
+    yield from held
+
+
+class _CallIds:
+    """Ids on the wire: the provider's own where they are valid and new."""
+
+    def __init__(self, valid_id: Callable[[str], str]) -> None:
+        self._valid_id = valid_id
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def take(self, call_id: str) -> str:
+        base = self._valid_id(call_id)
+        # Counting on from where the last one of this name ended: an id may repeat in every turn of a long stream.
+        number = self._numbers.get(base, 0) + 1
+        while (wire_id := base if number == 1 else f"{base}_{number}") in self._taken:
+            number += 1
+        self._numbers[base] = number
+        self._taken.add(wire_id)
+        return wire_id

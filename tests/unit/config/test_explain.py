@@ -215,3 +215,13 @@ def test_what_nobody_has_accepted_is_not_applied() -> None:
     ]
     assert (found[0].waits_for_trust, others[0].waits_for_trust, replaced[0].waits_for_trust) == (True, False, False)
     assert replaced[0].statements[1].effect == "replaced"
+
+
+def test_every_server_that_anybody_declares_is_explained() -> None:
+    layers = [file('[providers.llm.mine]\nbase_url = "http://127.0.0.1:1/v1"', kind="user")]
+
+    _, found = explain(resolve(layers), "providers.llm", trusted)
+
+    (address,) = [one for one in found if one.key == "providers.llm.mine.base_url"]
+    assert said(address) == [("default", None, "replaced"), ("set", "http://127.0.0.1:1/v1", "in effect")]
+    assert not [one.key for one in found if "servers" in one.key]

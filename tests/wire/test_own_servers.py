@@ -1,0 +1,76 @@
+"""Servers under names of the user's own, and how an address and a path come together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from anthropic_wire import message
+from jp.config.layers import config_of
+from jp.config.partial import read_partial
+from jp.conversation.thread import Thread, UserText
+from jp.errors import AuthenticationError, ConfigurationError, JpError
+from jp.provider.base import Provider
+from jp.provider.parts import TextDelta
+from jp.provider.registry import ModelId, create_provider
+from loopback import Loopback, Reply
+from provider_at import Ending, receive
+
+HI = Thread(model="m", system=(), tools=(), events=(UserText(text="Hi", turn=0),))
+
+
+def mine(environ: dict[str, str] | None = None, **settings: Any) -> Provider:
+    config = config_of(read_partial({"providers": {"llm": {"mine": {"kind": "anthropic", **settings}}}}))
+    return create_provider(config, ModelId("mine", "m"), environ=environ or {}, root=Path())
+
+
+def asked(provider: Provider) -> Ending:
+    return anyio.run(receive, provider, HI)
+
+
+@pytest.mark.parametrize("address", ["", "/", "/v1", "/v1/", "/proxy/v1"])
+def test_the_version_may_stand_in_the_address_or_not(address: str) -> None:
+    with Loopback(Reply(body=message("Hello"))) as server:
+        ending = asked(mine(base_url=server.url + address))
+
+        assert TextDelta(0, "Hello") in ending.parts
+        assert server.requests[0].target == f"{address.rstrip('/').removesuffix('/v1')}/v1/messages"
+
+
+def test_a_server_without_a_key_is_sent_none_and_gets_the_users_headers() -> None:
+    with Loopback(Reply(body=message("Hello"))) as server:
+        asked(mine(base_url=server.url, headers={"x-team": "docs"}))
+
+        assert "x-api-key" not in server.requests[0].headers
+        assert server.requests[0].headers["x-team"] == "docs"
+
+
+def test_a_server_with_a_variable_for_its_key_needs_one() -> None:
+    with pytest.raises(AuthenticationError, match="no API key for 'mine': the environment variable 'MY_KEY'"):
+        mine(base_url="http://127.0.0.1:1", api_key_env="MY_KEY")
+    with Loopback(Reply(body=message("Hello"))) as server:
+        asked(mine({"MY_KEY": "secret"}, base_url=server.url, api_key_env="MY_KEY"))
+
+        assert server.requests[0].headers["x-api-key"] == "secret"
+
+
+def test_a_server_without_an_address_is_not_asked() -> None:
+    with pytest.raises(ConfigurationError, match=r"'providers.llm.mine.base_url' is not set") as caught:
+        mine()
+
+    assert caught.value.hint == "set it, such as `jp config set providers.llm.mine.base_url=http://127.0.0.1:8000/v1`"
+
+
+def test_its_errors_name_it_and_its_settings() -> None:
+    body = b'{"type":"error","error":{"type":"not_found_error","message":"model: m"}}'
+    html = (("content-type", "text/html"),)
+    with Loopback(Reply(body=body, status=404), Reply(body=b"<title>Log in</title>", headers=html)) as server:
+        missing, page = (asked(mine(base_url=server.url)).error for _ in range(2))
+
+    assert isinstance(missing, JpError)
+    assert isinstance(page, JpError)
+    assert missing.message == "mine answered 404: model: m"
+    assert "`providers.llm.mine.base_url`" in page.hint

@@ -11,6 +11,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
+    from jp.config.model import AppConfig
     from jp.conversation.entries import AnyEntry, Usage
     from jp.workspace.listing import ConversationInfo
 
@@ -31,7 +32,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     read = read_conversation(options, target)
     if read.info is None:
         return
-    facts = _facts(read.info, read.entries)
+    facts = _facts(read.info, read.entries, read.resolved.config)
     facts["model"] = read.resolved.config.assistant.model.id
     facts["attachments"] = [_shown(text) for text in read.resolved.config.conversation.attachments]
     shown = {name: value for name, value in facts.items() if name != "turns_undone"} | _in_words(read.info, facts)
@@ -39,7 +40,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     print_result(options, text="\n".join(lines), value=facts)
 
 
-def _facts(info: ConversationInfo, entries: Sequence[AnyEntry]) -> dict[str, object]:
+def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], config: AppConfig) -> dict[str, object]:
     from msgspec import to_builtins
 
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
@@ -72,7 +73,7 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry]) -> dict[str, obj
         "tokens_in": None if usage is None else usage.input + usage.cache_read + usage.cache_write,
         "tokens_cached": None if usage is None else usage.cache_read,
         "tokens_out": None if usage is None else usage.output,
-        "cost_usd": None if usage is None else _cost(entries),
+        "cost_usd": None if usage is None else _cost(entries, config),
     }
 
 
@@ -120,15 +121,17 @@ def _usage(entries: Sequence[AnyEntry]) -> Usage | None:
     return total
 
 
-def _cost(entries: Sequence[AnyEntry]) -> float | None:
+def _cost(entries: Sequence[AnyEntry], config: AppConfig) -> float | None:
     """What all requests cost in USD, None where a price is not known."""
+    from jp.cli.model_details import details_of
     from jp.conversation.entries import CycleEnd, RequestContext
-    from jp.provider.models import cost, find_model
+    from jp.provider.models import cost
+    from jp.provider.registry import ModelId
 
     total, details = 0.0, None
     for entry in entries:
         if isinstance(entry, RequestContext):
-            details = find_model(entry.provider, entry.model).details
+            details = details_of(config, ModelId(entry.provider, entry.model))
         elif isinstance(entry, CycleEnd):
             price = None if details is None else cost(entry.usage, details)
             if price is None:

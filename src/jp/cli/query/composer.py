@@ -194,8 +194,7 @@ class Composer:
         return f"{used:,} with the last answer{self._window()}"
 
     def _window(self) -> str:
-        from jp.provider.models import find_model
+        from jp.cli.model_details import details_of
 
-        model = self._wiring.model
-        window = find_model(model.provider, model.name).details.context_window
+        window = details_of(self._wiring.config, self._wiring.model).context_window
         return "" if window is None else f", of {window:,}"

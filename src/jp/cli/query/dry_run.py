@@ -59,13 +59,14 @@ def show_request(options: GlobalOptions, held: Held | None, wiring: Wiring, requ
 
 
 def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
-    from jp.provider.models import cost, find_model
+    from jp.cli.model_details import details_of
+    from jp.provider.models import cost
 
     tools = sum(estimate_tokens(item.decode()) for item in sections.tools)
     system = sum(estimate_tokens(item.decode()) for item in sections.system)
     messages = sum(estimate_tokens(item.decode()) for message in sections.messages for item in message)
     total = tools + system + messages
-    details = find_model(wiring.model.provider, wiring.model.name).details
+    details = details_of(wiring.config, wiring.model)
     return Estimate(
         tools=tools,
         system=system,

@@ -158,7 +158,7 @@ async def _show_usage(options: GlobalOptions, wiring: Wiring, outcome: TurnOutco
     if not (total or usage.output):
         return
     cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
-    said = f"{total:,} tokens in{cached}, {usage.output:,} out{_price(spent)}"
+    said = f"{total:,} tokens in{cached}, {usage.output:,} out{_price(wiring.config, spent)}"
     if title is not None:
         said += f"; of these for the title: {_tokens_in(title.usage):,} in, {title.usage.output:,} out"
     if os.isatty(2):
@@ -171,10 +171,11 @@ def _tokens_in(usage: Usage) -> int:
     return usage.input + usage.cache_read + usage.cache_write
 
 
-def _price(spent: Sequence[tuple[ModelId, Usage]]) -> str:
+def _price(config: AppConfig, spent: Sequence[tuple[ModelId, Usage]]) -> str:
     """What tokens of these models cost together; nothing where a price is not known."""
-    from jp.provider.models import cost, find_model
+    from jp.cli.model_details import details_of
+    from jp.provider.models import cost
 
-    prices = [cost(usage, find_model(model.provider, model.name).details) for model, usage in spent]
+    prices = [cost(usage, details_of(config, model)) for model, usage in spent]
     known = [price for price in prices if price is not None]
     return f", ${sum(known):.4f}" if len(known) == len(prices) else ""

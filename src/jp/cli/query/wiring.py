@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
-    """The model, the tools, and what a request holds besides the stream."""
+    """The model, the tools, and what a request holds besides the stream.
 
+    `config` is for what a person is told, such as prices: requests are made of `settings`.
+    """
+
+    config: AppConfig
     model: ModelId
     provider: Provider
     tools: ToolRunner
@@ -58,7 +62,7 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
         parameters=parameters_of(config.assistant),
     )
     _check_choice(settings)
-    return Wiring(model=model, provider=provider, tools=tools, settings=settings, notice=notice)
+    return Wiring(config=config, model=model, provider=provider, tools=tools, settings=settings, notice=notice)
 
 
 def check_rendering(wiring: Wiring, request: ChatRequest) -> None:

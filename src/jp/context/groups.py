@@ -62,6 +62,11 @@ def opens_round(message: Message) -> bool:
     return message.role == "assistant" and bool(message.calls)
 
 
+def leading_systems(messages: Sequence[Message]) -> int:
+    """How many system messages come first; each is a group, so this is a number of groups as well."""
+    return next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+
+
 def pending_group(index: GroupIndex) -> int | None:
     """The number of the group whose calls still run."""
     return next((number for number in range(len(index.groups) - 1, -1, -1) if index.groups[number].pending), None)

@@ -1,0 +1,143 @@
+"""What messages cost in tokens, and how many there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+import msgspec
+
+from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
+from jp.context.groups import GroupIndex
+from jp.context.types import Block, Call, Message, ReasoningBlock, StoredBlock, TextBlock
+
+PER_MESSAGE = 4
+PER_CALL = 12
+PER_RESULT = 8
+"""What a role, a call's and a result's envelope take besides what stands in them."""
+
+PER_IMAGE = 1_600
+"""Providers scale a picture down until it costs about this much."""
+
+_PER_PAGE = 2_250
+_BYTES_PER_PAGE = 50_000
+
+_TRIGGER_PERCENT = 80
+_MOST_USEFUL = 350_000
+_HEAD_PERCENT = 10
+_TAIL_PERCENT = 10
+_SHORTEST_TAIL = 8_000
+_LONGEST_TAIL = 25_000
+_MOST_TAIL_PERCENT = 20
+_SMALL_WINDOW = 16_000
+_TAIL_PERCENT_OF_SMALL = 40
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens. `window` is the model's, of which `reserved` are kept for its answer."""
+
+    window: int
+    reserved: int = 0
+
+
+def threshold(budget: Budget) -> int:
+    """From how many tokens on, equality included, something should be left out.
+
+    Four fifths of what the answer leaves, and never so much that models lose the thread in it.
+    """
+    return min(max(budget.window - budget.reserved, 0) * _TRIGGER_PERCENT // 100, _MOST_USEFUL)
+
+
+def head_budget(budget: Budget) -> int:
+    """How many tokens the protected beginning may have, system messages aside."""
+    return max(budget.window, 0) * _HEAD_PERCENT // 100
+
+
+def tail_budget(budget: Budget) -> int:
+    """How many tokens stay exactly as they are at the end: a tenth of the window, within bounds.
+
+    Of a small window it is a larger share, for otherwise not even the last exchange would fit.
+    """
+    window = max(budget.window, 0)
+    if window <= _SMALL_WINDOW:
+        return window * _TAIL_PERCENT_OF_SMALL // 100
+    wanted = min(max(window * _TAIL_PERCENT // 100, _SHORTEST_TAIL), _LONGEST_TAIL)
+    return min(wanted, window * _MOST_TAIL_PERCENT // 100)
+
+
+def estimate_message(message: Message) -> int:
+    """Tokens of `message` as it is sent: its content, its calls with their envelopes, what it answers."""
+    content = message.content
+    tokens = PER_MESSAGE
+    tokens += estimate_tokens(content) if isinstance(content, str) else sum(map(_estimate_block, content))
+    tokens += sum(map(_estimate_call, message.calls))
+    if message.role == "tool":
+        tokens += PER_RESULT + estimate_tokens(message.call_id)
+    return tokens
+
+
+def estimate_messages(messages: Iterable[Message]) -> int:
+    """Tokens of `messages` together."""
+    return sum(map(estimate_message, messages))
+
+
+def group_costs(messages: Sequence[Message], index: GroupIndex) -> tuple[int, ...]:
+    """Tokens of each group of `index`."""
+    costs = [0] * len(index.groups)
+    for number, message in zip(index.group_of, messages, strict=True):
+        costs[number] += estimate_message(message)
+    return tuple(costs)
+
+
+def projected_usage(messages: Sequence[Message], *, measured: int | None, measured_messages: int) -> int:
+    """Tokens of the next request's messages.
+
+    `measured` is what the provider reported for the request and answer that ended with the first `measured_messages`
+    of them; only what came since is estimated. Where nothing was measured, or fewer messages are left than then, all of
+    it is.
+    """
+    if measured is None or measured <= 0 or measured_messages > len(messages):
+        return estimate_messages(messages)
+    return measured + estimate_messages(messages[measured_messages:])
+
+
+def size_of(message: Message) -> int:
+    """Bytes of what is sent of `message`, escapes and field names aside; of stored content, its own."""
+    content = message.content
+    size = _utf8(content) if isinstance(content, str) else sum(map(_size_of_block, content))
+    size += sum(_utf8(call.id) + _utf8(call.name) + _utf8(call.arguments) for call in message.calls)
+    return size + _utf8(message.call_id)
+
+
+def _estimate_call(call: Call) -> int:
+    return PER_CALL + estimate_tokens(call.id) + estimate_tokens(call.name) + estimate_tokens(call.arguments)
+
+
+def _estimate_block(block: Block) -> int:
+    match block:
+        case TextBlock(text=text) | ReasoningBlock(text=text):
+            return estimate_tokens(text)
+        case StoredBlock(size=size, chars=chars) if chars is not None:
+            return estimate_tokens_of_bytes(size, chars)
+        case StoredBlock(mime_type="application/pdf", size=size):
+            return max(size // _BYTES_PER_PAGE, 1) * _PER_PAGE
+        case StoredBlock():
+            return PER_IMAGE
+        case _:
+            assert_never(block)
+
+
+def _size_of_block(block: Block) -> int:
+    match block:
+        case TextBlock(text=text):
+            return _utf8(text)
+        case ReasoningBlock(text=text, signature=signature):
+            return _utf8(text) + _utf8(signature)
+        case StoredBlock(size=size):
+            return size
+        case _:
+            assert_never(block)
+
+
+def _utf8(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

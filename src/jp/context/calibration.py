@@ -1,0 +1,46 @@
+"""How far estimates are off for a model, learned from what its provider reports. A value that a host may store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+LEAST = 0.5
+MOST = 2.0
+_SHARE_OF_THE_NEWEST = 0.3
+_WORTH_LEARNING_FROM = 500
+"""Below so many tokens, what every request has besides its messages is too large a share."""
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """By model: reported tokens over estimated ones, averaged so that newer requests count more."""
+
+    ratios: Mapping[str, float] = {}
+
+
+def calibrate(calibration: Calibration, model: str, *, estimated: int, reported: int | None) -> Calibration:
+    """`calibration` with one more request to `model`, whose whole input was estimated and then reported.
+
+    The first one counts as it is. Nothing is learned from tiny requests or from providers that report nothing.
+    """
+    if reported is None or reported <= 0 or estimated < _WORTH_LEARNING_FROM:
+        return calibration
+    observed = _clamp(reported / estimated)
+    before = ratio_of(calibration, model) if model in calibration.ratios else observed
+    ratio = before + (observed - before) * _SHARE_OF_THE_NEWEST
+    return Calibration({**calibration.ratios, model: _clamp(ratio)})
+
+
+def ratio_of(calibration: Calibration, model: str) -> float:
+    """What estimates for `model` are multiplied by: 1 if nothing is known, never outside 0.5 to 2."""
+    return _clamp(calibration.ratios.get(model, 1.0))
+
+
+def calibrated(calibration: Calibration, model: str, tokens: int) -> int:
+    """An estimate of `tokens`, as `model` would count them."""
+    return round(tokens * ratio_of(calibration, model))
+
+
+def _clamp(ratio: float) -> float:
+    return min(max(ratio, LEAST), MOST)

@@ -1,0 +1,107 @@
+"""Cut markers: what stands in a text where a part of it was left out.
+
+A marker carries the conversation's nonce, so no text that was written without knowing it can pass for one, and a handle
+by which the whole text can be recalled. A model that repeats one in a call would write it to a file: that is what
+`contains_marker` is for, before the call runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from jp.context.handles import SHORTEST, Artifacts, checksum_of
+
+_NONCE = re.compile(r"[0-9A-Za-z_-]{4,64}")
+_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_FRAME = len("[[cut:::+]]")
+_DIGITS_OF_A_COUNT = 9
+_HEAD_SHARE = 4
+"""Of what is kept, the end gets one part in so many: how a command or a file ends is worth a little."""
+
+
+class Cutter(msgspec.Struct, frozen=True):
+    """With what is cut: the nonce of the conversation, and where originals go."""
+
+    nonce: str
+    artifacts: Artifacts
+
+    def __post_init__(self) -> None:
+        """Refuse a nonce that JSON would escape or that text has by chance.
+
+        Raises:
+            ValueError: it is not 4 to 64 letters, digits, `-` and `_`.
+        """
+        if _NONCE.fullmatch(self.nonce) is None:
+            raise ValueError(f"a nonce is 4 to 64 letters, digits, '-' and '_', not {self.nonce!r}")
+
+
+def marker(nonce: str, handle: str, omitted: int) -> str:
+    """What stands for `omitted` characters of the text that `handle` recalls. ASCII, and never escaped in JSON."""
+    return f"[[cut:{nonce}:{handle}:+{omitted}]]"
+
+
+def shortest_limit(nonce: str) -> int:
+    """To how many characters a text can be cut at least: a marker has to fit, with a handle that had to be longer."""
+    return _FRAME + len(nonce) + 2 * SHORTEST + _DIGITS_OF_A_COUNT
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a text of `length` characters is cut: it keeps the first `head` and the last `tail` around `marker`."""
+
+    head: int
+    tail: int
+    marker: str
+    length: int
+
+
+def plan_cut(text: str, limit: int, cutter: Cutter) -> Cut | None:
+    """How `text` becomes exactly `limit` characters long; None where it fits, or no marker does. Stores nothing."""
+    if len(text) <= limit:
+        return None
+    handle = cutter.artifacts.handle(checksum_of(text))
+    omitted = len(text) - limit
+    while True:
+        stand_in = marker(cutter.nonce, handle, omitted)
+        kept = limit - len(stand_in)
+        if kept < 0:
+            return None
+        if len(text) - kept == omitted:
+            break
+        omitted = len(text) - kept
+    tail = kept // _HEAD_SHARE
+    return Cut(head=kept - tail, tail=tail, marker=stand_in, length=len(text))
+
+
+def bounded(text: str, limit: int, cutter: Cutter) -> str:
+    """`text` in at most `limit` characters: itself where it fits, else its beginning and end, and a marker between.
+
+    Where the limit is too small for a marker, the text gets as long as one. The original is kept.
+    """
+    cut = plan_cut(text, max(limit, shortest_limit(cutter.nonce)), cutter)
+    if cut is None:
+        return text
+    cutter.artifacts.keep(text)
+    return text[: cut.head] + cut.marker + text[cut.length - cut.tail :]
+
+
+def contains_marker(text: str, nonce: str) -> bool:
+    """Whether `text` has a marker of this conversation in it, or what is left of one: its nonce.
+
+    For the raw arguments of a new call, JSON or not, before it runs. Letters that JSON spells by number count.
+    """
+    return any(nonce in spelling for spelling in _spellings(text))
+
+
+def marked_handles(text: str, nonce: str) -> tuple[str, ...]:
+    """The handles in the markers in `text`, each once, in order: what has to be recalled first."""
+    pattern = re.compile(rf"\[\[cut:{re.escape(nonce)}:([0-9a-f]{{{SHORTEST},64}}):")
+    return tuple(dict.fromkeys(handle for spelling in _spellings(text) for handle in pattern.findall(spelling)))
+
+
+def _spellings(text: str) -> Iterator[str]:
+    yield text
+    if "\\u" in text:
+        yield _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import JsonObject
 from jp.provider.anthropic.schema import strict_schema
-from jp.provider.anthropic.wrapping import WRAPPED, is_wrapped
+from jp.provider.wrapping import WRAPPED, is_wrapped
 
 Schemas = st.SearchStrategy[JsonObject]
 

@@ -43,7 +43,7 @@ class AnthropicAdapter:
     def decoder(self, request: WireRequest) -> ResponseDecoder:
         """What reads the response to `request`. It is not needed before there is one."""
         from jp.provider.anthropic.response import AnthropicDecoder
-        from jp.provider.anthropic.wrapping import is_wrapped
+        from jp.provider.wrapping import is_wrapped
 
         wanted: JsonObject | None = request.body.get("output_config", {}).get("format")
         return AnthropicDecoder(

@@ -9,7 +9,6 @@ import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
 from jp.provider.anthropic.messages import PROVIDER
-from jp.provider.anthropic.wrapping import Unwrapper
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
@@ -23,6 +22,7 @@ from jp.provider.parts import (
     ToolCallStart,
     UsageReport,
 )
+from jp.provider.wrapping import Unwrapper
 
 _LEAST_WAIT = 3.0
 """Seconds that an overload takes to pass; inside a stream no header can say how long."""

@@ -1,22 +1,19 @@
-"""A JSON Schema as the API's grammar takes it, or the finding that it cannot be told in that grammar. Pure.
+"""A JSON Schema as a provider's grammar takes it, or the finding that it cannot be told in that grammar. Pure.
 
-The grammar knows closed objects, lists of one kind of items, alternatives, constants of simple types, a few formats and
-references that do not come back to themselves. What narrows a value further goes into descriptions, for the answer is
+Such a grammar knows closed objects, lists of one kind of items, alternatives, constants of simple types and references;
+what else it knows depends on its dialect. What narrows a value further goes into descriptions, for the answer is
 checked here in any case. What the grammar would forbid although the schema allows it is not translated at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgspec
 
 from jp.conversation.entries import JsonObject
 
-_FORMATS = frozenset({
-    *("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"),
-})
 _TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _OF_TYPE: dict[str, frozenset[str]] = {
     "object": frozenset({
@@ -40,8 +37,26 @@ _STRUCTURED = frozenset({"properties", "required", "items", "prefixItems", "patt
 """Keywords that speak of the inside of a value, or of what stands elsewhere."""
 
 _HOLDERS = ("$defs", "definitions")
-_DEEPEST, _MOST = 50, 2000
-"""How deep and how large a translation may become where references are written out."""
+LEFT_OUT: JsonObject = {"type": "null", "description": "left out"}
+"""What a property that may be missing can be, where the grammar wants every one to be there."""
+
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grammar knows beyond what all of them know.
+
+    `holds` says of a type, a keyword that narrows its values and the keyword's value whether the grammar takes it.
+    `has_all` wants every property to be there: one that may be missing can be `LEFT_OUT`. `names_types` wants the type
+    of constants. `recurs` takes references that come back to themselves, `holders` are where definitions may stand.
+    `deepest` and `most` are how deep and how large a translation may become.
+    """
+
+    holds: Callable[[str, str, object], bool]
+    has_all: bool = False
+    names_types: bool = False
+    recurs: bool = False
+    holders: tuple[str, ...] = _HOLDERS
+    deepest: int = 50
+    most: int = 2000
 
 
 class Inexpressible(Exception):  # noqa: N818 - it is a finding, not an error
@@ -51,17 +66,19 @@ class Inexpressible(Exception):  # noqa: N818 - it is a finding, not an error
 class Grammar:
     """Translates one schema. `definitions` holds those that the translation refers to, by where they stand.
 
-    `optional` and `unions` count properties that may be missing and values of several kinds.
+    `optional`, `unions` and `constants` count properties that may be missing, values of several kinds, and constants.
     """
 
-    def __init__(self, schema: JsonObject) -> None:
+    def __init__(self, schema: JsonObject, dialect: Dialect) -> None:
         self._root = schema
+        self._dialect = dialect
         self._open: list[tuple[str, str]] = []
         self._depth = 0
         self._count = 0
         self.definitions: dict[str, dict[str, JsonObject]] = {}
         self.optional = 0
         self.unions = 0
+        self.constants = 0
 
     def root(self) -> JsonObject:
         """The translation of the whole schema, its definitions aside.
@@ -74,7 +91,7 @@ class Grammar:
     def _schema(self, value: object) -> JsonObject:
         self._depth += 1
         self._count += 1
-        if not isinstance(value, dict) or self._depth > _DEEPEST or self._count > _MOST:
+        if not isinstance(value, dict) or self._depth > self._dialect.deepest or self._count > self._dialect.most:
             raise Inexpressible
         schema = cast("JsonObject", value)
         if "$id" in schema and schema is not self._root:
@@ -90,6 +107,8 @@ class Grammar:
             return self._reference(schema)
         literals = {name: schema[name] for name in ("enum", "const") if name in schema and _is_simple(name, schema)}
         types = _types_of(schema)
+        if literals and self._dialect.names_types:
+            return self._constants(literals, types, schema)
         if literals:
             is_typed = len(types) == 1 and "type" in schema and types[0] not in {"object", "array"}
             typed = {"type": types[0]} if is_typed else {}
@@ -102,23 +121,50 @@ class Grammar:
             case _:
                 return self._split(types, schema)
 
+    def _constants(self, literals: JsonObject, types: list[str], schema: JsonObject) -> JsonObject:
+        """A choice of constants, those of each type beside it."""
+        values: list[object] = [literals["const"]] if "const" in literals else literals["enum"]
+        self.constants += len(values)
+        by_type: dict[str, list[object]] = {}
+        for value in values:
+            name = _type_of(value)
+            if not types or name in types or (name == "integer" and "number" in types):
+                by_type.setdefault(name, []).append(value)
+        variants: list[JsonObject] = [
+            {"type": name} if name == "null" else {"type": name, "enum": of_type} for name, of_type in by_type.items()
+        ]
+        if not variants:
+            raise Inexpressible
+        return self._described(
+            variants[0] if len(variants) == 1 else {"anyOf": variants}, schema, known={*literals, "type"}
+        )
+
     def _reference(self, schema: JsonObject, *, inline: bool = False) -> JsonObject:
-        holder, name = self._place(schema["$ref"])
-        if not inline and not schema.keys() - _SILENT - {"$ref"}:
-            held = self.definitions.setdefault(holder, {})
-            if name not in held:
-                held[name] = self._target(schema)
-            return {"$ref": f"#/{holder}/{name}"}
+        place = self._place(schema["$ref"])
+        can_stand = place[0] in self._dialect.holders
+        comes_back = place in self._open
         # What stands beside a reference is said of its target, which the grammar has no place for.
         notes = {key: schema[key] for key in _NOTES if key in schema}
         if schema.keys() - _SILENT - _NOTES - {"$ref", "default", "examples"}:
             raise Inexpressible
-        return {**self._target(schema), **notes}
-
-    def _target(self, schema: JsonObject) -> JsonObject:
-        place = self._place(schema["$ref"])
-        if place in self._open:
+        if comes_back and not (self._dialect.recurs and can_stand):
             raise Inexpressible
+        if not inline and can_stand and not schema.keys() - _SILENT - {"$ref"}:
+            return self._defined(place)
+        if comes_back:
+            return {"anyOf": [self._defined(place)], **notes}
+        return {**self._target(place), **notes}
+
+    def _defined(self, place: tuple[str, str]) -> JsonObject:
+        """A reference to a definition, which is translated when it is first referred to."""
+        holder, name = place
+        held = self.definitions.setdefault(holder, {})
+        if name not in held:
+            held[name] = {}  # what refers to it from inside needs no second translation
+            held[name] = self._target(place)
+        return {"$ref": f"#/{holder}/{name}"}
+
+    def _target(self, place: tuple[str, str]) -> JsonObject:
         self._open.append(place)
         translated = self._schema(self._definition(place))
         self._open.pop()
@@ -178,7 +224,8 @@ class Grammar:
             raise Inexpressible
         self.unions += 1
         variants = [
-            self._typed(name, {key: schema[key] for key in _keywords_of(name) if key in schema}) for name in types
+            self._typed(name, {key: value for key, value in schema.items() if key in _keywords_of(name)})
+            for name in types
         ]
         every = set[str]().union(*_OF_TYPE.values())
         return self._described({"anyOf": variants}, schema, known={*every, "type", "enum", "const"})
@@ -187,15 +234,15 @@ class Grammar:
         names = cast("JsonObject", schema.get("properties", {})).keys() if name == "object" else frozenset[str]()
         if not all(_narrows(keyword, schema[keyword], names) for keyword in _COMBINED & schema.keys()):
             raise Inexpressible
+        of_type = _keywords_of(name)
+        held = {key: value for key, value in schema.items() if key in of_type and self._dialect.holds(name, key, value)}
         match name:
             case "object":
                 strict = self._object(schema)
             case "array":
-                strict = self._array(schema)
-            case "string" if schema.get("format") in _FORMATS:
-                strict: JsonObject = {"type": "string", "format": schema["format"]}
+                strict = {**self._array(schema), **held}
             case _:
-                strict = {"type": name}
+                strict: JsonObject = {"type": name, **held}
         return self._described(strict, schema, known=strict.keys())
 
     def _object(self, schema: JsonObject) -> JsonObject:
@@ -208,18 +255,17 @@ class Grammar:
         if is_map or is_open or is_short or not set(required) <= properties.keys():
             raise Inexpressible
         self.optional += len(properties.keys() - set(required))
-        strict: JsonObject = {
-            "type": "object",
-            "properties": {name: self._schema(member) for name, member in properties.items()},
-            "additionalProperties": False,
-        }
-        return {**strict, "required": required} if "required" in schema else strict
+        members = {name: self._schema(member) for name, member in properties.items()}
+        if self._dialect.has_all:
+            members = {name: member if name in required else _or_left_out(member) for name, member in members.items()}
+            required = list(members)
+        strict: JsonObject = {"type": "object", "properties": members, "additionalProperties": False}
+        return {**strict, "required": required} if required or "required" in schema else strict
 
     def _array(self, schema: JsonObject) -> JsonObject:
         if "prefixItems" in schema:
             raise Inexpressible
-        strict: JsonObject = {"type": "array", "items": self._schema(schema.get("items"))}
-        return {**strict, "minItems": schema["minItems"]} if schema.get("minItems") in (0, 1) else strict
+        return {"type": "array", "items": self._schema(schema.get("items"))}
 
     def _described(self, strict: JsonObject, schema: JsonObject, *, known: Iterable[str]) -> JsonObject:
         """`strict` with the notes of `schema`, and in words what is not `known`."""
@@ -228,6 +274,28 @@ class Grammar:
         if rules:
             notes["description"] = _in_words(notes.get("description"), rules)
         return {**strict, **notes}
+
+
+def _or_left_out(member: JsonObject) -> JsonObject:
+    """A property that may be missing, where every one has to be there."""
+    variants: list[JsonObject] = member.get("anyOf", [member])
+    if any(variant.get("type") == "null" for variant in variants):
+        return member
+    return {**(member if "anyOf" in member else {}), "anyOf": [*variants, LEFT_OUT]}
+
+
+def _type_of(constant: object) -> str:
+    match constant:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case _:
+            return "number"
 
 
 def _keywords_of(name: str) -> frozenset[str]:

@@ -4,10 +4,33 @@ from __future__ import annotations
 
 from typing import Literal
 
-from jp.config.kinds import Positive, Section, Url, VariableName
+from jp.config.kinds import Positive, Price, Section, Url, VariableName
 
 
-class AnthropicConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelFactsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What you know better of a model, for estimates, bills and limits; no request is made of it."""
+
+    context_window: Positive | None = None
+    """The most tokens that a request and its answer may have together."""
+    max_output: Positive | None = None
+    """The longest output, in tokens."""
+    input_price: Price | None = None
+    """USD for a million tokens of input that no cache takes part in."""
+    output_price: Price | None = None
+    """USD for a million tokens of output, reasoning included."""
+    cache_read_price: Price | None = None
+    """USD for a million tokens that are read from the provider's cache."""
+    cache_write_price: Price | None = None
+    """USD for a million tokens that are written to the provider's cache."""
+
+
+class Account(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all accounts share."""
+
+    models: dict[str, ModelFactsConfig] = {}
+
+
+class AnthropicConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Anthropic."""
 
     api_key_env: VariableName = "ANTHROPIC_API_KEY"
@@ -20,7 +43,7 @@ class AnthropicConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether a response that reached its token limit is continued."""
 
 
-class OpenaiConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OpenaiConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with OpenAI."""
 
     api_key_env: VariableName = "OPENAI_API_KEY"
@@ -29,7 +52,7 @@ class OpenaiConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Where requests go, with the version."""
 
 
-class GoogleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GoogleConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Google (Gemini)."""
 
     api_key_env: VariableName = "GEMINI_API_KEY"
@@ -38,7 +61,7 @@ class GoogleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Where requests go, with the version."""
 
 
-class OpenrouterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OpenrouterConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with OpenRouter."""
 
     api_key_env: VariableName = "OPENROUTER_API_KEY"
@@ -51,7 +74,7 @@ class OpenrouterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields
     """The address under which OpenRouter's own pages count the requests that come from here."""
 
 
-class CerebrasConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CerebrasConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Cerebras."""
 
     api_key_env: VariableName = "CEREBRAS_API_KEY"
@@ -60,7 +83,7 @@ class CerebrasConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Where requests go, with the version."""
 
 
-class OllamaConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OllamaConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A server of Ollama."""
 
     api_key_env: VariableName = "OLLAMA_API_KEY"
@@ -73,7 +96,7 @@ class OllamaConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How long the server keeps a model in memory after an answer, such as `10m`."""
 
 
-class LlamacppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LlamacppConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A server of llama.cpp."""
 
     api_key_env: VariableName = "LLAMACPP_API_KEY"
@@ -84,7 +107,7 @@ class LlamacppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How the server separates reasoning; what it leaves in the text under `<think>` is separated here."""
 
 
-class ServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServerConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Any other server, under a name of your own; `NAME/model` is then a model's id."""
 
     kind: Literal["openai-compatible", "anthropic", "openai", "google", "ollama", "llamacpp"] = "openai-compatible"

@@ -13,6 +13,7 @@ Effort = Literal["none", "xlow", "low", "medium", "high", "xhigh", "max"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Price = Annotated[float, msgspec.Meta(ge=0)]
 RunMode = Literal["ask", "unattended", "skip"]
 
 MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]

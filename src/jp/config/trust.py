@@ -77,6 +77,11 @@ def _scheme_other_than(*schemes: str) -> Needs:
 _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "base_url"), _always),
     (("providers", "llm", "*", "api_key_env"), _always),
+    # Who may say what a token costs, says what a limit of costs lets through.
+    (("providers", "llm", "*", "models", "*", "input_price"), _always),
+    (("providers", "llm", "*", "models", "*", "output_price"), _always),
+    (("providers", "llm", "*", "models", "*", "cache_read_price"), _always),
+    (("providers", "llm", "*", "models", "*", "cache_write_price"), _always),
     (("conversation", "tools", "*", "run"), _is("unattended")),
     (("editor", "cmd"), _always),
     (("editor", "envs"), _always),

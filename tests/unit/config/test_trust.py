@@ -35,6 +35,10 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [("providers.llm.anthropic.base_url", "https://evil.example")],
         ),
         (
+            {"providers": {"llm": {"mine": {"models": {"a.b": {"context_window": 9, "output_price": 0.0}}}}}},
+            [('providers.llm.mine.models."a.b".output_price', 0.0)],
+        ),
+        (
             {"providers": {"llm": {"anthropic": {"api_key_env": "AWS_SECRET_ACCESS_KEY"}}}},
             [("providers.llm.anthropic.api_key_env", "AWS_SECRET_ACCESS_KEY")],
         ),

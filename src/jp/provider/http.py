@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -12,7 +12,7 @@ import msgspec
 from jp import __version__
 from jp.conversation.thread import Thread
 from jp.provider.base import Framing, ResponseDecoder, Sections, WireRequest
-from jp.provider.errors import ProviderError
+from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.keys import missing_key
 from jp.provider.parts import Part
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
@@ -74,7 +74,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes.
 
     `key_hint` is what mends it where the provider does not accept the key, `reach_hint` where nobody answers at the
-    address. A server that `needs_key` is sent nothing without one. `headers` are the user's own.
+    address; `hints` mend other errors, by their kind. A server that `needs_key` is sent nothing without one. `headers`
+    are the user's own.
     """
 
     base_url: str
@@ -84,10 +85,11 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     needs_key: bool = True
     key_hint: str = ""
     reach_hint: str = ""
+    hints: Mapping[ErrorKind, str] = {}
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def _joined(base_url: str, path: str) -> str:
+def joined(base_url: str, path: str) -> str:
     """The address of a path. The version of an API may stand at the end of the one, or at the start of the other."""
     base = base_url.rstrip("/")
     version, _, rest = path.removeprefix("/").partition("/")
@@ -136,8 +138,10 @@ class HttpProvider:
 
         Raises:
             AuthenticationError: there is no key.
-            ProviderError: the request failed, or the stream ended without `Finished`.
+            ProviderError: the request failed or cannot fit, or the stream ended without `Finished`.
         """
+        if request.unfit is not None:
+            raise ProviderError(request.unfit.message, kind="context_too_long", hint=request.unfit.hint)
         async with self._post(request) as response:
             await self._check(response, request)
             # Reading is imported while the provider thinks.
@@ -182,7 +186,7 @@ class HttpProvider:
             *self._account.headers,
         )
         return HttpRequest(
-            url=_joined(self._account.base_url, request.path), headers=headers, body=msgspec.json.encode(request.body)
+            url=joined(self._account.base_url, request.path), headers=headers, body=msgspec.json.encode(request.body)
         )
 
     async def _check(self, response: HttpResponse, request: WireRequest) -> None:
@@ -199,6 +203,7 @@ class HttpProvider:
             provider=self.id,
             model=request.model,
             key_hint=account.key_hint,
+            hints=account.hints,
             base_url_setting=account.base_url_setting,
             secrets=() if account.key is None else (account.key,),
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from jp.config.accounts import ModelFactsConfig
 from jp.config.aliases import resolve_alias
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.errors import ConfigurationError
@@ -16,6 +17,9 @@ from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, 
 from jp.provider.local_servers import LocalServer, address_of
 from jp.provider.models import known_names, near_names
 from jp.provider.transport import Limits
+
+if TYPE_CHECKING:
+    from jp.provider.http import Account
 
 
 class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +78,9 @@ class _AccountSettings(Protocol):
 
     @property
     def api_key_env(self) -> str | None: ...
+
+    @property
+    def models(self) -> Mapping[str, ModelFactsConfig]: ...
 
 
 def account_of(settings: LlmConfig, provider: str) -> _AccountSettings | None:
@@ -183,26 +190,57 @@ def create_provider(
         return create(model.name, root=root, scenario=settings.script.scenario)
     facts = facts_in(settings, model.provider)
     from jp.provider.adapters import create_adapter
-    from jp.provider.http import Account, HttpProvider
+    from jp.provider.http import HttpProvider
 
     found = _key(settings, facts, environ, stored) if needs_key else None
-    where = f"providers.llm.{model.provider}.base_url"
-    variables = key_variables(settings, model.provider)
-    account = Account(
-        base_url=_base_url(settings, facts, environ, where),
+    adapter = create_adapter(settings, model.provider, kind=kind_of(settings, model.provider))
+    return HttpProvider(adapter, _account(settings, facts, environ, found), limits_of(config.assistant.request))
+
+
+def create_account(
+    settings: LlmConfig, provider: str, *, environ: Mapping[str, str], stored: StoredKeys | None = None
+) -> Account:
+    """The account with a provider, to ask it something else than for an answer.
+
+    Raises:
+        AuthenticationError: the provider needs a key and there is none.
+        ConfigurationError: the provider is unknown, or its settings are malformed.
+    """
+    facts = facts_in(settings, provider)
+    return _account(settings, facts, environ, _key(settings, facts, environ, stored))
+
+
+def _account(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], found: FoundKey | None) -> Account:
+    from jp.provider.http import Account
+
+    where = _address_setting(facts.id)
+    return Account(
+        base_url=_base_url(settings, facts, environ),
         base_url_setting=where,
         key=None if found is None else found.key,
-        key_variable=next(iter(variables), ""),
+        key_variable=next(iter(key_variables(settings, facts.id)), ""),
         needs_key=facts.needs_key,
-        key_hint="" if found is None else hint_for_rejected(model.provider, found),
+        key_hint="" if found is None else hint_for_rejected(facts.id, found),
         reach_hint=_reach_hint(facts, where),
-        headers=_headers(settings, model.provider),
+        headers=_headers(settings, facts.id),
     )
-    adapter = create_adapter(settings, model.provider, kind=kind_of(settings, model.provider))
-    return HttpProvider(adapter, account, _limits(config.assistant.request))
 
 
-def _base_url(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], where: str) -> str:
+def base_url_of(settings: LlmConfig, provider: str, environ: Mapping[str, str]) -> str:
+    """Where a provider's requests go.
+
+    Raises:
+        ConfigurationError: the provider is unknown, or nothing says where it is.
+    """
+    return _base_url(settings, facts_in(settings, provider), environ)
+
+
+def _address_setting(provider: str) -> str:
+    return f"providers.llm.{provider}.base_url"
+
+
+def _base_url(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str]) -> str:
+    where = _address_setting(facts.id)
     account = account_of(settings, facts.id)
     configured = None if account is None else account.base_url
     if configured is not None:
@@ -234,7 +272,8 @@ def _key(
     return found
 
 
-def _limits(request: RequestConfig) -> Limits:
+def limits_of(request: RequestConfig) -> Limits:
+    """How long and how much a request may take."""
     return Limits(
         connect_timeout=request.connect_timeout_secs or None,
         idle_timeout=request.stream_idle_timeout_secs or None,

@@ -6,8 +6,8 @@ The client lives for one request: a turn's next request is seconds away, and wha
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -38,11 +38,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent. `headers` may hold a key: they appear in no error."""
+    """What is sent. `headers` may hold a key: they appear in no error. A `body` is for `post` alone."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
-    body: bytes
+    body: bytes = b""
 
 
 class HttpResponse:
@@ -123,24 +123,40 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
         raise ConfigurationError(message, hint=hint) from None
 
 
-@asynccontextmanager
-async def post(request: HttpRequest, limits: Limits) -> AsyncGenerator[HttpResponse, None]:
+def post(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
     """Send `request` and read the response inside the context; leaving it closes the connection at once.
 
     Raises:
         ProviderError: nothing was sent, nothing came, or it broke off. Failures before the response are like any.
         ConfigurationError: the address, a proxy or a certificate variable cannot be used.
     """
+    length = ("content-length", str(len(request.body)))
+    return _exchange("POST", request, limits, headers=(*request.headers, length), content=_pieces(request.body))
+
+
+def get(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
+    """Ask for what lies at an address; see `post`."""
+    return _exchange("GET", request, limits, headers=request.headers, content=None)
+
+
+@asynccontextmanager
+async def _exchange(
+    method: Literal["GET", "POST"],
+    request: HttpRequest,
+    limits: Limits,
+    *,
+    headers: tuple[tuple[str, str], ...],
+    content: AsyncIterator[bytes] | None,
+) -> AsyncGenerator[HttpResponse, None]:
     import httpx2
 
     begun = False
     host = request.url
-    headers = [*request.headers, ("content-length", str(len(request.body)))]
     try:
         host = httpx2.URL(request.url).host
         async with (
             _client(request.url, limits) as client,
-            client.stream("POST", request.url, headers=headers, content=_pieces(request.body)) as response,
+            client.stream(method, request.url, headers=[*headers], content=content) as response,
         ):
             begun = True
             yield HttpResponse(response, limits)

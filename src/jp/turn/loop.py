@@ -14,7 +14,7 @@ from jp.turn.attempt import AttemptResult, AttemptRun
 from jp.turn.calls import CallsRun
 from jp.turn.machine import Ask, AttemptEnded, Ending, EndTurn, Limits, RunTools, TurnState, after_attempt, after_tools
 from jp.turn.ports import TurnPorts
-from jp.turn.preparation import Preparation
+from jp.turn.preparation import Preparation, Prepared
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy, waiting_time
 
@@ -43,6 +43,7 @@ class TurnLoop:
         self._preparation = Preparation(ports, settings)
         self._message = ""  # what came of the message that is being written, over all attempts at it
         self._usage = Usage()
+        self._cycles_asked = 0
         self._denied: list[str] = []
 
     async def run(self, request: ChatRequest) -> TurnOutcome:
@@ -64,24 +65,28 @@ class TurnLoop:
 
     async def _cycles(self) -> TurnOutcome:
         state, ask = TurnState(), Ask()
+        result: AttemptResult | None = None
         while True:
-            result = await self._ask(state, ask)
+            prepared = self._preparation.prepare(going_on=ask.continuing or ask.insisting)
+            if not self._ports.cap.permits(prepared.wire):
+                return self._outcome("capped", result)
+            result = await self._ask(state, ask, prepared)
             wait = self._waiting_time(state, result)
             state, following = after_attempt(state, self._judged(result, retryable=wait is not None), self._limits)
             if isinstance(following, RunTools):
                 await self._run_calls(result.calls)
                 state, following = after_tools(state, self._limits)
             if isinstance(following, EndTurn):
-                return self._outcome(following.ending, state, result)
+                return self._outcome(following.ending, result)
             ask = following
             self._tell(state, result, ask)
             if wait is not None:
                 await self._pause(state, result, wait)
 
-    async def _ask(self, state: TurnState, ask: Ask) -> AttemptResult:
+    async def _ask(self, state: TurnState, ask: Ask, prepared: Prepared) -> AttemptResult:
         if not ask.continuing:
             self._message = ""
-        prepared = self._preparation.prepare(going_on=ask.continuing or ask.insisting)
+        self._cycles_asked = state.cycle + 1
         attempt = AttemptRun(
             self._ports,
             number=state.attempt,
@@ -135,12 +140,12 @@ class TurnLoop:
             counted = f"{state.insistence} of {self._limits.max_insistence}"
             self._ports.renderer.notice(f"the model called no tool, although it has to: asking again, {counted}")
 
-    def _outcome(self, ending: Ending, state: TurnState, result: AttemptResult) -> TurnOutcome:
+    def _outcome(self, ending: Ending, result: AttemptResult | None) -> TurnOutcome:
         return TurnOutcome(
             ending=ending,
-            cycles=state.cycle + 1,
+            cycles=self._cycles_asked,
             usage=self._usage,
-            detail=result.detail,
-            error=result.error,
+            detail="" if result is None else result.detail,
+            error=None if result is None else result.error,
             denied=tuple(self._denied),
         )

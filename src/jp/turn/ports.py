@@ -11,7 +11,7 @@ from jp.compaction.stand_ins import StandIns
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import ToolDefinition
-from jp.provider.base import Provider
+from jp.provider.base import Provider, WireRequest
 from jp.tool.base import CallOutcome, CallStarted
 
 C = TypeVar("C", bound=Carrier)
@@ -110,6 +110,22 @@ class Clock(Protocol):
         ...
 
 
+class Cap(Protocol):
+    """What may end a turn before the model does, beside the limits that the turn counts itself."""
+
+    def permits(self, request: WireRequest) -> bool:
+        """Whether `request`, which is ready, may be sent. Where it may not, the turn is over; what came is kept."""
+        ...
+
+
+class NoCap:
+    """A cap that is never reached."""
+
+    def permits(self, request: WireRequest) -> bool:
+        """See the port."""
+        return True
+
+
 class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a turn works with."""
 
@@ -119,6 +135,7 @@ class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
     tools: ToolRunner
     clock: Clock
     stand_ins: StandIns
+    cap: Cap = NoCap()
 
     def record(self, entry: AnyEntry) -> None:
         """Append `entry` to the log, and say that it is there, with what the recorder has written along with it."""

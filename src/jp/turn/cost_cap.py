@@ -1,0 +1,204 @@
+"""A limit in money on what several requests cost together, a title beside the turn included.
+
+What is decided here is decided before a request is sent and whenever something of an answer has come: from what the
+provider reports, and from an estimate of what it has not reported yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.context.estimate import estimate_tokens
+from jp.conversation.entries import Usage
+from jp.conversation.thread import Thread
+from jp.conversation.usage import prompt_tokens
+from jp.provider.base import ModelDetails, Provider, Sections, WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.models import cost
+from jp.provider.parts import (
+    DataDelta,
+    Finished,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    UsageReport,
+)
+
+CUT = "the limit on what it may cost"
+"""Why an answer that was cut here is not whole."""
+
+_CONTENT = (TextDelta, ReasoningDelta, DataDelta, ToolCallStart, ToolArgumentsDelta)
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tokens of a model cost; see `prices_of`. `is_long` says that prompts are kept for an hour."""
+
+    details: ModelDetails
+    is_long: bool = False
+
+    def usd(self, usage: Usage) -> float:
+        """What one request cost."""
+        return cost(usage, self.details, long_cache=self.is_long) or 0.0
+
+
+def prices_of(details: ModelDetails, *, cache: str) -> Prices | None:
+    """The prices of a model whose prompts are kept as the policy `cache` says; None where they are not known.
+
+    Where only those of input and output are known, tokens that the provider's cache is about cost what input does.
+    """
+    price = details.input_price
+    if price is None or details.output_price is None:
+        return None
+    writing = details.cache_write_price if details.cache_write_price is not None else price
+    long = details.cache_write_long_price
+    whole = replace(
+        details,
+        cache_read_price=price if details.cache_read_price is None else details.cache_read_price,
+        cache_write_price=writing,
+        cache_write_long_price=writing if long is None else long,
+    )
+    return Prices(details=whole, is_long=cache == "long")
+
+
+def least_cost(tokens: int, prices: Prices, *, cached: int) -> float:
+    """What a prompt of so many tokens costs at least, where `cached` of them may be read from the cache."""
+    read = min(tokens, cached)
+    reading = Usage(input=tokens - read, cache_read=read)
+    return min(prices.usd(reading), prices.usd(Usage(input=tokens)))
+
+
+def allows(limit: float, *, spent: float, upcoming: float) -> bool:
+    """Whether one more request that costs at least `upcoming` USD may be sent."""
+    return spent < limit and spent + upcoming <= limit
+
+
+class Meter(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request has cost by now.
+
+    `prompt` is the estimate of its prompt, which counts once something has come and until the provider reports, and
+    `unreported` the estimate of what came since it has.
+    """
+
+    prompt: int
+    usage: Usage | None = None
+    unreported: int = 0
+    began: bool = False
+
+    def after(self, part: Part) -> Meter:
+        """The meter when one more part has come."""
+        match part:
+            case UsageReport(usage=usage):
+                return replace(self, usage=usage, unreported=0, began=True)
+            case (
+                TextDelta(text=text) | ReasoningDelta(text=text) | DataDelta(text=text) | ToolArgumentsDelta(text=text)
+            ):
+                return replace(self, unreported=self.unreported + max(1, estimate_tokens(part.text)), began=True)
+            case _:
+                return replace(self, began=True)
+
+    def tokens(self) -> Usage:
+        """Its tokens, as far as they are known or can be estimated."""
+        if not self.began:
+            return Usage()
+        known = Usage(input=self.prompt) if self.usage is None else self.usage
+        return replace(known, output=known.output + self.unreported)
+
+
+class Purse:
+    """What requests may cost together, in USD, and what they have."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._spent: dict[int, float] = {}
+
+    @property
+    def spent(self) -> float:
+        """What requests have cost, with those that are running, as far as they have come."""
+        return sum(self._spent.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left."""
+        return self.spent >= self.limit
+
+    def open(self) -> int:
+        """A number for one more request, which has cost nothing yet."""
+        self._spent[len(self._spent)] = 0.0
+        return len(self._spent) - 1
+
+    def charge(self, number: int, usd: float) -> None:
+        """Say what a request has cost by now, in all."""
+        self._spent[number] = usd
+
+
+class CappedProvider:
+    """A provider whose requests are paid from a purse: none is sent that it cannot pay, and no answer goes on then.
+
+    It is a `Cap`, too. `cached` is how many tokens of the next prompt the provider's cache may already hold. `stopped`
+    says that a request was not sent, or its answer was cut.
+    """
+
+    def __init__(self, provider: Provider, purse: Purse, prices: Prices) -> None:
+        self.inner = provider
+        self.purse = purse
+        self.cached = 0
+        self.stopped = False
+        self._prices = prices
+
+    @property
+    def id(self) -> str:
+        """See the port."""
+        return self.inner.id
+
+    @property
+    def renderer(self) -> int:
+        """See the port."""
+        return self.inner.renderer
+
+    def render(self, thread: Thread) -> WireRequest:
+        """See the port."""
+        return self.inner.render(thread)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """See the port."""
+        return self.inner.sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """See the port."""
+        return self.inner.locate_rejected(thread, error)
+
+    def least(self, request: WireRequest) -> float:
+        """What `request` costs at least, in USD."""
+        return least_cost(self._estimate(request), self._prices, cached=self.cached)
+
+    def permits(self, request: WireRequest) -> bool:
+        """See the port, `jp.turn.ports.Cap`."""
+        is_permitted = allows(self.purse.limit, spent=self.purse.spent, upcoming=self.least(request))
+        self.stopped = self.stopped or not is_permitted
+        return is_permitted
+
+    async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
+        """See the port. Where the purse is empty before the answer is whole, it ends as one that is too long does."""
+        number, meter = self.purse.open(), Meter(prompt=self._estimate(request))
+        async with aclosing(self.inner.stream(request)) as parts:
+            async for part in parts:
+                if isinstance(part, _CONTENT) and self.purse.is_empty:
+                    self.stopped = True
+                    yield Finished("length", CUT, is_final=True)
+                    return
+                meter = meter.after(part)
+                tokens = meter.tokens()
+                self.purse.charge(number, self._prices.usd(tokens))
+                self.cached = prompt_tokens(tokens)
+                yield part
+
+    def _estimate(self, request: WireRequest) -> int:
+        sections = self.inner.sections(request)
+        items = [*sections.tools, *sections.system, *(item for message in sections.messages for item in message)]
+        return sum(estimate_tokens(item.decode()) for item in items)

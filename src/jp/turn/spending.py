@@ -1,0 +1,93 @@
+"""What requests cost: sums of tokens and money that say what of them is not known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+import msgspec
+
+from jp.conversation.entries import Usage, add_usage
+from jp.conversation.usage import RequestUsage
+from jp.provider.base import ModelDetails
+from jp.provider.models import cost
+
+DetailsOf = Callable[[str, str], ModelDetails]
+"""What is known of a model, by provider and name."""
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
+    """What cycles took and cost.
+
+    `usage` and `usd` sum what is known: `untold` counts the cycles of which nobody reported all tokens, `unpriced`
+    those of which it is not known what they cost. What nobody reported is not priced, unless the model is free.
+    """
+
+    cycles: int = 0
+    usage: Usage = Usage()
+    usd: float = 0.0
+    untold: int = 0
+    unpriced: int = 0
+
+    @property
+    def known_usd(self) -> float | None:
+        """What all of it cost, None where a part is not known."""
+        return None if self.unpriced else self.usd
+
+
+def add_spending(one: Spending, other: Spending) -> Spending:
+    """Both; what they count must be different cycles."""
+    return Spending(
+        cycles=one.cycles + other.cycles,
+        usage=add_usage(one.usage, other.usage),
+        usd=one.usd + other.usd,
+        untold=one.untold + other.untold,
+        unpriced=one.unpriced + other.unpriced,
+    )
+
+
+def total_of(spendings: Iterable[Spending]) -> Spending:
+    """All of them; what they count must be different cycles."""
+    total = Spending()
+    for spending in spendings:
+        total = add_spending(total, spending)
+    return total
+
+
+def is_free(details: ModelDetails) -> bool:
+    """Whether a model is known to cost nothing."""
+    return details.input_price == details.output_price == 0
+
+
+def price_of(usage: Usage | None, details: ModelDetails, *, cache: str = "short") -> float | None:
+    """What one request cost in USD, None where that is not known. `cache` is how long its prompt was to be kept."""
+    if usage is None:
+        return 0.0 if is_free(details) else None
+    return cost(usage, details, long_cache=cache == "long")
+
+
+def by_cycle(requests: Iterable[RequestUsage], details_of: DetailsOf) -> list[tuple[RequestUsage, Spending]]:
+    """What each cycle took, over all its attempts, with the last of these. `requests` stand in their order."""
+    found: list[tuple[RequestUsage, Spending]] = []
+    for _, attempts in groupby(requests, lambda request: (request.turn, request.cycle)):
+        group = list(attempts)
+        found.append((group[-1], _of_cycle(group, details_of)))
+    return found
+
+
+def _of_cycle(attempts: list[RequestUsage], details_of: DetailsOf) -> Spending:
+    usages = [attempt.usage for attempt in attempts]
+    prices = [
+        price_of(usage, details_of(*attempt.model), cache=attempt.cache)
+        for usage, attempt in zip(usages, attempts, strict=True)
+    ]
+    usage = Usage()
+    for known in usages:
+        usage = add_usage(usage, known or Usage())
+    return Spending(
+        cycles=1,
+        usage=usage,
+        usd=sum(price or 0.0 for price in prices),
+        untold=int(None in usages),
+        unpriced=int(None in prices),
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -26,7 +27,7 @@ SYNTHETIC = Meta(kind="synthetic")
 SUMMARY = Meta(kind="summary", hidden=True)
 PENDING = Meta(pending=True)
 
-words = st.sampled_from((
+WORDS = (
     "yes",
     "Let me look at it.\n",
     "prose " * 60,
@@ -35,16 +36,16 @@ words = st.sampled_from((
     "[compacted] run: success",
     f"export KEY={SECRET}",
     "  \n",
-))
-outputs = st.sampled_from((
+)
+OUTPUTS = (
     "",
     "ok",
     "drwxr-xr-x 2 root\n" * 80,
     "error: ünmögliche Datei\n" * 40,
     f"TOKEN={SECRET}\n" * 30,
     "line\n" * 400,
-))
-arguments = st.sampled_from((
+)
+ARGUMENTS = (
     "{}",
     '{"path": "src/a.py"}',
     '{"path":"a.py",  "content":"' + "x = 1\\n" * 120 + '"}',
@@ -52,81 +53,86 @@ arguments = st.sampled_from((
     "not json " * 100,
     '{"cut": "' + "y" * 500,
     f'{{"env": "KEY={SECRET} ' + "z" * 700 + '"}',
-))
-names = st.sampled_from(("fs_read_file", "run", "search"))
-ids = st.sampled_from(("call_0", "call_1", "call_2", "call_3", "call_4", "call_5", "toolu_ü"))
+)
+TOOLS = ("fs_read_file", "run", "search")
+IDS = ("call_0", "call_1", "call_2", "call_3", "call_4", "toolu_ü")
 """Few, so that they repeat in later rounds."""
 
-stored = st.builds(
-    StoredBlock,
-    sha256=st.sampled_from(("ab" * 32, "cd" * 32)),
-    size=st.integers(0, 200_000),
-    mime_type=st.sampled_from(("image/png", "application/pdf", "text/plain")),
-    chars=st.none() | st.integers(0, 1_000),
-)
-blocks: st.SearchStrategy[Block] = st.one_of(
-    st.builds(TextBlock, text=words),
-    stored,
-    st.builds(ReasoningBlock, text=words, signature=st.just("c2ln")),
-)
+USER_METAS = (Meta(), Meta(), Meta(), SYNTHETIC, Meta(hidden=True), Meta(verbatim=True))
+RESULT_METAS = (Meta(), Meta(), Meta(verbatim=True), Meta(facts=Facts(kind="terminal", exit_code=2)))
+SUMMARY_ROW = Message(role="user", content="What happened before: much.", meta=SUMMARY)
 
 
-def contents(texts: st.SearchStrategy[str]) -> st.SearchStrategy[str | tuple[Block, ...]]:
-    return texts | st.lists(blocks, min_size=1, max_size=3).map(tuple)
+class Writer:
+    """Fills rows. Contents are chosen by a seed and not by draws: they are many, and their choice matters little."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def content(self, texts: Sequence[str]) -> str | tuple[Block, ...]:
+        if self._random.random() < 0.6:
+            return self._random.choice(texts)
+        return tuple(self._block(texts) for _ in range(self._random.randint(1, 3)))
+
+    def _block(self, texts: Sequence[str]) -> Block:
+        picture = StoredBlock(sha256="ab" * 32, size=self._random.randint(0, 200_000), mime_type="image/png")
+        output = StoredBlock(sha256="cd" * 32, size=900, mime_type="text/plain", chars=800)
+        reasoning = ReasoningBlock(text=self._random.choice(WORDS), signature="c2ln")
+        return self._random.choice((TextBlock(text=self._random.choice(texts)), picture, output, reasoning))
+
+    def system(self) -> Message:
+        return Message(role="system", content=self._random.choice(("You help.", "Rules. " * 50)))
+
+    def user(self) -> Message:
+        return Message(role="user", content=self.content(WORDS), meta=self._random.choice(USER_METAS))
+
+    def answer(self) -> Message:
+        return Message(role="assistant", content=self.content(WORDS), meta=self._random.choice((Meta(), SYNTHETIC)))
+
+    def round(self, size: int, answered: int, *, pending: bool) -> Transcript:
+        """`size` calls, of which `answered` have their results, in any order."""
+        calls = [
+            Call(id=call_id, name=self._random.choice(TOOLS), arguments=self._random.choice(ARGUMENTS))
+            for call_id in self._random.sample(IDS, size)
+        ]
+        results = [
+            Message(
+                role="tool",
+                call_id=call.id,
+                content=self.content(OUTPUTS),
+                is_error=self._random.random() < 0.2,
+                meta=self._random.choice(RESULT_METAS),
+            )
+            for call in self._random.sample(calls, answered)
+        ]
+        text = self._random.choice(("", "I look."))
+        meta = PENDING if pending else Meta()
+        return (Message(role="assistant", content=text, calls=tuple(calls), meta=meta), *results)
 
 
-facts = st.none() | st.builds(Facts, kind=st.just("terminal"), exit_code=st.integers(0, 2))
-systems = st.builds(Message, role=st.just("system"), content=st.sampled_from(("You help.", "Rules. " * 50)))
-users = st.builds(
-    Message,
-    role=st.just("user"),
-    content=contents(words),
-    meta=st.sampled_from((Meta(), Meta(), Meta(), SYNTHETIC, Meta(hidden=True), Meta(verbatim=True))),
-)
-answers = st.builds(
-    Message, role=st.just("assistant"), content=contents(words), meta=st.sampled_from((Meta(), SYNTHETIC))
-)
-summaries = st.just(Message(role="user", content="What happened before: much.", meta=SUMMARY))
-
-
-@st.composite
-def rounds(draw: st.DrawFn, *, pending: bool = False) -> Transcript:
-    """Calls with their results in any order; of pending ones some results are missing."""
-    calls = tuple(
-        Call(id=call_id, name=draw(names), arguments=draw(arguments))
-        for call_id in draw(st.lists(ids, min_size=1, max_size=6, unique=True))
-    )
-    answered = draw(st.permutations(calls))
-    if pending:
-        answered = answered[: draw(st.integers(0, len(calls) - 1))]
-    results = [
-        Message(
-            role="tool",
-            call_id=call.id,
-            content=draw(contents(outputs)),
-            is_error=draw(st.booleans()),
-            meta=Meta(facts=draw(facts), verbatim=draw(st.sampled_from((False, False, True)))),
-        )
-        for call in answered
-    ]
-    text = draw(st.sampled_from(("", "I look.")))
-    return (Message(role="assistant", content=text, calls=calls, meta=PENDING if pending else Meta()), *results)
+sizes = st.integers(1, len(IDS))
+writers = st.integers(0, 9_999).map(Writer)
 
 
 @st.composite
 def transcripts(draw: st.DrawFn) -> Transcript:
     """Well-formed: system messages, then exchanges; perhaps a summary among the first; perhaps pending calls last."""
-    rows = [*draw(st.lists(systems, max_size=2))]
+    writer = draw(writers)
+    rows = [writer.system() for _ in range(draw(st.integers(0, 2)))]
     if draw(st.sampled_from((False, False, True))):
-        rows.append(draw(summaries))
-    for _ in range(draw(st.integers(0, 4))):
-        rows.append(draw(users))
-        for _ in range(draw(st.integers(0, 3))):
-            rows.extend(draw(rounds()))
-        rows.extend(draw(st.lists(answers, max_size=1)))
-    if draw(st.booleans()):
-        rows.extend(draw(rounds(pending=True)))
+        rows.append(SUMMARY_ROW)
+    for round_sizes, is_answered in draw(exchanges):
+        rows.append(writer.user())
+        for size in round_sizes:
+            rows.extend(writer.round(size, size, pending=False))
+        rows.extend([writer.answer()] if is_answered else [])
+    pending = draw(st.none() | sizes)
+    if pending is not None:
+        rows.extend(writer.round(pending, draw(st.integers(0, pending - 1)), pending=True))
     return tuple(rows)
+
+
+exchanges = st.lists(st.tuples(st.lists(sizes, max_size=3), st.booleans()), max_size=4)
 
 
 def _delete(draw: st.DrawFn, rows: list[Message]) -> None:
@@ -149,7 +155,7 @@ def _move(draw: st.DrawFn, rows: list[Message]) -> None:
 
 def _rename(draw: st.DrawFn, rows: list[Message]) -> None:
     position = draw(st.integers(0, len(rows) - 1))
-    row, new = rows[position], draw(ids | st.just(""))
+    row, new = rows[position], draw(st.sampled_from((*IDS, "")))
     if row.role == "tool":
         rows[position] = replace(row, call_id=new)
     elif row.calls:
@@ -157,7 +163,7 @@ def _rename(draw: st.DrawFn, rows: list[Message]) -> None:
 
 
 def _interrupt(draw: st.DrawFn, rows: list[Message]) -> None:
-    rows.insert(draw(st.integers(0, len(rows))), draw(users))
+    rows.insert(draw(st.integers(0, len(rows))), draw(writers).user())
 
 
 def _misplace_calls(draw: st.DrawFn, rows: list[Message]) -> None:

@@ -35,22 +35,25 @@ class Pairing(msgspec.Struct, frozen=True):
 
 
 class _Window(msgspec.Struct):
-    """A round and the results that may be its own.
+    """A round and the results that may be its own, from the least likely place on.
 
-    `results` stand after its calls and before the next round, `early` right before them and belong to no other.
+    `early` stand right before its calls and belong to no other round, `apart` before the next round though not right
+    after the calls, `adjacent` there.
     """
 
     group: Group
     ids: Counter[str]
     early: list[int]
-    results: list[int]
+    apart: list[int]
+    adjacent: list[int]
 
 
 def pair(messages: Sequence[Message]) -> Pairing:
     """The calls of `messages` with their results.
 
     A result belongs to the round before it that has its id, up to the next round; failing that to the round right after
-    it. Of several results for one call the last counts. Calls of a round that share an id get their results in order.
+    it. Of several results for one call the last counts, and one that stands where it should before any that does not.
+    Calls of a round that share an id get their results in order.
     """
     rounds: list[PairedRound] = []
     duplicates: list[int] = []
@@ -72,39 +75,35 @@ def _windows(messages: Sequence[Message]) -> Iterator[_Window]:
                 yield current
             ids = Counter(call.id for call in messages[group.start].calls)
             early = [at for at in unclaimed if messages[at].call_id in ids]
-            current = _Window(group=group, ids=ids, early=early, results=[])
+            current = _Window(group=group, ids=ids, early=early, apart=[], adjacent=[])
         unclaimed = []
         for at in range(group.start, group.end):
             if messages[at].role != "tool":
                 continue
-            if current is not None and messages[at].call_id in current.ids:
-                current.results.append(at)
-            else:
+            if current is None or messages[at].call_id not in current.ids:
                 unclaimed.append(at)
+            else:
+                (current.adjacent if group is current.group else current.apart).append(at)
     if current is not None:
         yield current
 
 
 def _paired(messages: Sequence[Message], window: _Window, ordinal: int) -> tuple[tuple[PairedCall, ...], list[int]]:
-    by_id = _by_id(messages, window.early) | _by_id(messages, window.results)
+    candidates: dict[str, list[int]] = {}
+    for at in (*window.early, *window.apart, *window.adjacent):
+        candidates.setdefault(messages[at].call_id, []).append(at)
     duplicates: list[int] = []
-    for call_id, positions in by_id.items():
-        superfluous = len(positions) - window.ids[call_id]
-        if superfluous > 0:
-            duplicates += positions[:superfluous]
-            del positions[:superfluous]
-    ids = _unique_ids(messages[window.group.start].calls, ordinal)
-    answers = {call_id: iter(positions) for call_id, positions in by_id.items()}
-    calls = zip(messages[window.group.start].calls, ids, strict=True)
-    paired = (PairedCall(call, call_id, next(answers.get(call.id, iter(())), None)) for call, call_id in calls)
+    answers: dict[str, Iterator[int]] = {}
+    for call_id, positions in candidates.items():
+        superfluous = max(len(positions) - window.ids[call_id], 0)
+        duplicates += [at for at in positions[:superfluous] if at > window.group.start]
+        answers[call_id] = iter(sorted(positions[superfluous:]))
+    calls = messages[window.group.start].calls
+    paired = (
+        PairedCall(call, call_id, next(answers.get(call.id, iter(())), None))
+        for call, call_id in zip(calls, _unique_ids(calls, ordinal), strict=True)
+    )
     return tuple(paired), duplicates
-
-
-def _by_id(messages: Sequence[Message], positions: Sequence[int]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for at in positions:
-        found.setdefault(messages[at].call_id, []).append(at)
-    return found
 
 
 def _unique_ids(calls: Sequence[Call], ordinal: int) -> list[str]:

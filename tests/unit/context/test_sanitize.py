@@ -69,6 +69,11 @@ def test_what_is_well_formed_is_the_very_same_object(messages: Transcript) -> No
             [("duplicate_dropped", 1)],
         ),
         (
+            (calling("a"), result("a", "1"), USER, result("a", "of a call that is gone")),
+            (calling("a"), result("a", "1"), USER),
+            [("duplicate_dropped", 3)],
+        ),
+        (
             (calling("a"), result("a", "1"), USER, calling("a"), USER, result("a", "2")),
             (calling("a"), result("a", "1"), USER, calling("a"), result("a", "2"), USER),
             [("moved", 5)],
@@ -104,6 +109,7 @@ def test_what_is_well_formed_is_the_very_same_object(messages: Transcript) -> No
         "a result before its call",
         "a result in the round before",
         "a result twice",
+        "a result twice, once apart",
         "a result apart in the second of two rounds with one id",
         "results without a call",
         "one of two calls without a result",

@@ -1,0 +1,62 @@
+"""The passes in other processes: this file is also the script that runs there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from artifacts import MemoryArtifacts
+from jp.context.arguments import shrink_old_arguments
+from jp.context.groups import index_groups
+from jp.context.markers import Cutter
+from jp.context.pressure import bounding, relieve_pressure
+from jp.context.sanitize import sanitize_pairs
+from jp.context.types import Call, Message, Transcript
+
+CALLS = tuple(Call(id=f"c{number}", name="run", arguments=f'["{str(number) * 900}"]') for number in range(5))
+MESSAGES: Transcript = (
+    Message(role="assistant", calls=CALLS),
+    *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
+    Message(role="user", content="go"),
+    *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
+    Message(role="assistant", calls=CALLS * 2),
+    *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
+)
+
+
+def everything() -> bytes:
+    """What all passes together make of the messages, and what the first one did."""
+    store = MemoryArtifacts()
+    cutter = Cutter("5eed5eed", store)
+    sanitized = sanitize_pairs(MESSAGES, store)
+    shrunk = shrink_old_arguments(
+        sanitized.messages, index_groups(sanitized.messages), cutter, between=(0, 999), max_leaf=100
+    )
+    relieved = relieve_pressure(
+        shrunk.messages, index_groups(shrunk.messages), bounding(cutter, 100), tail_start=0, ceiling=0
+    )
+    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved))
+
+
+def test_another_process_with_another_order_of_sets_does_the_same() -> None:
+    here = everything()
+
+    there = [
+        subprocess.run(
+            [sys.executable, __file__],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert b"[[cut:" in here
+    assert there == [here, here]
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(everything())

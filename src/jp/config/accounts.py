@@ -134,6 +134,12 @@ class ServerConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether its models take images."""
     stream_usage: bool = True
     """Whether it is asked to report tokens (`stream_options`)."""
+    context_window: Positive | None = None
+    """How many tokens the server is asked to hold of a conversation (`ollama`); unset, as many as `ollama`'s own."""
+    keep_alive: str | None = None
+    """How long the server keeps a model in memory after an answer (`ollama`), such as `10m`."""
+    reasoning_format: Literal["auto", "deepseek", "none"] = "auto"
+    """How the server separates reasoning (`llamacpp`)."""
 
 
 class ScriptConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,5 +19,9 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
 
             own = settings.anthropic
             return AnthropicAdapter(own.beta_headers, provider=provider, chains=own.chain_on_max_tokens)
+        case "ollama":
+            from jp.provider.ollama.adapter import adapter_of
+
+            return adapter_of(settings, provider)
         case _:
             raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")

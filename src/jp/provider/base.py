@@ -16,12 +16,20 @@ Framing = Literal["sse", "ndjson", "json"]
 """How a response is cut into events; `json` is one event that is the whole body."""
 
 
+class Unfit(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request is not sent: it cannot fit. `hint` says how it would."""
+
+    message: str
+    hint: str
+
+
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What goes over the wire, without credentials.
 
     `path` is appended to the account's base URL. `model` is whom it asks, `framing` how the answer comes. `headers` are
     the adapter's own (versions, betas). `left_out` are sentences about parameters that the model is not sent, or in
-    another form, because it does not take them.
+    another form, because it does not take them. `unfit` is there where the request is certain not to fit the model's
+    window: it can be looked at, and is not sent.
     """
 
     path: str
@@ -30,13 +38,15 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     framing: Framing = "sse"
     headers: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
+    unfit: Unfit | None = None
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a model. None means unknown; prices are USD for a million tokens.
 
     Entries that a provider keeps for an hour cost `cache_write_long_price`. A request whose prompt has more than
-    `long_prompt` tokens, cached ones included, costs `long_prompt_factor` times as much in every class.
+    `long_prompt` tokens, cached ones included, costs `long_prompt_factor` times as much in every class; the output
+    `long_prompt_output_factor` times as much, where that is another factor.
     """
 
     provider: str
@@ -50,6 +60,7 @@ class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
     cache_write_long_price: float | None = None
     long_prompt: int | None = None
     long_prompt_factor: float = 1.0
+    long_prompt_output_factor: float | None = None
 
 
 class Provider(Protocol):
@@ -125,4 +136,13 @@ class ResponseDecoder(Protocol):
         ...
 
 
-__all__ = ["Framing", "ModelDetails", "Provider", "ProviderError", "ResponseDecoder", "Sections", "WireRequest"]
+__all__ = [
+    "Framing",
+    "ModelDetails",
+    "Provider",
+    "ProviderError",
+    "ResponseDecoder",
+    "Sections",
+    "Unfit",
+    "WireRequest",
+]

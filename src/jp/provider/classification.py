@@ -22,8 +22,9 @@ _MAYBE_QUOTA = re.compile(r"quota exceeded|exceeded your current quota|resource_
 """Google says this of a limit that is over in a minute as well: what tells them apart is a time to wait."""
 
 _TOO_LONG = re.compile(
-    r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum )?context"
-    r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long",
+    r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum |available )?context"
+    r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long"
+    r"|prompt is longer than the context|exceed_context_size",
     re.IGNORECASE,
 )
 _REASONING = re.compile(
@@ -72,11 +73,15 @@ _STATUSES: dict[int, ErrorKind] = {
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose answer it is. `key_hint` mends a key that is not accepted; `secrets` never appear in a message."""
+    """Whose answer it is. `key_hint` mends a key that is not accepted, `hints` other errors, by their kind.
+
+    `secrets` never appear in a message.
+    """
 
     provider: str
     model: str = ""
     key_hint: str = ""
+    hints: Mapping[ErrorKind, str] = {}
     base_url_setting: str = ""
     secrets: tuple[str, ...] = ()
 
@@ -201,6 +206,8 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
     """What mends the error, where more is known than its kind."""
     if kind == "authentication":
         return origin.key_hint
+    if kind in origin.hints:
+        return origin.hints[kind]
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""

@@ -32,6 +32,10 @@ def _table(kind: str) -> _Table | None:
     match kind:
         case "anthropic":
             from jp.provider.table import anthropic as table
+        case "google":
+            from jp.provider.table import google as table
+        case "ollama":
+            from jp.provider.table import ollama as table
         case _:
             return None
     return cast("_Table", table)
@@ -100,17 +104,19 @@ def cost(usage: Usage, details: ModelDetails, *, long_cache: bool = False) -> fl
     Reasoning is part of the output. `long_cache` says that cache entries were written to be kept for an hour.
     """
     write = details.cache_write_long_price if long_cache else details.cache_write_price
-    classes = (
-        (usage.input, details.input_price),
-        (usage.output, details.output_price),
-        (usage.cache_read, details.cache_read_price),
-        (usage.cache_write, write),
-    )
-    total = 0.0
-    for tokens, price in classes:
-        if tokens and price is None:
-            return None
-        total += tokens * (price or 0.0)
     prompt = usage.input + usage.cache_read + usage.cache_write
     is_long = details.long_prompt is not None and prompt > details.long_prompt
-    return total / _MILLION * (details.long_prompt_factor if is_long else 1.0)
+    factor = details.long_prompt_factor if is_long else 1.0
+    output_factor = details.long_prompt_output_factor if is_long else None
+    classes = (
+        (usage.input, details.input_price, factor),
+        (usage.output, details.output_price, factor if output_factor is None else output_factor),
+        (usage.cache_read, details.cache_read_price, factor),
+        (usage.cache_write, write, factor),
+    )
+    total = 0.0
+    for tokens, price, times in classes:
+        if tokens and price is None:
+            return None
+        total += tokens * (price or 0.0) * times
+    return total / _MILLION

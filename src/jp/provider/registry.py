@@ -15,6 +15,7 @@ from jp.errors import ConfigurationError
 from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, missing_key
 from jp.provider.local_servers import LocalServer, address_of
+from jp.provider.mending import hints_of
 from jp.provider.models import known_names, near_names
 from jp.provider.transport import Limits
 
@@ -193,8 +194,11 @@ def create_provider(
     from jp.provider.http import HttpProvider
 
     found = _key(settings, facts, environ, stored) if needs_key else None
-    adapter = create_adapter(settings, model.provider, kind=kind_of(settings, model.provider))
-    return HttpProvider(adapter, _account(settings, facts, environ, found), limits_of(config.assistant.request))
+    kind = kind_of(settings, model.provider)
+    adapter = create_adapter(settings, model.provider, kind=kind)
+    account = _account(settings, facts, environ, found)
+    account = msgspec.structs.replace(account, hints=hints_of(kind, model.provider, model.name))
+    return HttpProvider(adapter, account, limits_of(config.assistant.request))
 
 
 def create_account(

@@ -1,0 +1,187 @@
+"""The lines of an answer of Ollama as parts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from jp.conversation.entries import JsonObject, Usage
+from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.ollama.window import Counted, hint, is_full, shortfall
+from jp.provider.parts import (
+    BlockEnd,
+    DataDelta,
+    Finished,
+    KeepAlive,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    UsageReport,
+)
+
+_Kind = Literal["reasoning", "text"]
+
+
+class _Function(msgspec.Struct):
+    name: str = ""
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Call(msgspec.Struct):
+    function: _Function
+    id: str | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    thinking: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Line(msgspec.Struct):
+    """Any line of an answer; the last one is `done` and has the counts."""
+
+    message: _Message | None = None
+    done: bool = False
+    done_reason: str | None = None
+    prompt_eval_count: int | None = None
+    prompt_eval_cached_count: int | None = None
+    eval_count: int | None = None
+    load_duration: int | None = None
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Report(msgspec.Struct):
+    """As much of a line as it takes to tell that it reports an error."""
+
+    error: msgspec.Raw
+
+
+_lines = msgspec.json.Decoder(_Line)
+_reports = msgspec.json.Decoder(_Report)
+
+
+class OllamaDecoder:
+    """Reads the response to one request. `provider` is under what name the server is known."""
+
+    def __init__(self, request: WireRequest, *, provider: str) -> None:
+        self._request = request
+        self._provider = provider
+        self._is_structured = isinstance(request.body.get("format"), dict)
+        self._index = -1
+        self._open: _Kind | None = None
+        self._call_ids: set[str] = set()
+
+    def feed(self, event: str, data: bytes) -> Sequence[Part]:
+        """Read one line.
+
+        Raises:
+            ProviderError: it reports an error, or cannot be read, or its counts say that the request did not fit.
+        """
+        del event
+        line = self._read(data)
+        if line.error is not msgspec.UNSET:
+            raise self._error(data)
+        parts = list(self._message(line.message or _Message()))
+        if line.done:
+            parts += self._close_block()
+            parts += self._finish(line)
+        return parts or [KeepAlive()]
+
+    def close(self) -> Sequence[Part]:
+        """Nothing: an answer is complete with the line that says so, and not without."""
+        return ()
+
+    def _read(self, data: bytes) -> _Line:
+        try:
+            return _lines.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass
+        try:
+            _reports.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ProviderError(f"{self._provider} sent a line that cannot be read", kind="transient") from None
+        raise self._error(data)
+
+    def _error(self, data: bytes) -> ProviderError:
+        from jp.provider.classification import Origin, Reply, classify
+
+        origin = Origin(provider=self._provider, model=self._request.model)
+        error = classify(Reply(body=data), origin, now=0.0)
+        if error.kind == "context_too_long":
+            error.hint = hint(self._request.body, self._provider)
+        return error
+
+    def _message(self, message: _Message) -> Iterator[Part]:
+        if message.thinking:
+            yield from self._open_block("reasoning")
+            yield ReasoningDelta(self._index, message.thinking)
+        if message.content:
+            yield from self._open_block("text")
+            kind = DataDelta if self._is_structured else TextDelta
+            yield kind(self._index, message.content)
+        for call in message.tool_calls or ():
+            yield from self._close_block()
+            self._index += 1
+            yield ToolCallStart(self._index, self._call_id(call.id or ""), call.function.name)
+            yield ToolArgumentsDelta(self._index, bytes(call.function.arguments).decode())
+            yield BlockEnd(self._index)
+
+    def _open_block(self, kind: _Kind) -> Iterator[Part]:
+        if self._open == kind:
+            return
+        yield from self._close_block()
+        self._index += 1
+        self._open = kind
+
+    def _close_block(self) -> Iterator[Part]:
+        if self._open is not None:
+            yield BlockEnd(self._index, self._made_here() if self._open == "reasoning" else None)
+        self._open = None
+
+    def _made_here(self) -> JsonObject:
+        """What says whose reasoning it is: it goes back as such only to the model that made it."""
+        return {"provider": self._provider, "model": self._request.model}
+
+    def _call_id(self, given: str) -> str:
+        """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
+        base = given or f"call_{self._index}"
+        call_id = base if base not in self._call_ids else f"{base}_{self._index}"
+        self._call_ids.add(call_id)
+        return call_id
+
+    def _finish(self, line: _Line) -> Iterator[Part]:
+        counted = Counted(
+            prompt=line.prompt_eval_count,
+            cached=line.prompt_eval_cached_count,
+            output=line.eval_count or 0,
+            load_nanoseconds=line.load_duration or 0,
+        )
+        yield UsageReport(_usage(counted))
+        body = self._request.body
+        if missing := shortfall(body, counted):
+            message = f"{self._provider} answered without having seen all that was sent: {missing}"
+            raise ProviderError(message, kind="context_too_long", hint=hint(body, self._provider))
+        yield self._finished(line, counted)
+
+    def _finished(self, line: _Line, counted: Counted) -> Finished:
+        if line.done_reason == "length":
+            body = self._request.body
+            if is_full(body, counted):
+                message = f"the context window of {self._request.model!r} is full, so the answer breaks off"
+                raise ProviderError(
+                    f"{message}; what came is kept", kind="context_too_long", hint=hint(body, self._provider)
+                )
+            return Finished("length")
+        return Finished("tools" if self._call_ids else "stop")
+
+
+def _usage(counted: Counted) -> Usage:
+    """What is counted as prompt includes what was cached, where that is reported."""
+    cached = min(counted.cached or 0, counted.prompt or 0)
+    return Usage(input=(counted.prompt or 0) - cached, output=counted.output, cache_read=cached)

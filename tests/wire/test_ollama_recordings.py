@@ -1,0 +1,71 @@
+"""Recorded streams of Ollama, served as they came and cut at random."""
+
+from __future__ import annotations
+
+import anyio
+import msgspec
+import pytest
+
+from jp.conversation.entries import Usage
+from jp.conversation.thread import Thread, UserText
+from jp.provider.ollama.catalogue import read_models
+from loopback import Loopback
+from provider_at import provider_at, receive
+from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
+from stories import Story, told
+
+NAMES = (
+    "test_chat_completion_stream",
+    "test_image_attachment",
+    "test_tool_call_auto",
+    "test_tool_call_function",
+    "test_tool_call_reasoning",
+    "test_tool_call_stream",
+)
+ASKED = Thread(model="qwen3.5:9b", system=(), tools=(), events=(UserText(text="Hi", turn=0),))
+
+
+@pytest.fixture(params=NAMES)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return recording_of("ollama", request.param)
+
+
+def read(url: str) -> Story:
+    ending = anyio.run(receive, provider_at(url, provider="ollama"), ASKED)
+    assert ending.error is None
+    return told(ending.parts)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_every_recording_says_what_was_expected(recording: Recording, end: str) -> None:
+    exchanges = streamed(recording)
+    replies = (reply_to(exchange, f"{recording['case']} {i}", end=end) for i, exchange in enumerate(exchanges))
+    with Loopback(*replies) as server:
+        stories = [read(server.url) for _ in exchanges]
+
+    for story, exchange in zip(stories, exchanges, strict=True):
+        decoded = exchange["decoded"]
+        native = decoded["usage_native"]
+        has_calls = any(outcome["kind"] == "tool_call" for outcome in decoded["outcomes"])
+        assert [comparable(block) for block in story.blocks] == [as_expected(each) for each in decoded["outcomes"]]
+        assert story.usage == Usage(input=native["prompt_eval_count"], output=native["eval_count"])
+        assert story.finish == ("tools" if has_calls else decoded["finish_native"])
+    for turn in recording["expected"]["turns"]:
+        if len(turn["exchanges"]) == 1:
+            story = stories[turn["exchanges"][0]]
+            assert "".join(block.text for block in story.blocks if block.kind == "message") == turn["message_text"]
+
+
+@pytest.mark.parametrize("case", ["test_models", "test_model_details"])
+def test_the_models_of_a_server_are_read(case: str) -> None:
+    recording = recording_of("ollama", case)
+
+    models = read_models(recording["exchanges"][0]["response"]["body"].encode(), provider="ollama")
+
+    expected = recording["expected"]
+    for wanted in expected.get("models", expected.get("model_details")):
+        found = next(model for model in models if model.details.id == wanted["id"])
+        assert found.details.context_window == wanted["context_window"]
+        assert (found.abilities.thinking == "none") == (wanted["reasoning"] == "Unsupported")
+    assert [model.details.id for model in models] == [each["id"] for each in expected["wire"]]
+    assert msgspec.structs.asdict(models[0].details)["input_price"] == 0.0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import anyio
-import msgspec
 import pytest
 
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
-from jp.provider.ollama.catalogue import read_models
 from loopback import Loopback
 from provider_at import provider_at, receive
 from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
@@ -54,18 +52,3 @@ def test_every_recording_says_what_was_expected(recording: Recording, end: str) 
         if len(turn["exchanges"]) == 1:
             story = stories[turn["exchanges"][0]]
             assert "".join(block.text for block in story.blocks if block.kind == "message") == turn["message_text"]
-
-
-@pytest.mark.parametrize("case", ["test_models", "test_model_details"])
-def test_the_models_of_a_server_are_read(case: str) -> None:
-    recording = recording_of("ollama", case)
-
-    models = read_models(recording["exchanges"][0]["response"]["body"].encode(), provider="ollama")
-
-    expected = recording["expected"]
-    for wanted in expected.get("models", expected.get("model_details")):
-        found = next(model for model in models if model.details.id == wanted["id"])
-        assert found.details.context_window == wanted["context_window"]
-        assert (found.abilities.thinking == "none") == (wanted["reasoning"] == "Unsupported")
-    assert [model.details.id for model in models] == [each["id"] for each in expected["wire"]]
-    assert msgspec.structs.asdict(models[0].details)["input_price"] == 0.0

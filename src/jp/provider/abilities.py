@@ -21,8 +21,9 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     `most_budget` bound a number of tokens. `forced_tools` and `sampling` tell whether a choice of tool and a
     temperature are accepted at all, `sampling_while_thinking` whether they go together with thinking,
     `bound_thinking` whether a signature covers everything that came before it, `structured` whether an answer can be
-    held to a schema. `images` and `documents` (PDF) are what can be attached besides text. `streams` is false for a
-    model that only answers as a whole.
+    held to a schema, `structured_with_tools` whether beside tools as well. `images`, `documents` (PDF) and `recordings`
+    (audio and video) are what can be attached besides text, `media_in_results` whether these may stand in a tool's
+    result. `streams` is false for a model that only answers as a whole.
     """
 
     thinking: Literal["none", "adaptive", "budget", "levels"] = "adaptive"
@@ -37,8 +38,11 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     sampling_while_thinking: bool = False
     bound_thinking: bool = False
     structured: bool = True
+    structured_with_tools: bool = True
     images: bool = True
     documents: bool = True
+    recordings: bool = False
+    media_in_results: bool = True
     streams: bool = True
 
 

@@ -23,5 +23,9 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
             from jp.provider.ollama.adapter import adapter_of
 
             return adapter_of(settings, provider)
+        case "google":
+            from jp.provider.google.adapter import GoogleAdapter
+
+            return GoogleAdapter(provider=provider)
         case _:
             raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")

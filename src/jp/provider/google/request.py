@@ -1,0 +1,87 @@
+"""A thread as a request of `streamGenerateContent`, and back as what a prompt cache sees. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import Thread, ToolDefinition
+from jp.provider.asking import merged
+from jp.provider.base import Sections, WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.google.content import text_part
+from jp.provider.google.messages import PROVIDER, build_contents
+from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, tool_config
+from jp.provider.google.thinking import thinking_of
+from jp.provider.models import find_model
+
+RENDERER = 1
+
+
+def _path(model: str) -> str:
+    from urllib.parse import quote
+
+    # A tuned model says itself among which it is found.
+    collection, slash, name = model.partition("/")
+    where = model if slash and collection in {"models", "tunedModels"} and name else f"models/{model}"
+    collection, _, name = where.partition("/")
+    return f"/{collection}/{quote(name, safe='')}:streamGenerateContent?alt=sse"
+
+
+def _declaration(tool: ToolDefinition) -> JsonObject:
+    declaration: JsonObject = {"name": tool.name}
+    if tool.description.strip():
+        declaration["description"] = tool.description
+    schema = tool.parameters if "type" in tool.parameters else {"type": "object", **tool.parameters}
+    if schema.keys() - {"type", "properties"} or schema.get("properties"):
+        declaration["parametersJsonSchema"] = schema
+    return declaration
+
+
+def render(thread: Thread, *, provider: str = PROVIDER) -> WireRequest:
+    """The request for `thread`. The same thread gives the same bytes. `provider` is whose signatures are its own.
+
+    Raises:
+        ConfigurationError: a parameter is one that cannot be set.
+        ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
+            send (`invalid_request`).
+    """
+    model = find_model(PROVIDER, thread.model)
+    parameters = thread.parameters
+    contents = build_contents(thread, provider=provider)
+    if not contents:
+        raise ProviderError("there is no message to send", kind="invalid_request")
+    thinking = thinking_of(parameters, model)
+    schema = held_schema(thread.schema, model, has_tools=bool(thread.tools))
+    system = [text_part(part) for part in thread.system if part.strip()]
+    optional: JsonObject = {
+        "systemInstruction": {"parts": system} if system else None,
+        "tools": [{"functionDeclarations": [_declaration(tool) for tool in thread.tools]}] if thread.tools else None,
+        "toolConfig": tool_config(parameters, thread.tools, model),
+        "generationConfig": generation_config(parameters, model, thinking, schema),
+    }
+    body: JsonObject = {name: value for name, value in optional.items() if value}
+    body["contents"] = [content.wire for content in contents]
+    return WireRequest(
+        path=_path(thread.model),
+        model=thread.model,
+        body=merged(body, parameters.other, protected=PROTECTED),
+        left_out=left_out(parameters, model, thinking),
+    )
+
+
+def _canonical(value: object) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def sections(request: WireRequest) -> Sections:
+    """The parts of `request` that prompt caches see."""
+    body = request.body
+    tools: list[JsonObject] = body.get("tools", [])
+    system: JsonObject = body.get("systemInstruction", {})
+    contents: list[JsonObject] = body["contents"]
+    return Sections(
+        tools=tuple(_canonical(declared) for tool in tools for declared in tool["functionDeclarations"]),
+        system=tuple(map(_canonical, system.get("parts", ()))),
+        messages=tuple((_canonical(content["role"]), *map(_canonical, content["parts"])) for content in contents),
+    )

@@ -7,21 +7,19 @@ from jp.context.groups import GroupIndex
 
 def align_back(index: GroupIndex, position: int) -> int:
     """The last place for a cut that is not after `position`: the beginning of the group that holds it."""
-    if position >= len(index.group_of):
-        return len(index.group_of)
-    return index.groups[index.group_of[max(position, 0)]].start
+    return start_of(index, group_at(index, position))
 
 
 def align_forward(index: GroupIndex, position: int) -> int:
     """The first place for a cut that is not before `position`."""
-    if position >= len(index.group_of):
-        return len(index.group_of)
-    group = index.groups[index.group_of[max(position, 0)]]
-    return group.start if position <= group.start else group.end
+    number = group_at(index, position)
+    start = start_of(index, number)
+    return start if position <= start else start_of(index, number + 1)
 
 
 def group_at(index: GroupIndex, position: int) -> int:
     """The number of the group that holds message `position`; behind the last message, the number of groups."""
+    position = max(position, 0)
     return index.group_of[position] if position < len(index.group_of) else len(index.groups)
 
 

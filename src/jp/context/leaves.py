@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -92,16 +93,16 @@ def _may_be_long(text: str, limit: int) -> bool:
 
 
 def _fitting(lengths: Sequence[int], limit: int, max_total: int) -> int:
-    """The longest that strings of these `lengths` may be, at most `limit`, to have `max_total` characters together."""
+    """The longest that strings of these `lengths` may be, at most `limit`, to have `max_total` characters together.
+
+    What the shortest ones leave is shared by the others; that is most where no string is longer than its share.
+    """
     if sum(min(length, limit) for length in lengths) <= max_total:
         return limit
     left = max(max_total, 0)
-    for done, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - done)
-        if length > share:
-            return min(share, limit)
-        left -= length
-    return limit
+    *shorter, _ = accumulate(sorted(lengths), initial=0)
+    shares = (max(left - taken, 0) // (len(lengths) - done) for done, taken in enumerate(shorter))
+    return min(max(shares), limit)
 
 
 def _decoded(text: str, start: int, end: int) -> str:

@@ -60,8 +60,10 @@ class _Mending:
     def run(self) -> None:
         pairing = pair(self._messages)
         for position in pairing.orphans:
+            self._remove_calls(position, self._messages[position].calls)
             self._drop("orphan_dropped", position)
         for position in pairing.duplicates:
+            self._remove_calls(position, self._messages[position].calls)
             self._drop("duplicate_dropped", position)
         rounds = iter(pairing.rounds)
         for position, message in enumerate(self._messages):
@@ -87,8 +89,7 @@ class _Mending:
         self, position: int, message: Message, *, without: tuple[Call, ...], calls: tuple[Call, ...] = ()
     ) -> None:
         """Write `message` with `calls`, of which those in `without` are gone; not at all if nothing is left of it."""
-        for call in without:
-            self._act("call_removed", position, call.id, (self._artifacts.keep(call.arguments),))
+        self._remove_calls(position, without)
         if without and not calls and message.role in {"user", "assistant"} and not has_content(message):
             self._drop("message_dropped", position)
             return
@@ -99,6 +100,10 @@ class _Mending:
             return paired.call
         self._act("id_assigned", position, paired.id)
         return replace(paired.call, id=paired.id)
+
+    def _remove_calls(self, position: int, calls: tuple[Call, ...]) -> None:
+        for call in calls:
+            self._act("call_removed", position, call.id, (self._artifacts.keep(call.arguments),))
 
     def _drop(self, kind: ActionKind, position: int) -> None:
         message = self._messages[position]

@@ -32,7 +32,7 @@ def test_groups_and_messages_are_found_by_each_other() -> None:
 def test_of_nothing_there_is_one_place() -> None:
     nothing = index_groups(())
 
-    assert (align_back(nothing, 0), align_forward(nothing, 0), start_of(nothing, 0)) == (0, 0, 0)
+    assert [(align_back(nothing, at), align_forward(nothing, at)) for at in (-1, 0, 1)] == [(0, 0)] * 3
 
 
 def test_aligning_is_not_dragged_back_by_an_id_that_an_early_round_has_too() -> None:

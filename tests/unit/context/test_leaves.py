@@ -74,7 +74,7 @@ def test_non_json_argument_text_is_not_corrupted(text: str) -> None:
     [
         ('{"n":' + "7" * 4_400 + ',"s":', "}"),
         ("[" * 200_000, "]" * 200_000),
-        ('{"a":' * 50_000, "}" * 50_000),
+        ('{"a":' * 5_000, "}" * 5_000),
         ("[1e400, -0.0, 1.50E+3, 0.1000000000000000055, ", "]"),
         ('{"k":1,"k":2, "s" :\t', ' ,"k":3}'),
         (r'["\ud800", "\/", "\u00e9", ', "]"),
@@ -84,7 +84,7 @@ def test_non_json_argument_text_is_not_corrupted(text: str) -> None:
     ids=[
         "an integer of 4,400 digits",
         "200,000 arrays in each other",
-        "50,000 objects in each other",
+        "5,000 objects in each other",
         "numbers as they are spelled",
         "repeated names",
         "half a surrogate pair and needless escapes",

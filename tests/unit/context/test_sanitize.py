@@ -202,3 +202,12 @@ def test_what_is_dropped_can_be_recalled() -> None:
         ["hm"],
     ]
     assert actions[0].handles[1] == "abababab"
+
+
+def test_calls_that_a_dropped_result_was_given_can_be_recalled_too() -> None:
+    store = MemoryArtifacts()
+
+    actions = sanitize_pairs((replace(result("x"), calls=calling("a").calls), USER), store).actions
+
+    assert [action.kind for action in actions] == ["call_removed", "orphan_dropped"]
+    assert [store.recall(handle) for action in actions for handle in action.handles] == ['{"n": 0}', "ok"]

@@ -1,0 +1,46 @@
+"""What is linear takes a second for 100,000 messages; what is not never ends."""
+
+from __future__ import annotations
+
+from artifacts import MemoryArtifacts
+from jp.context.anchors import latest_real_user
+from jp.context.arguments import shrink_old_arguments
+from jp.context.boundary import align_back
+from jp.context.budget import group_costs
+from jp.context.groups import index_groups
+from jp.context.head import protect_head
+from jp.context.markers import Cutter
+from jp.context.sanitize import sanitize_pairs
+from jp.context.split import split
+from jp.context.tail import TailLimits, select_tail_by_budget
+from jp.context.types import Call, Message, Transcript
+
+CALLS = Message(role="assistant", calls=(Call(id="call_0", name="run", arguments='{"command": "ls"}'),))
+RESULT = Message(role="tool", call_id="call_0", content="ok")
+
+
+def test_every_step_takes_a_hundred_thousand_messages() -> None:
+    exchanges = ((Message(role="user", content=f"do {number}"), CALLS, RESULT) for number in range(33_334))
+    messages: Transcript = tuple(message for exchange in exchanges for message in exchange)
+    store = MemoryArtifacts()
+    index = index_groups(messages)
+    costs = group_costs(messages, index)
+
+    assert len(messages) > 100_000
+    assert protect_head(messages, index, costs, cap=1_000).end == 4
+    assert select_tail_by_budget(index, costs, TailLimits(budget=10**9), head_end=0).start == 0
+    assert align_back(index, 99_998) == 99_997
+    assert latest_real_user(messages) == 99_999
+    assert sanitize_pairs(messages, store).messages is messages
+    assert len(split(messages, keep_last_exchanges=2).tail) == 6
+    between = (0, len(messages))
+    assert shrink_old_arguments(messages, index, Cutter("5eed5eed", store), between=between).messages is messages
+
+
+def test_a_round_may_have_ten_thousand_calls_with_one_id() -> None:
+    calls = tuple(Call(id="call_0", name="run", arguments="{}") for _ in range(10_000))
+    messages = (Message(role="assistant", calls=calls), *[RESULT] * 10_000)
+
+    found = sanitize_pairs(messages, MemoryArtifacts()).messages
+
+    assert len({message.call_id for message in found[1:]}) == 10_000

@@ -1,0 +1,33 @@
+"""How an answer is held to a schema, as far as a server can be told to. Pure."""
+
+from __future__ import annotations
+
+from jp.conversation.entries import JsonObject
+from jp.provider.abilities import Model
+from jp.provider.chat.quirks import Quirks
+from jp.provider.strict import strict_answer
+from jp.provider.structured import in_words
+
+_NAME = "answer"
+
+
+def response_format(schema: JsonObject, model: Model, quirks: Quirks) -> JsonObject | None:
+    """What `response_format` has to be, None where words are all there is."""
+    if not model.abilities.structured:
+        return None
+    if quirks.structured == "json_schema":
+        strict = strict_answer(schema, quirks.strictness)
+        if strict is not None:
+            return {"type": "json_schema", "json_schema": {"name": _NAME, "schema": strict, "strict": True}}
+    if quirks.structured == "json_object" and schema.get("type") == "object":
+        return {"type": "json_object"}
+    return None
+
+
+def rules(schema: JsonObject | None, model: Model, quirks: Quirks) -> tuple[str, ...]:
+    """What has to be said of the answer's schema in words, behind the request that it answers."""
+    if schema is None:
+        return ()
+    wanted = response_format(schema, model, quirks)
+    is_held = wanted is not None and wanted["type"] == "json_schema"
+    return () if is_held else (in_words(schema),)

@@ -1,0 +1,242 @@
+"""The events of a thread as messages of Chat Completions. Pure.
+
+Everything is decided by what comes before it, so that a longer thread begins with the messages of a shorter one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, assert_never
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
+from jp.provider.abilities import Model
+from jp.provider.arrangement import (
+    NOT_SHOWN,
+    Answered,
+    Arranged,
+    Called,
+    arguments_of,
+    arranged,
+    newest_request,
+    request_of,
+    thought,
+)
+from jp.provider.chat.answer import rules
+from jp.provider.chat.content import attachment_parts, result_of, text_part
+from jp.provider.chat.quirks import Server, taken_media
+from jp.provider.opaque import is_made_by
+
+Role = Literal["user", "assistant", "tool"]
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """A message as it grows: a user's in `groups`, one for each request; the rest is an answer's, or a result's."""
+
+    role: Role
+    groups: list[list[JsonObject]] = []
+    texts: list[str] = []
+    thoughts: list[str] = []
+    details: list[JsonObject] = []
+    calls: list[JsonObject] = []
+    call_id: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it that a server would take: reasoning alone is no answer."""
+        return not (self.groups or self.texts or self.calls or self.call_id)
+
+
+class Messages(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages of a request.
+
+    `asked` are the parts of what the user asked last, `last_resource` is the last part of what was attached last.
+    """
+
+    messages: list[Message]
+    asked: list[JsonObject] | None
+    last_resource: JsonObject | None
+
+
+class _Builder:
+    def __init__(self, thread: Thread, server: Server, model: Model) -> None:
+        self._thread = thread
+        self._server = server
+        self._model = model
+        self._takes = taken_media(server.quirks, images=model.abilities.images, documents=model.abilities.documents)
+        self._newest = newest_request(thread.events)
+        self._messages: list[Message] = []
+        self._group: tuple[str, int] | None = None
+        self._asked: list[JsonObject] | None = None
+        self._last_resource: JsonObject | None = None
+        self._shown: list[JsonObject] = []
+
+    def open_with(self, system: Sequence[str]) -> None:
+        """Let the user's first message begin with the system prompt."""
+        if system:
+            self._messages.append(Message(role="user", groups=[[text_part(text) for text in system]]))
+
+    def add(self, event: Arranged) -> None:
+        if self._shown and not isinstance(event, Answered):
+            self._show()
+        match event:
+            case UserText() | UserResource():
+                self._ask(event, self._asked_parts(event))
+            case AssistantText(text=text) | AssistantData(text=text):
+                self._say(text)
+            case AssistantReasoning():
+                self._reason(event)
+            case Called():
+                self._answer().calls.append(self._call(event))
+            case Answered():
+                found = result_of(event, takes=self._takes)
+                self._messages.append(Message(role="tool", texts=[found.text], call_id=event.wire_id))
+                self._shown += found.parts
+            case _:
+                assert_never(event)
+
+    def finish(self) -> Messages:
+        if self._shown:
+            self._show()
+        self._drop_empty()
+        return Messages(messages=self._messages, asked=self._asked, last_resource=self._last_resource)
+
+    def _show(self) -> None:
+        """Show what tools returned that only a user's message can hold."""
+        self._user().groups.append(self._shown)
+        self._shown = []
+
+    def _asked_parts(self, event: UserText | UserResource) -> list[JsonObject]:
+        if isinstance(event, UserText):
+            texts = (event.text, *rules(event.schema, self._model, self._server.quirks))
+            return [text_part(text) for text in texts if text.strip()]
+        is_new = request_of(event) == self._newest
+        provider = self._server.provider
+        parts = attachment_parts(event.resource, takes=self._takes, provider=provider, is_new=is_new)
+        self._last_resource = parts[-1]
+        return parts
+
+    def _ask(self, event: UserText | UserResource, parts: Sequence[JsonObject]) -> None:
+        if not parts:
+            return
+        message = self._user()
+        if self._group != request_of(event) or not message.groups:
+            message.groups.append([])
+            self._group = request_of(event)
+        message.groups[-1] += parts
+        if self._group == self._newest:
+            self._asked = message.groups[-1]
+
+    def _user(self) -> Message:
+        self._drop_empty()
+        if not self._messages or self._messages[-1].role != "user":
+            self._messages.append(Message(role="user"))
+            self._group = None
+        return self._messages[-1]
+
+    def _answer(self) -> Message:
+        if not self._messages:
+            self._messages.append(Message(role="user", groups=[[text_part(NOT_SHOWN)]]))
+        if self._messages[-1].role != "assistant":
+            self._messages.append(Message(role="assistant"))
+        return self._messages[-1]
+
+    def _drop_empty(self) -> None:
+        if self._messages and self._messages[-1].is_empty:
+            self._messages.pop()
+
+    def _say(self, text: str) -> None:
+        if text.strip():
+            self._answer().texts.append(text)
+
+    def _reason(self, event: AssistantReasoning) -> None:
+        """Earlier reasoning: the model's own as the server wants it, another's as text, where any goes back."""
+        returned = self._server.quirks.return_reasoning
+        if returned == "none":
+            return
+        metadata = event.metadata or {}
+        is_own = returned != "text" and is_made_by(metadata, self._server.provider, self._thread.model)
+        details = metadata.get("reasoning_details")
+        if is_own and isinstance(details, list):
+            self._answer().details += details
+        elif is_own and event.text.strip():
+            self._answer().thoughts.append(event.text)
+        elif event.text.strip():
+            self._say(thought(event.text))
+
+    def _call(self, called: Called) -> JsonObject:
+        arguments = msgspec.json.encode(arguments_of(called.call)).decode()
+        call: JsonObject = {
+            "id": called.wire_id,
+            "type": "function",
+            "function": {"name": called.call.name, "arguments": arguments},
+        }
+        if self._server.quirks.numbers_calls:
+            call["index"] = len(self._answer().calls)
+        return call
+
+
+def build_messages(thread: Thread, server: Server, model: Model) -> Messages:
+    """The messages of `thread`, the system prompt aside unless a user's message has to hold it.
+
+    The user speaks first, nobody twice in a row but tools, and each call is answered at once.
+
+    Raises:
+        ProviderError: a new attachment is of a type that is not taken, of kind `unsupported`.
+    """
+    builder = _Builder(thread, server, model)
+    if server.quirks.system_role == "user":
+        builder.open_with(system_texts(thread))
+    for event in arranged(thread.events):
+        builder.add(event)
+    return builder.finish()
+
+
+def system_texts(thread: Thread) -> list[str]:
+    """The parts of the system prompt that say something."""
+    return [part for part in thread.system if part.strip()]
+
+
+def wire_message(message: Message, server: Server) -> JsonObject:
+    """A message as it is sent."""
+    quirks = server.quirks
+    match message.role:
+        case "user":
+            return {"role": "user", "content": _content(message.groups, as_parts=quirks.text_parts)}
+        case "tool":
+            return {"role": "tool", "tool_call_id": message.call_id, "content": message.texts[0]}
+        case "assistant":
+            wire: JsonObject = {"role": "assistant"}
+            if message.texts:
+                wire["content"] = joined(message.texts)
+            if message.thoughts:
+                wire[quirks.return_reasoning] = "\n\n".join(message.thoughts)
+            if message.details:
+                wire["reasoning_details"] = message.details
+            if message.calls:
+                wire["tool_calls"] = message.calls
+            return wire
+        case _:
+            assert_never(message.role)
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Texts in a row as one; a blank line parts those that would run into one another."""
+    whole = texts[0]
+    for text in texts[1:]:
+        whole += text if whole[-1:].isspace() or text[:1].isspace() else f"\n\n{text}"
+    return whole
+
+
+def _content(groups: Sequence[list[JsonObject]], *, as_parts: bool) -> str | list[JsonObject]:
+    """What a user says: as plain text where it is one, since not every server reads a list of parts."""
+    if as_parts:
+        return [part for group in groups for part in group]
+    parts: list[JsonObject] = []
+    for group in groups:
+        is_text = all(part["type"] == "text" for part in group)
+        parts += [text_part("\n\n".join(part["text"] for part in group))] if is_text else group
+    is_plain = len(parts) == 1 and parts[0]["type"] == "text"
+    return parts[0]["text"] if is_plain else parts

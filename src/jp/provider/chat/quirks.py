@@ -1,0 +1,62 @@
+"""What differs between servers that speak Chat Completions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from jp.provider.showing import IMAGES, PDF
+from jp.provider.strict import PLAIN, Strictness
+
+ReturnReasoning = Literal["none", "reasoning_content", "reasoning", "text"]
+Structured = Literal["json_schema", "json_object", "none"]
+
+
+class Quirks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server wants otherwise than others.
+
+    `max_tokens_name` is what the longest output is called, `system_role` the role of the system prompt; with `user` it
+    stands in front of the first request. `return_reasoning` is how earlier reasoning goes back: under a field of this
+    name, as text between tags, or not at all. `structured` is how an answer is held to a schema, `strictness` what its
+    grammar takes. Without `tool_choice` the choice of tool is told in words. `images` and `documents` (PDF), `media`
+    besides, are what can be attached. `stream_usage` asks for the count of tokens. With `text_parts` a message is a
+    list of parts even where it is only text, which cache markers need; few servers take that in every place.
+    `numbers_calls` gives earlier calls an index. `think_tags` looks for reasoning at the beginning of the text.
+    """
+
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    system_role: Literal["system", "developer", "user"] = "system"
+    return_reasoning: ReturnReasoning = "none"
+    structured: Structured = "json_schema"
+    strictness: Strictness = PLAIN
+    tool_choice: bool = True
+    images: bool = True
+    documents: bool = False
+    media: frozenset[str] = frozenset()
+    stream_usage: bool = True
+    text_parts: bool = False
+    numbers_calls: bool = False
+    think_tags: bool = True
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a request is for.
+
+    `provider` is the id under which it is known, and which its opaque metadata is kept with; `kind` says whose table
+    has its models.
+    """
+
+    provider: str
+    kind: str
+    quirks: Quirks = Quirks()
+
+
+def taken_media(quirks: Quirks, *, images: bool, documents: bool) -> frozenset[str]:
+    """The media types that can be shown besides text, where the model itself takes `images` and `documents`."""
+    taken = quirks.media
+    if quirks.images and images:
+        taken |= IMAGES
+    if quirks.documents and documents:
+        taken |= {PDF}
+    return taken

@@ -5,27 +5,64 @@ Never what a request is made of: that is a function of the log and the settings 
 
 from __future__ import annotations
 
-from jp.config.model import AppConfig
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jp.config.model import AppConfig, LlmConfig
+from jp.errors import JpError
 from jp.provider.base import ModelDetails
 from jp.provider.registry import ModelId
+
+if TYPE_CHECKING:
+    from jp.provider.catalogue.listed import Catalogue
+    from jp.provider.catalogue.store import CatalogueStore, Kept
 
 
 def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
     """What is known of a model, for people: windows, limits and prices; None where a value is unknown.
 
-    It never fails, whatever `model.provider` is: a log may name one that nobody knows any more.
+    It never fails, whatever `model.provider` is: a log may name one that nobody knows any more. A provider's
+    catalogue is read once in a process.
     """
-    from jp.provider.models import find_model
-    from jp.provider.registry import kind_of
+    from jp.provider.catalogue.known import known_model
 
     settings = config.providers.llm
-    kind = kind_of(settings, model.provider)
-    details = find_model(kind, model.name).details
-    if kind == model.provider:
-        return details
-    return ModelDetails(
-        provider=model.provider,
-        id=details.id,
-        context_window=details.context_window,
-        max_output=details.max_output,
-    )
+    return known_model(settings, model, _catalogue(settings, model.provider)).details
+
+
+def catalogue_store() -> CatalogueStore:
+    """The user's catalogues.
+
+    Raises:
+        StorageError: there is no place for them.
+    """
+    from jp.provider.catalogue.store import CatalogueStore
+    from jp.workspace.layout import user_cache_directory
+
+    return CatalogueStore(user_cache_directory() / "models")
+
+
+def kept_of(settings: LlmConfig, provider: str) -> Kept:
+    """What is kept of a provider's models, nothing where it has no address or there is no place."""
+    from jp.provider.catalogue.store import Kept
+    from jp.provider.registry import base_url_of
+
+    try:
+        return catalogue_store().read(provider, base_url_of(settings, provider, os.environ))
+    except JpError:
+        return Kept()
+
+
+def _catalogue(settings: LlmConfig, provider: str) -> Catalogue | None:
+    from jp.provider.registry import base_url_of
+
+    try:
+        return _read_once(provider, base_url_of(settings, provider, os.environ))
+    except JpError:
+        return None
+
+
+@cache
+def _read_once(provider: str, base_url: str) -> Catalogue | None:
+    return catalogue_store().read(provider, base_url).catalogue

@@ -85,6 +85,30 @@ def user_data_directory(environment: Mapping[str, str] | None = None, *, platfor
             return Path(platformdirs.user_data_dir("jp", appauthor=False))
 
 
+def user_cache_directory(environment: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> Path:
+    """Where jp keeps what it can get again: below `$JP_USER_DATA_DIR`, `$XDG_CACHE_HOME/jp`, or the platform's place.
+
+    Raises:
+        StorageError: there is no home directory.
+    """
+    known = os.environ if environment is None else environment
+    if explicit := known.get("JP_USER_DATA_DIR"):
+        return Path(explicit).absolute() / "cache"
+    shared = Path(known.get("XDG_CACHE_HOME") or ".")
+    if shared.is_absolute():
+        return shared / "jp"
+    home = _home(known)
+    match platform:
+        case "linux":
+            return home / ".cache/jp"
+        case "darwin":
+            return home / "Library/Caches/jp"
+        case _:
+            import platformdirs
+
+            return Path(platformdirs.user_cache_dir("jp", appauthor=False))
+
+
 def _home(environment: Mapping[str, str]) -> Path:
     if (home := Path(environment.get("HOME") or ".")).is_absolute():
         return home

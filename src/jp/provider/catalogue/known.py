@@ -1,0 +1,138 @@
+"""What is known of a model, and from whom: the configuration before the provider's list before the table. Pure.
+
+For people, prices and estimates alone. A request is a function of the log and the settings: what can be in a list
+today and not tomorrow takes no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.config.model import LlmConfig
+from jp.provider.abilities import Abilities
+from jp.provider.base import ModelDetails
+from jp.provider.catalogue.listed import Catalogue, Listed
+from jp.provider.models import canonical_name, find_model
+from jp.provider.registry import ModelId, account_of, kind_of
+
+Source = Literal["config", "catalogue", "table", "inferred"]
+
+LIMITS = ("context_window", "max_output")
+PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
+CAPABILITIES = ("tools", "images", "documents", "structured")
+
+_NOTHING = Listed(id="")
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model.
+
+    `capabilities` has a value for each of `CAPABILITIES`. `reasoning` are the levels that it can be asked for, least
+    first; `budget` where it is a number of tokens, `auto` where it only decides by itself, nothing where it never
+    does. `sources` says from whom each value is that is known. `trained_window` is the model's own window where its
+    server holds less. A model that is not `in_table` may still be one that the provider lists.
+    """
+
+    model: ModelId
+    details: ModelDetails
+    capabilities: Mapping[str, bool]
+    reasoning: tuple[str, ...]
+    sources: Mapping[str, Source]
+    in_table: bool
+    listed: Listed | None = None
+    trained_window: int | None = None
+
+
+def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
+    """The model in a catalogue that `name` means: by its id, by another name, or with or without a snapshot's date."""
+    if catalogue is None:
+        return None
+    found = catalogue.find(name) or catalogue.find(canonical_name(name))
+    if found is not None or canonical_name(name) != name:
+        return found
+    return next((model for model in catalogue.models if canonical_name(model.id) == name), None)
+
+
+def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None = None) -> Known:
+    """What is known of a model; `catalogue` is that of its provider. A provider that nobody knows has any model."""
+    kind = kind_of(settings, model.provider)
+    expected = find_model(kind, model.name)
+    details = expected.details if kind == model.provider else _without_prices(expected.details)
+    listed = listed_as(catalogue, model.name)
+    account = account_of(settings, model.provider)
+    configured = None if account is None else account.models.get(model.name)
+    values: dict[str, Any] = {}
+    sources: dict[str, Source] = {}
+    for field in (*LIMITS, *PRICES):
+        given: tuple[tuple[Source, Any], ...] = (
+            ("config", getattr(configured, field, None)),
+            ("catalogue", getattr(listed, field, None)),
+            ("table", getattr(details, field)),
+        )
+        for source, value in given:
+            if value is not None:
+                values[field], sources[field] = value, source
+                break
+    if sources.get("cache_write_price") == "config":
+        values["cache_write_long_price"] = values["cache_write_price"]
+    trained = values.get("context_window")
+    held = _held_window(settings, model.provider, kind)
+    is_held = held is not None and (trained is None or held < trained)
+    if is_held:
+        values["context_window"], sources["context_window"] = held, "config"
+    capabilities, reasoning = _abilities(expected.abilities, listed or _NOTHING, sources, in_table=expected.known)
+    return Known(
+        model=model,
+        details=replace(details, provider=model.provider, id=model.name, **values),
+        capabilities=capabilities,
+        reasoning=reasoning,
+        sources=sources,
+        in_table=expected.known,
+        listed=listed,
+        trained_window=trained if is_held else None,
+    )
+
+
+def _without_prices(details: ModelDetails) -> ModelDetails:
+    """What holds for a model on another's server: there, it costs what its owner asks for."""
+    return ModelDetails(
+        provider=details.provider,
+        id=details.id,
+        context_window=details.context_window,
+        max_output=details.max_output,
+    )
+
+
+def _held_window(settings: LlmConfig, provider: str, kind: str) -> int | None:
+    """What an Ollama server is told to hold of a conversation, however much its model could."""
+    if kind != "ollama":
+        return None
+    return getattr(account_of(settings, provider), "context_window", None) or settings.ollama.context_window
+
+
+def _abilities(
+    abilities: Abilities, listed: Listed, sources: dict[str, Source], *, in_table: bool
+) -> tuple[dict[str, bool], tuple[str, ...]]:
+    """What the model can do; where that is from is added to `sources`."""
+    otherwise: Source = "table" if in_table else "inferred"
+    capabilities: dict[str, bool] = {}
+    for field in CAPABILITIES:
+        said: bool | None = getattr(listed, field)
+        capabilities[field] = getattr(abilities, field) if said is None else said
+        sources[field] = otherwise if said is None else "catalogue"
+    sources["reasoning"] = otherwise if listed.thinks is None else "catalogue"
+    return capabilities, _reasoning(abilities, listed)
+
+
+def _reasoning(abilities: Abilities, listed: Listed) -> tuple[str, ...]:
+    if listed.thinks is False:
+        return ()
+    if listed.levels:
+        return listed.levels
+    if abilities.thinking == "none":
+        return ("auto",) if listed.thinks else ()
+    return ("budget",) if abilities.thinking == "budget" else abilities.levels or ("auto",)

@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from jp.provider.server_address import LocalServer, address_of
+
 if TYPE_CHECKING:
     from http.client import HTTPConnection
 
 PATIENCE_SECS = 0.3
 _MOST_BYTES = 1024 * 1024
 _SUCCESS = 200
-
-
-class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server usually listens, and the variable that says otherwise; it lists models as OpenAI's API does."""
-
-    port: int
-    variable: str = ""
 
 
 class RunningServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,23 +35,6 @@ class _Model(msgspec.Struct):
 
 class _Models(msgspec.Struct):
     data: list[_Model]
-
-
-def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
-    """The base URL of a server. Who listens everywhere is asked on loopback."""
-    from urllib.parse import urlsplit
-
-    declared = environ.get(server.variable, "").strip() if server.variable else ""
-    text = declared if "://" in declared else f"http://{declared}"
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port, text = "", None, ""
-    if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here
-        host = "127.0.0.1"
-    scheme = "https" if text.startswith("https://") else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or server.port}"
 
 
 def running_servers(

@@ -14,9 +14,9 @@ from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, missing_key
-from jp.provider.local_servers import LocalServer, address_of
 from jp.provider.mending import hints_of
 from jp.provider.models import known_names, near_names
+from jp.provider.server_address import LocalServer, address_of
 from jp.provider.transport import Limits
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from jp.provider.local_servers import LocalServer, RunningServer, address_of, running_servers
+from jp.provider.local_servers import RunningServer, running_servers
 from jp.provider.proposals import Proposal, proposals
 from jp.provider.registry import ProviderFacts
+from jp.provider.server_address import LocalServer, address_of
 from loopback import JSON, Loopback, Reply
 
 LISTED = b'{"object": "list", "data": [{"id": "small", "x": 1}, {"id": "large"}]}'

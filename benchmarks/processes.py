@@ -59,17 +59,34 @@ def _run(program: Program, env: Mapping[str, str], cwd: Path, server: TimingServ
     return Sample(wire, wall, usage.ru_utime + usage.ru_stime, peak)
 
 
+def _asking(model: str, url: str, *, path: str = "") -> tuple[str, ...]:
+    provider = model.partition("/")[0]
+    jp = str(Path(sys.executable).with_name("jp"))
+    account = f"providers.llm.{provider}.base_url={url}{path}"
+    return (jp, "query", "--new", "--cfg", account, "--model", model)
+
+
+def _providers(url: str) -> list[Program]:
+    """A one-shot query to each provider, and to a server that the user has declared."""
+    models = {
+        "anthropic/claude-haiku-4-5": "",
+        "openai/gpt-5.5": "/v1",
+        "google/gemini-3-flash": "/v1beta",
+        "openrouter/openai/gpt-5.5": "/api/v1",
+        "cerebras/gpt-oss-120b": "/v1",
+        "ollama/qwen3": "",
+        "llamacpp/qwen3": "/v1",
+        "mine/qwen3": "/v1",
+    }
+    return [
+        Program(model.partition("/")[0], (*_asking(model, url, path=path), "hello"), to_wire=True)
+        for model, path in models.items()
+    ]
+
+
 def _programs(url: str) -> list[Program]:
     jp = (str(Path(sys.executable).with_name("jp")),)
-    ask = (
-        *jp,
-        "query",
-        "--new",
-        "--cfg",
-        f"providers.llm.anthropic.base_url={url}",
-        "--model",
-        "anthropic/claude-haiku-4-5",
-    )
+    ask = _asking("anthropic/claude-haiku-4-5", url)
     programs = [
         Program("python -c pass", (sys.executable, "-I", "-c", "pass")),
         Program("jp --version", (*jp, "--version")),
@@ -98,8 +115,7 @@ def _environment(home: Path, url: str) -> dict[str, str]:
         "JP_USER_DATA_DIR": str(home / "data"),
         "JP_GLOBAL_CONFIG_DIR": str(home / "config"),
         "JP_SESSION": "bench",
-        "ANTHROPIC_API_KEY": "k",
-        "OPENAI_API_KEY": "k",
+        **{f"{name}_API_KEY": "k" for name in ("ANTHROPIC", "OPENAI", "GEMINI", "OPENROUTER", "CEREBRAS")},
         "LLM_USER_PATH": str(llm),
         "LC_ALL": "C.UTF-8",
     }
@@ -115,14 +131,15 @@ def _make_conversations(root: Path) -> None:
         workspace.create({}, Metadata(title=f"conversation {number}"))
 
 
-def _sample(home: Path, server: TimingServer, report: Callable[[str], None]) -> dict[str, list[Sample]]:
+def _sample(
+    programs: Sequence[Program], home: Path, server: TimingServer, report: Callable[[str], None]
+) -> dict[str, list[Sample]]:
     """Every program `RUNS` times, in turns; the first round warms up and is not counted."""
     listed, empty = home / "listed", home / "empty"
     listed.mkdir()
     empty.mkdir()
     _make_conversations(listed)
     env = _environment(home, server.url)
-    programs = _programs(server.url)
     samples: dict[str, list[Sample]] = {program.name: [] for program in programs}
     for run, program in itertools.product(range(RUNS + 1), programs):
         report(f"processes, run {run} of {RUNS}: {program.name}")
@@ -136,7 +153,7 @@ def rows(report: Callable[[str], None]) -> list[str]:
     """Time everything, interleaved; the lines of a table in milliseconds and multiples of `python -c pass`."""
     server = TimingServer()
     with tempfile.TemporaryDirectory() as scratch:
-        samples = _sample(Path(scratch), server, report)
+        samples = _sample(_programs(server.url), Path(scratch), server, report)
     server.close()
     floor = statistics.median([sample.wall for sample in samples["python -c pass"]])
     table = [f"{'':<32}{'to wire ms':>11}{'wall ms':>9}{'x pass':>8}{'CPU ms':>8}{'peak MB':>9}"]
@@ -148,3 +165,25 @@ def rows(report: Callable[[str], None]) -> list[str]:
         peak = statistics.median([sample.peak for sample in taken])
         table.append(f"{name:<32}{wire:>11}{wall * 1000:>9.0f}{wall / floor:>8.1f}{cpu * 1000:>8.0f}{peak:>9.0f}")
     return table
+
+
+def provider_rows(report: Callable[[str], None]) -> list[str]:
+    """From the start of a process to the first request byte, for each provider; the ratio is to the first of them."""
+    server = TimingServer()
+    with tempfile.TemporaryDirectory() as scratch:
+        samples = _sample(_providers(server.url), Path(scratch), server, report)
+    server.close()
+    medians = {
+        name: statistics.median([sample.wire for sample in taken if sample.wire is not None])
+        for name, taken in samples.items()
+    }
+    first = next(iter(medians.values()))
+    head = f"{'':<32}{'to wire ms':>11}{'ratio':>8}{'CPU ms':>8}"
+    return [
+        head,
+        *(
+            f"{name:<32}{wire * 1000:>11.0f}{wire / first:>8.2f}"
+            f"{statistics.median([sample.cpu for sample in samples[name]]) * 1000:>8.0f}"
+            for name, wire in medians.items()
+        ),
+    ]

@@ -20,7 +20,12 @@ def _report(text: str) -> None:
 def main() -> None:
     """Print all tables."""
     print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}")
-    measured = (("Processes", processes.rows), ("The log", log.rows), ("Streaming Markdown", _markdown))
+    measured = (
+        ("Processes", processes.rows),
+        ("Start to wire, by provider", processes.provider_rows),
+        ("The log", log.rows),
+        ("Streaming Markdown", _markdown),
+    )
     for title, rows in measured:
         table = rows(_report)
         _report("")

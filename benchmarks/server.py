@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 TOKENS = 50
 
@@ -53,6 +54,61 @@ def _chat_completions() -> bytes:
     return _sse(*deltas, chunk({}, "stop"), named=False) + b"data: [DONE]\n\n"
 
 
+def _responses() -> bytes:
+    part: dict[str, object] = {"type": "output_text", "text": "", "annotations": []}
+    item: dict[str, object] = {"id": "msg", "type": "message", "role": "assistant", "status": "completed"}
+    where: dict[str, object] = {"item_id": "msg", "output_index": 0, "content_index": 0}
+    words = [f"word{number} " for number in range(TOKENS)]
+    whole = {**part, "text": "".join(words)}
+    usage = {"input_tokens": 5, "output_tokens": TOKENS, "total_tokens": TOKENS + 5}
+    response: dict[str, object] = {"id": "r", "object": "response", "model": "x", "status": "in_progress", "output": []}
+    done = {**response, "status": "completed", "output": [{**item, "content": [whole]}], "usage": usage}
+    return _sse(
+        {"type": "response.created", "response": response},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+        {"type": "response.content_part.added", **where, "part": part},
+        *({"type": "response.output_text.delta", **where, "delta": word} for word in words),
+        {"type": "response.output_text.done", **where, "text": whole["text"]},
+        {"type": "response.content_part.done", **where, "part": whole},
+        {"type": "response.output_item.done", "output_index": 0, "item": {**item, "content": [whole]}},
+        {"type": "response.completed", "response": done},
+        named=True,
+    )
+
+
+def _google() -> bytes:
+    def chunk(text: str, **more: object) -> dict[str, object]:
+        return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": text}]}, **more}]}
+
+    words = [f"word{number} " for number in range(TOKENS)]
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": TOKENS, "totalTokenCount": TOKENS + 5}
+    last = {**chunk(words[-1], finishReason="STOP"), "usageMetadata": usage}
+    return _sse(*map(chunk, words[:-1]), last, named=False)
+
+
+def _ollama() -> bytes:
+    def line(text: str, *, done: bool) -> dict[str, object]:
+        ending = {"done_reason": "stop", "prompt_eval_count": 5, "eval_count": TOKENS} if done else {}
+        message = {"role": "assistant", "content": text}
+        return {"model": "x", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": done, **ending}
+
+    lines = [line(f"word{number} ", done=False) for number in range(TOKENS)]
+    return b"".join(json.dumps(each).encode() + b"\n" for each in [*lines, line("", done=True)])
+
+
+_ANSWERS: tuple[tuple[bytes, Callable[[], bytes]], ...] = (
+    (b"/v1/messages", _anthropic),
+    (b"/responses", _responses),
+    (b":streamGenerateContent", _google),
+    (b"/api/chat", _ollama),
+)
+"""Answers by what stands in the request line; all others are Chat Completions."""
+
+
+def _answer_to(request_line: bytes) -> bytes:
+    return next((answer for word, answer in _ANSWERS if word in request_line), _chat_completions)()
+
+
 class TimingServer:
     """Serves requests one after the other until it is closed. `arrivals` are `time.monotonic` of first bytes."""
 
@@ -89,9 +145,12 @@ class TimingServer:
         )
         while len(body) < length:
             body += connection.recv(65536)
-        answer = _anthropic() if b"/v1/messages" in head.split(b"\r\n")[0] else _chat_completions()
+        answer = _answer_to(head.split(b"\r\n")[0])
+        kind = b"application/x-ndjson" if b"/api/chat" in head else b"text/event-stream"
         connection.sendall(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n"
+            b"HTTP/1.1 200 OK\r\ncontent-type: "
+            + kind
+            + b"\r\nconnection: close\r\n"
             + f"content-length: {len(answer)}\r\n\r\n".encode()
             + answer
         )

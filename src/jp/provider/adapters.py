@@ -28,4 +28,15 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
 
             return GoogleAdapter(provider=provider)
         case _:
+            return _speaking_chat(settings, provider, kind=kind)
+
+
+def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
+    """The adapter of one that speaks Chat Completions."""
+    match kind:
+        case "openai-compatible":
+            from jp.provider.compatible import server
+
+            return server.create(settings.servers[provider], provider)
+        case _:
             raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")

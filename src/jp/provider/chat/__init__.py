@@ -1,7 +1,8 @@
 """The Chat Completions wire format, once, for every server that speaks it: how to build an adapter on it.
 
-An adapter says what is peculiar to its server in a `Server` (its name, its model table, its `Quirks`), and calls
-`request.render(thread, server, …)`, `request.sections(request)` and `response.ChatDecoder.of(request, server)`. What
-only it has to say (how reasoning is asked for) it hands to `render` as `extra`, fields of the body, with the sentences
-about what could not be said as `left_out`. `jp.provider.compatible` is the smallest example.
+An adapter says what is peculiar to its server in a `Server` (its name, whose model table, its `Quirks`) and gives it to
+a `ChatAdapter`, with a pure function from a thread to what only this server is asked (`Asked`: fields of the body such
+as those of reasoning, headers, sentences about what is left out). What does not fit there (another choice of tool, say)
+it does to the thread before it calls `request.render`, `request.sections` and `response.ChatDecoder.of` itself.
+`jp.provider.compatible` is the smallest example.
 """

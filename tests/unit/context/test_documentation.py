@@ -1,0 +1,51 @@
+"""The snippets of `docs/context.md`, one after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jp.context.budget import Budget
+from jp.context.handles import Artifacts
+from jp.context.markers import Cutter, marked_handles
+from jp.context.types import Call, Message, Transcript
+
+PAGE = Path(__file__).parents[3] / "docs" / "context.md"
+MODULES = Path(__file__).parents[3] / "src" / "jp" / "context"
+
+
+def run_snippets() -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(snippet, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    return names
+
+
+def test_the_host_of_the_page_makes_room(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run_snippets()
+    make_room: Callable[[Transcript, Budget, Cutter], Transcript] = names["make_room"]
+    store: Artifacts = names["Store"]()
+    arguments = '{"content": "' + "x" * 2_000 + '"}'
+    call = Message(role="assistant", calls=(Call(id="a", name="run", arguments=arguments),))
+    exchange = (Message(role="user", content="go"), call, Message(role="tool", call_id="a", content="ok " * 300))
+    messages = exchange * 40
+
+    room = make_room(messages, Budget(window=32_000, reserved=4_000), Cutter("5eed5eed", store))
+
+    assert [len(row.calls[0].arguments) for row in room if row.calls] == [2_015] + [415] * 30 + [2_015] * 9
+    handles = {handle for row in room for call in row.calls for handle in marked_handles(call.arguments, "5eed5eed")}
+    assert [store.recall(handle) for handle in handles] == ["x" * 2_000]
+    assert capsys.readouterr().out.splitlines() == [
+        "not run: recall 0123abcd",
+        "6854 tokens at the end stay as they are (crossing), the latest request is among them",
+    ]
+
+
+def test_the_page_names_every_module() -> None:
+    named = set(re.findall(r"`(\w+)`", PAGE.read_text(encoding="utf-8")))
+
+    assert {path.stem for path in MODULES.glob("*.py")} - {"__init__", "types", "json_lexer"} <= named

@@ -1,25 +1,34 @@
-"""`run_jp` at a sixth of its price: a process that has imported jp already forks for each run.
+"""jp at a sixth of its price: a process that has imported jp already (`zygote`) forks for each run.
 
-Everything but the start of Python and the imports is as in `running.run_jp`: a process of its own with its own
-arguments, directory, environment, streams, signals and exit code. What depends on how Python starts (encodings, other
-programs around it) has to use `running.run_jp`.
+Everything but the start of Python and the imports is as in `running`: a process of its own with its own arguments,
+directory, environment, streams, signals and exit code. What depends on how Python starts (encodings, other programs
+around it, what is imported when) has to use `running`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
+import signal
 import socket
-import struct
+import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import BinaryIO
 
+import zygote
 from running import TIMEOUT_SECS, Result, home_beside, isolated_environment
+from zygote import SIZE, received
 
-_SIZE = struct.Struct("!I")
+_sending = Lock()
 
 
 @cache
@@ -28,100 +37,131 @@ def _server() -> socket.socket:
     ours, theirs = socket.socketpair()
     ours.settimeout(TIMEOUT_SECS)
     theirs.set_inheritable(True)
-    command = [sys.executable, str(Path(__file__)), str(theirs.fileno())]
+    command = [sys.executable, str(zygote.__file__), str(theirs.fileno())]
     # Who runs the tests may read the ends of these streams to their end.
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
     environment = isolated_environment(Path(tempfile.gettempdir()))
-    os.posix_spawn(sys.executable, command, environment, file_actions=silent)
+    os.posix_spawn(sys.executable, command, environment, file_actions=silent, setpgroup=0)
     theirs.close()
     return ours
 
 
+class Forked:
+    """A process whose parent is another one, with what is asked of `subprocess.Popen`."""
+
+    def __init__(self, status: socket.socket) -> None:
+        """Wait until the process runs; `status` tells its id, and how it ended."""
+        self.returncode: int | None = None
+        self._status = status
+        (self.pid,) = SIZE.unpack(received(status, SIZE.size))
+
+    def poll(self) -> int | None:
+        """The exit code, negative where a signal ended it; None as long as it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float = TIMEOUT_SECS) -> int:
+        """The exit code. Raises `subprocess.TimeoutExpired`."""
+        if self.returncode is None:
+            if not select.select([self._status], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("jp", timeout)
+            with self._status:
+                self.returncode = os.waitstatus_to_exitcode(*SIZE.unpack(received(self._status, SIZE.size)))
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; nothing where it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it whatever it does."""
+        self.send_signal(signal.SIGKILL)
+
+
+class Started(Forked):
+    """A process whose streams are pipes."""
+
+    def __init__(self, status: socket.socket, stdin: BinaryIO, stdout: BufferedReader, stderr: BufferedReader) -> None:
+        super().__init__(status)
+        self.stdin, self.stdout, self.stderr = stdin, stdout, stderr
+
+    def communicate(self, timeout: float = TIMEOUT_SECS) -> tuple[bytes, bytes]:
+        """Close its stdin, and take what it says until it ends. Raises `subprocess.TimeoutExpired`."""
+        deadline = monotonic() + timeout
+        self.stdin.close()
+        said = {self.stdout: b"", self.stderr: b""}
+        while streams := [stream for stream in said if not stream.closed]:
+            readable: list[BufferedReader] = select.select(streams, [], [], max(0.0, deadline - monotonic()))[0]
+            if not readable:
+                raise subprocess.TimeoutExpired("jp", timeout)
+            for stream in readable:
+                data = stream.read1()
+                said[stream] += data
+                if not data:
+                    stream.close()
+        self.wait(max(0.0, deadline - monotonic()))
+        return said[self.stdout], said[self.stderr]
+
+
+def fork(
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: Sequence[int],
+    script: Path | None = None,
+    terminal: str = "",
+) -> socket.socket:
+    """Have `jp`, or a Python `script`, started with these three streams; what the first argument of `Forked` is.
+
+    `env` is the whole environment, `terminal` the device that the process shall control.
+    """
+    request = zygote.Request(
+        arguments=list(arguments), cwd=str(cwd), env=dict(env), script=str(script or ""), terminal=terminal
+    )
+    message = json.dumps(request).encode()
+    ours, theirs = socket.socketpair()
+    ours.settimeout(TIMEOUT_SECS)
+    with theirs, _sending:
+        server = _server()
+        socket.send_fds(server, [SIZE.pack(len(message))], [*streams, theirs.fileno()])
+        server.sendall(message)
+    return ours
+
+
 def run_jp(
-    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, stdin: str | bytes | None = None
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    stdin: str | bytes | None = None,
+    script: Path | None = None,
 ) -> Result:
-    """See `running.run_jp`. What is said is collected in files."""
-    request = {
-        "arguments": arguments,
-        "cwd": str(cwd),
-        "env": isolated_environment(home_beside(cwd), **(env or {})),
-    }
+    """See `running.run_jp`. What is said is collected in files. `script` is Python that runs instead of `jp`."""
+    environment = isolated_environment(home_beside(cwd), **(env or {}))
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode() if isinstance(stdin, str) else stdin or b"")
         given.seek(0)
         with Path(os.devnull).open("rb") as nothing:
-            descriptors = [(nothing if stdin is None else given).fileno(), out.fileno(), err.fileno()]
-            message = json.dumps(request).encode()
-            server = _server()
-            socket.send_fds(server, [_SIZE.pack(len(message))], descriptors)
-            server.sendall(message)
-            (status,) = _SIZE.unpack(_received(server, _SIZE.size))
+            streams = [(nothing if stdin is None else given).fileno(), out.fileno(), err.fileno()]
+            process = Forked(fork(*arguments, cwd=cwd, env=environment, streams=streams, script=script))
+            try:
+                code = process.wait()
+            finally:
+                process.kill()
         out.seek(0)
         err.seek(0)
         said = out.read().decode(errors="replace"), err.read().decode(errors="replace")
-    return Result(os.waitstatus_to_exitcode(status), *said)
+    return Result(code, *said)
 
 
-def _received(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = connection.recv(size - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return data
-
-
-def _serve(connection: socket.socket) -> None:
-    while True:
-        data, descriptors, _, _ = socket.recv_fds(connection, _SIZE.size, 3)
-        if not data:
-            return
-        (size,) = _SIZE.unpack(data)
-        request = json.loads(_received(connection, size))
-        child = os.fork()
-        if child == 0:
-            connection.close()
-            _become(request["arguments"], request["cwd"], request["env"], descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        _, status = os.waitpid(child, 0)
-        connection.sendall(_SIZE.pack(status))
-
-
-def _become(arguments: list[str], cwd: str, env: dict[str, str], descriptors: list[int]) -> None:
-    """Be what `python -m jp` would be, and do not return."""
-    from jp.__main__ import main
-
-    os.setsid()
-    os.chdir(cwd)
-    for target, descriptor in enumerate(descriptors):
-        os.dup2(descriptor, target)
+def start_jp(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, script: Path | None = None) -> Started:
+    """See `running.start_jp`."""
+    environment = isolated_environment(home_beside(cwd), **(env or {}))
+    stdin, to_stdin = os.pipe()
+    from_stdout, stdout = os.pipe()
+    from_stderr, stderr = os.pipe()
+    status = fork(*arguments, cwd=cwd, env=environment, streams=(stdin, stdout, stderr), script=script)
+    for descriptor in (stdin, stdout, stderr):
         os.close(descriptor)
-    os.environ.clear()
-    os.environ.update(env)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - it lives as long as the process
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - likewise
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - likewise
-    sys.argv[1:] = arguments
-    main()
-
-
-if __name__ == "__main__":
-    import contextlib
-    import gc
-    import pkgutil
-    from importlib import import_module
-
-    import jp
-
-    for module in pkgutil.walk_packages(jp.__path__, "jp."):
-        # Who needs a module that cannot be imported fails by itself.
-        with contextlib.suppress(ImportError, SyntaxError, NameError):
-            if not module.name.endswith("__main__"):
-                import_module(module.name)
-    for name in ("anyio._backends._asyncio", "asyncio", "rich.console", "tomlkit", "tomllib", "difflib", "tempfile"):
-        import_module(name)
-    gc.freeze()
-    with socket.socket(fileno=int(sys.argv[1])) as ours_there:
-        _serve(ours_there)
+    return Started(status, os.fdopen(to_stdin, "wb"), os.fdopen(from_stdout, "rb"), os.fdopen(from_stderr, "rb"))

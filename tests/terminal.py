@@ -10,12 +10,16 @@ import select
 import signal
 import subprocess
 import termios
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any, TypeAlias
 
+from forked import Forked, fork
 from running import TIMEOUT_SECS, home_beside, isolated_environment
+
+Process: TypeAlias = subprocess.Popen[bytes] | Forked
 
 CTRL_C = "\x03"
 CTRL_D = "\x04"
@@ -29,11 +33,11 @@ _TAKE_TERMINAL = ': <"$0"; '
 class Terminal:
     """What runs at a terminal. `shown` is all that was shown so far, control sequences included."""
 
-    def __init__(self, ours: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, ours: int, modes: list[Any], process: Process) -> None:
         self.process = process
         self.shown = ""
         self._ours = ours
-        self._modes = termios.tcgetattr(ours)
+        self._modes = modes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._seen = 0
         self._is_open = True
@@ -96,36 +100,70 @@ class Terminal:
         return bool(data)
 
 
-@contextmanager
 def at_terminal(
     command: str, *, cwd: Path, env: Mapping[str, str] | None = None, columns: int = 80
-) -> Generator[Terminal]:
+) -> AbstractContextManager[Terminal]:
     """Run a shell's `command` in a session of its own, whose terminal we are; `jp` is on PATH.
 
-    `env` is added to an isolated environment, in which the terminal alone tells sessions of jp apart.
+    `env` is added to an isolated environment, in which the terminal alone tells sessions of jp apart. Where jp runs
+    alone, `jp_at_terminal` costs a fifth.
     """
-    environment = {"TERM": "xterm-256color", "JP_SESSION": "", **(env or {})}
+
+    def start(device: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _TAKE_TERMINAL + command, os.ttyname(device)],
+            cwd=cwd,
+            env=_environment(cwd, env),
+            stdin=device,
+            stdout=device,
+            stderr=device,
+            start_new_session=True,
+        )
+
+    return _attended(start, columns)
+
+
+def jp_at_terminal(
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    columns: int = 80,
+    stdin: int | None = None,
+    stdout: int | None = None,
+) -> AbstractContextManager[Terminal]:
+    """Run `jp` as `at_terminal` runs `exec jp`, forked from a process that has imported it.
+
+    `stdin` and `stdout` are descriptors of what stands there instead of the terminal.
+    """
+
+    def start(device: int) -> Forked:
+        streams = (device if stdin is None else stdin, device if stdout is None else stdout, device)
+        environment = _environment(cwd, env)
+        return Forked(fork(*arguments, cwd=cwd, env=environment, streams=streams, terminal=os.ttyname(device)))
+
+    return _attended(start, columns)
+
+
+def _environment(cwd: Path, env: Mapping[str, str] | None) -> dict[str, str]:
+    return isolated_environment(home_beside(cwd), **{"TERM": "xterm-256color", "JP_SESSION": "", **(env or {})})
+
+
+@contextmanager
+def _attended(start: Callable[[int], Process], columns: int) -> Generator[Terminal]:
+    """What `start` runs at the device that it is given; killed when we leave."""
     ours, theirs = os.openpty()
     try:
         termios.tcsetwinsize(ours, (24, columns))
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _TAKE_TERMINAL + command, os.ttyname(theirs)],
-            cwd=cwd,
-            env=isolated_environment(home_beside(cwd), **environment),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-        terminal = Terminal(ours, process)
+        modes = termios.tcgetattr(ours)
+        terminal = Terminal(ours, modes, start(theirs))
         os.close(theirs)
         ours = theirs = -1
         try:
             yield terminal
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(TIMEOUT_SECS)
+                os.killpg(terminal.process.pid, signal.SIGKILL)
+            terminal.process.wait(TIMEOUT_SECS)
             terminal.hang_up()
     finally:
         for descriptor in (ours, theirs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import stat
 from collections.abc import Generator
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from forked import run_jp
 from jp.conversation.entries import AnyEntry, ChatRequest
-from running import home_beside, run_jp
+from running import home_beside
 from stage import ECHO, logs, make_workspace, only_log
-from terminal import CTRL_C, Terminal, at_terminal
+from terminal import CTRL_C, Terminal, at_terminal, jp_at_terminal
 
 COST = re.compile(r"note: .* tokens in, .* out\n")
 
@@ -51,7 +53,8 @@ def writing(root: Path, text: str, script: str = "") -> dict[str, str]:
 @contextmanager
 def query(arguments: str, root: Path, env: dict[str, str]) -> Generator[Terminal]:
     """`jp query` at a terminal, where a session with a name goes on from one to the next."""
-    with at_terminal(f"exec jp query {arguments}", cwd=root, env={"JP_SESSION": "here", **env}) as terminal:
+    words = shlex.split(arguments)
+    with jp_at_terminal("query", *words, cwd=root, env={"JP_SESSION": "here", **env}) as terminal:
         yield terminal
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,11 +16,11 @@ import pytest
 import running
 from doubles import kinds, messages
 from failures import check_failure
-from forked import run_jp
+from forked import Started, run_jp, start_jp
 from jp.conversation.carriers import carriers_in
 from jp.conversation.turns import turns_of
 from privileges import bound_by_permissions
-from running import JP, Result, home_beside, isolated_environment, start_jp
+from running import Result, home_beside
 from stage import entries_of, logs, make_workspace, only_log
 
 WAITING = """
@@ -41,23 +39,29 @@ def files_below(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
+LIMITED = """
+import resource, sys
+
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+from jp.__main__ import main
+main()
+"""
+
+
+def scripted(script: str, *arguments: str, cwd: Path) -> Result:
+    """Run a Python script that becomes jp. What it says goes through pipes, which have no size."""
+    path = home_beside(cwd) / "script.py"
+    path.write_text(script, encoding="utf-8")
+    process = start_jp(*arguments, cwd=cwd, script=path)
+    out, err = process.communicate()
+    return Result(process.wait(), out.decode(), err.decode())
+
+
 def limited(size: int, *arguments: str, cwd: Path) -> Result:
     """Run jp where no file may grow beyond `size` bytes."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    done = subprocess.run(
-        [*JP, *arguments],
-        cwd=cwd,
-        env=isolated_environment(home_beside(cwd)),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        preexec_fn=limit,
-        encoding="utf-8",
-    )
-    return Result(done.returncode, done.stdout, done.stderr)
+    return scripted(LIMITED, str(size), *arguments, cwd=cwd)
 
 
 @pytest.mark.parametrize("size", [0, 200, 1000, 1500, 4000])
@@ -171,10 +175,9 @@ def test_where_data_cannot_be_kept_nothing_is_half_created(tmp_path: Path) -> No
     assert unkept == (0, "You said: hi\n", "")
 
 
-def waiting_query(root: Path) -> subprocess.Popen[bytes]:
+def waiting_query(root: Path) -> Started:
     """A query of the newest conversation that has begun to answer, and will take a while."""
     process = start_jp("query", "--id", "last", "--no-stdin", "wait", cwd=root)
-    assert process.stdout is not None
     assert process.stdout.read(4) == b"one "
     return process
 
@@ -247,7 +250,7 @@ def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(tmp_path: 
     run_jp("query", "first", cwd=tmp_path)
 
     def ask(number: int) -> Result:
-        return running.run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=tmp_path)
+        return run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=tmp_path)
 
     with ThreadPoolExecutor(20) as pool:
         results = list(pool.map(ask, range(20)))
@@ -299,10 +302,9 @@ main()
 
 def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    program = (sys.executable, "-c", BACKWARDS)
 
-    first = running.run_jp("query", "one", cwd=tmp_path, program=program)
-    second = running.run_jp("query", "--id", ".", "two", cwd=tmp_path, program=program)
+    first = scripted(BACKWARDS, "query", "one", cwd=tmp_path)
+    second = scripted(BACKWARDS, "query", "--id", ".", "two", cwd=tmp_path)
     third = run_jp("query", "--id", ".", "three", cwd=tmp_path)
 
     assert [first.code, second.code, third.code] == [0, 0, 0]

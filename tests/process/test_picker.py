@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 from collections.abc import Generator
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from forked import run_jp
 from stage import make_workspace
-from terminal import CTRL_C, CTRL_D, Terminal, at_terminal
+from terminal import CTRL_C, CTRL_D, Terminal, at_terminal, jp_at_terminal
 
 DOWN, UP, ESCAPE = "\x1b[B", "\x1b[A", "\x1b"
 ENTER = "\r"
@@ -51,8 +53,14 @@ def root(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def jp(command: str, root: Path, *, columns: int = 80, **env: str) -> Generator[Terminal]:
-    with at_terminal(command, cwd=root, env={"JP_SESSION": "here", **env}, columns=columns) as terminal:
+def jp(arguments: str, root: Path, **env: str) -> Generator[Terminal]:
+    with jp_at_terminal(*shlex.split(arguments), cwd=root, env={"JP_SESSION": "here", **env}) as terminal:
+        yield terminal
+
+
+@contextmanager
+def shell(command: str, root: Path) -> Generator[Terminal]:
+    with at_terminal(command, cwd=root, env={"JP_SESSION": "here"}) as terminal:
         yield terminal
 
 
@@ -61,7 +69,7 @@ def plain(shown: str) -> str:
 
 
 def test_a_conversation_is_picked_with_arrows_while_stdout_is_a_pipe(root: Path) -> None:
-    with jp("jp conversation path '?' | sed s,.*/,, >out", root) as terminal:
+    with shell("jp conversation path '?' | sed s,.*/,, >out", root) as terminal:
         terminal.expect("> +jp-c17800000003")
         terminal.expect(READY)
         terminal.type(DOWN + DOWN + UP + ENTER)
@@ -72,7 +80,7 @@ def test_a_conversation_is_picked_with_arrows_while_stdout_is_a_pipe(root: Path)
 
 
 def test_typing_narrows_the_list_by_title_id_and_label(root: Path) -> None:
-    with jp("jp conversation use '?le'", root) as terminal:
+    with jp("conversation use '?le'", root) as terminal:
         terminal.expect("2 of 3")
         terminal.expect(READY)
         terminal.type("\x15")
@@ -89,7 +97,7 @@ def test_typing_narrows_the_list_by_title_id_and_label(root: Path) -> None:
 
 @pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
 def test_who_leaves_changes_nothing(key: str, root: Path) -> None:
-    with jp("jp conversation rm --yes lexer", root) as terminal:
+    with jp("conversation rm --yes lexer", root) as terminal:
         terminal.expect("2 of 2")
         terminal.expect(READY)
         terminal.type(key)
@@ -100,18 +108,19 @@ def test_who_leaves_changes_nothing(key: str, root: Path) -> None:
 
 
 def test_use_without_a_previous_conversation_lets_a_person_pick_one(root: Path) -> None:
-    with jp("jp conversation use; jp conversation use jp-c17800000001; jp conversation use", root) as terminal:
+    with jp("conversation use", root) as terminal:
         terminal.expect(READY)
         terminal.type(ENTER)
         terminal.expect("jp-c17800000003  Lunch\n")
         assert terminal.finish() == 0
 
-    assert terminal.shown.endswith("jp-c17800000001  The lexer\njp-c17800000003  Lunch\n")
-    assert terminal.shown.count("\x1b[?1049h") == 1
+    for words, name in ((["jp-c17800000001"], "jp-c17800000001  The lexer\n"), ([], "jp-c17800000003  Lunch\n")):
+        used = run_jp("conversation", "use", *words, cwd=root, env={"JP_SESSION": "here"})
+        assert used.stdout + used.stderr == name
 
 
 def test_unarchive_offers_what_is_archived(root: Path) -> None:
-    with jp("jp conversation unarchive '?'", root) as terminal:
+    with jp("conversation unarchive '?'", root) as terminal:
         terminal.expect("1 of 1")
         terminal.expect("Old lexer +\\(archived\\)")
         terminal.type(ENTER)
@@ -121,7 +130,7 @@ def test_unarchive_offers_what_is_archived(root: Path) -> None:
 
 
 def test_a_query_goes_on_in_the_conversation_that_is_picked(root: Path) -> None:
-    with jp("jp query --id '?lunch' hungry", root) as terminal:
+    with jp("query --id '?lunch' hungry", root) as terminal:
         terminal.expect(READY)
         terminal.type(ENTER)
         assert terminal.finish() == 0
@@ -132,7 +141,7 @@ def test_a_query_goes_on_in_the_conversation_that_is_picked(root: Path) -> None:
 
 
 def test_a_query_is_not_asked_where_nothing_is_picked(root: Path) -> None:
-    with jp("jp query --id lexer hungry", root) as terminal:
+    with jp("query --id lexer hungry", root) as terminal:
         terminal.expect(READY)
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
@@ -151,7 +160,7 @@ def test_a_query_is_not_asked_where_nothing_is_picked(root: Path) -> None:
 def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
     command: str, number: signal.Signals, code: int, root: Path
 ) -> None:
-    with jp(f"exec jp {command}", root) as terminal:
+    with jp(command, root) as terminal:
         terminal.expect(READY)
         os.kill(terminal.process.pid, number)
         assert terminal.finish() == code
@@ -160,7 +169,7 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
 
 
 def test_a_window_that_is_closed_ends_it(root: Path) -> None:
-    with jp("exec jp conversation use '?'", root) as terminal:
+    with jp("conversation use '?'", root) as terminal:
         terminal.expect(READY)
         terminal.hang_up()
 
@@ -169,7 +178,7 @@ def test_a_window_that_is_closed_ends_it(root: Path) -> None:
 
 def test_it_fits_the_window_and_follows_its_size(root: Path) -> None:
     conversation(root, 5, "A title that is far too long for one line of a window " * 4)
-    with jp("jp conversation use '?too long'", root, columns=80) as terminal:
+    with jp("conversation use '?too long'", root) as terminal:
         terminal.expect("1 of")
         terminal.expect(READY)
         narrow = plain(terminal.shown)
@@ -183,7 +192,7 @@ def test_it_fits_the_window_and_follows_its_size(root: Path) -> None:
 
 
 def test_no_colour_is_used(root: Path) -> None:
-    with jp("jp conversation use '?'", root, COLORTERM="truecolor") as terminal:
+    with jp("conversation use '?'", root, COLORTERM="truecolor") as terminal:
         terminal.expect(READY)
         terminal.type(ENTER)
         assert terminal.finish() == 0
@@ -204,7 +213,7 @@ def test_no_colour_is_used(root: Path) -> None:
     ],
 )
 def test_it_opens_only_where_a_person_is_at_the_terminal(command: str, words: str, root: Path) -> None:
-    with jp(command, root) as terminal:
+    with shell(command, root) as terminal:
         assert terminal.finish() == 2
 
     assert words in terminal.shown
@@ -212,7 +221,7 @@ def test_it_opens_only_where_a_person_is_at_the_terminal(command: str, words: st
 
 
 def test_it_does_not_stop_a_job_in_the_background(root: Path) -> None:
-    with jp("set -m; jp conversation show '?' & wait $!", root) as terminal:
+    with shell("set -m; jp conversation show '?' & wait $!", root) as terminal:
         assert terminal.finish() == 2
 
     assert "there is no terminal for it here" in terminal.shown
@@ -222,7 +231,7 @@ def test_thousands_of_conversations_are_narrowed_at_once(root: Path) -> None:
     for number in range(10, 1010):
         conversation(root, number, f"Conversation number {number}")
 
-    with jp("jp conversation use '?'", root) as terminal:
+    with jp("conversation use '?'", root) as terminal:
         terminal.expect("1,003 of 1,003")
         terminal.expect(READY)
         terminal.type("number 777" + ENTER)
@@ -232,7 +241,7 @@ def test_thousands_of_conversations_are_narrowed_at_once(root: Path) -> None:
 
 
 def test_what_is_deleted_meanwhile_is_said_and_the_list_comes_again(root: Path) -> None:
-    with jp("jp conversation use '?lexer'", root) as terminal:
+    with jp("conversation use '?lexer'", root) as terminal:
         terminal.expect("2 of 3")
         terminal.expect(READY)
         shutil.rmtree(root / ".jp/conversations/17800000002-x")
@@ -246,7 +255,7 @@ def test_what_is_deleted_meanwhile_is_said_and_the_list_comes_again(root: Path) 
 
 
 def test_no_key_at_a_terminal_is_no_key_given(root: Path) -> None:
-    with jp("jp keys set anthropic", root) as terminal:
+    with jp("keys set anthropic", root) as terminal:
         terminal.expect("Key for anthropic")
         terminal.type(CTRL_D)
         assert terminal.finish() == 2
@@ -255,7 +264,7 @@ def test_no_key_at_a_terminal_is_no_key_given(root: Path) -> None:
 
 
 def test_one_model_that_is_not_taken_is_not_several(root: Path) -> None:
-    with jp("jp init new", root, ANTHROPIC_API_KEY="sk-ant-a-key-of-a-test") as terminal:
+    with jp("init new", root, ANTHROPIC_API_KEY="sk-ant-a-key-of-a-test") as terminal:
         terminal.expect("Model:")
         terminal.type(CTRL_D)
         assert terminal.finish() == 0

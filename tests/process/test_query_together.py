@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-import forked
 from doubles import kinds
+from forked import run_jp, start_jp
 from jp.conversation.entries import ChatRequest, ChatResponse
 from jp.conversation.turns import turns_of
-from running import Result, home_beside, isolated_environment, run_jp
+from running import Result, home_beside
 from stage import entries_of, logs, make_workspace, only_log
 
 COUNT = 20
@@ -84,14 +82,7 @@ def test_a_query_that_does_not_wait_writes_nothing(tmp_path: Path) -> None:
     slow = '[[reply]]\nwhen = { contains = "slow" }\ntext = "x"\nwait_ms = 600000\n[[reply]]\ntext = "quick"\n'
     make_workspace(tmp_path, slow)
     run_jp("query", "first", cwd=tmp_path)
-    holder = subprocess.Popen(
-        [sys.executable, "-m", "jp", "query", "--id", "last", "-F", "json", "slow"],
-        cwd=tmp_path,
-        env=isolated_environment(home_beside(tmp_path)),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-    )
-    assert holder.stdout is not None
+    holder = start_jp("query", "--id", "last", "--no-stdin", "-F", "json", "slow", cwd=tmp_path)
     holder.stdout.readline()
     before = logs(tmp_path)[0].read_bytes()
 
@@ -103,8 +94,7 @@ def test_a_query_that_does_not_wait_writes_nothing(tmp_path: Path) -> None:
     assert logs(tmp_path)[0].read_bytes().startswith(before)
     assert b"second" not in logs(tmp_path)[0].read_bytes()
     holder.kill()
-    holder.wait()
-    holder.stdout.close()
+    holder.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +103,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_workspace(tmp_path_factory.mktemp("begun"), TOOLS)
     for name in ("a.txt", "b.txt"):
         (root / name).write_text(name * 100, encoding="utf-8")
-    forked.run_jp("query", "hello", cwd=root)
+    run_jp("query", "hello", cwd=root)
     return root
 
 
@@ -129,18 +119,11 @@ def test_a_query_that_is_killed_loses_no_whole_entry_and_the_next_one_goes_on(
     script = tmp_path.parent / f"{tmp_path.name}-dies.py"
     script.write_text(DIES, encoding="utf-8")
 
-    died = subprocess.run(
-        [sys.executable, script, str(survives), "query", "--id", "last", "read both"],
-        cwd=tmp_path,
-        env=isolated_environment(home_beside(tmp_path)),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
+    died = run_jp(str(survives), "query", "--id", "last", "read both", cwd=tmp_path, script=script)
     after = entries_of(logs(tmp_path)[0])
-    result = forked.run_jp("query", "--id", "last", "and now?", cwd=tmp_path)
+    result = run_jp("query", "--id", "last", "and now?", cwd=tmp_path)
 
-    assert died.returncode == (-9 if survives < 11 else 0), died.stderr
+    assert died.code == (-9 if survives < 11 else 0), died.stderr
     assert after[: len(before)] == before
     assert len(after) == len(before) + min(survives, 11)
     assert (result.code, result.stdout) == (0, "You said: and now?\n")

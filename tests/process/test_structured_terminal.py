@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stage import make_workspace
-from terminal import at_terminal
+from terminal import jp_at_terminal
 
 SCENARIO = """
 [[reply]]
@@ -27,10 +27,13 @@ echo hi
 def test_at_a_terminal_the_value_is_indented_and_stands_alone_on_stdout(tmp_path: Path) -> None:
     make_workspace(tmp_path, SCENARIO)
 
-    with at_terminal(
-        "jp query -s 'name, tags [str]' 'who?'; exec jp query -s name who >value", cwd=tmp_path
-    ) as terminal:
+    with jp_at_terminal("query", "-s", "name, tags [str]", "who?", cwd=tmp_path) as terminal:
         assert terminal.finish() == 0
+    with (
+        (tmp_path / "value").open("wb") as value,
+        jp_at_terminal("query", "-s", "name", "who", cwd=tmp_path, stdout=value.fileno()) as beside,
+    ):
+        assert beside.finish() == 0
 
     assert '{\n  "name": "Ann",\n  "tags": []\n}\n' in terminal.shown.replace("\r", "")
     assert "think." in terminal.shown
@@ -40,7 +43,7 @@ def test_at_a_terminal_the_value_is_indented_and_stands_alone_on_stdout(tmp_path
 def test_at_a_terminal_only_the_code_is_shown(tmp_path: Path) -> None:
     make_workspace(tmp_path, SCENARIO)
 
-    with at_terminal("exec jp query -x write", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "-x", "write", cwd=tmp_path) as terminal:
         assert terminal.finish() == 0
 
     assert "echo hi" in terminal.stays

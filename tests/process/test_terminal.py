@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from doubles import messages
+from forked import run_jp
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -22,7 +23,7 @@ from jp.conversation.entries import (
 from jp.conversation.interruption import NOT_STARTED_CONTENT
 from running import TIMEOUT_SECS
 from stage import entries_of, logs, make_workspace, only_log
-from terminal import CTRL_C, CTRL_D, Terminal, at_terminal
+from terminal import CTRL_C, CTRL_D, Terminal, at_terminal, jp_at_terminal
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -106,6 +107,8 @@ text = "You said: {{{{user}}}}"
 
 CHOICE = r"continue \(c\), reply \(r\), stop and keep \(s\), abort and undo \(a\)\? \[c\] "
 
+NAMED = {"JP_SESSION": "here"}
+
 STOPPED = "\nnote: stopped; what came is kept\n"
 
 
@@ -125,7 +128,7 @@ def stage_with_tool(root: Path) -> None:
 def test_an_answer_is_formatted_and_what_is_beside_it_dimmed(tmp_path: Path) -> None:
     make_workspace(tmp_path, MARKDOWN)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path, columns=40) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path, columns=40) as terminal:
         assert terminal.finish() == 0
 
     assert terminal.stays.startswith("\x1b[2mLet me\x1b[0m\x1b[2m think.\x1b[0m\n\n")
@@ -147,7 +150,7 @@ def test_an_answer_is_formatted_and_what_is_beside_it_dimmed(tmp_path: Path) -> 
 def test_without_colour_nothing_steers_the_terminal(environment: dict[str, str], tmp_path: Path) -> None:
     make_workspace(tmp_path, MARKDOWN)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path, env=environment) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path, env=environment) as terminal:
         assert terminal.finish() == 0
 
     assert "Some **bold** text" in terminal.shown
@@ -164,7 +167,7 @@ def stop(terminal: Terminal) -> None:
 def test_ctrl_c_stops_an_answer_that_streams_and_keeps_what_came(tmp_path: Path) -> None:
     make_workspace(tmp_path, LONG)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("Begun")
         terminal.resize(60)
         terminal.expect("word\n")
@@ -180,7 +183,7 @@ def test_ctrl_c_stops_an_answer_that_streams_and_keeps_what_came(tmp_path: Path)
 def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_path: Path) -> None:
     make_workspace(tmp_path, HANGING)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect(r"waiting for the model \d+ s")
         stop(terminal)
         assert terminal.finish() == 130
@@ -192,7 +195,7 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
 def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> None:
     make_workspace(tmp_path, SLOW)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("\r\x1b\\[KThe answer begins")
         stop(terminal)
         assert terminal.finish() == 130
@@ -204,7 +207,7 @@ def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> 
 def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
     make_workspace(tmp_path, LIMITED)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("retry 1 of 5 in 50.0 s\n")
         stop(terminal)
         assert terminal.finish() == 130
@@ -216,7 +219,7 @@ def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
 def test_a_second_ctrl_c_at_the_menu_stops_and_keeps_what_came(tmp_path: Path) -> None:
     make_workspace(tmp_path, LONG)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
@@ -231,7 +234,7 @@ def test_a_second_ctrl_c_at_the_menu_stops_and_keeps_what_came(tmp_path: Path) -
 def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Path) -> None:
     make_workspace(tmp_path, LONG)
 
-    with at_terminal("exec jp query --deadline 2s hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "--deadline", "2s", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
@@ -244,7 +247,7 @@ def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Pa
 def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) -> None:
     make_workspace(tmp_path, TIMED)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word word\n")
         terminal.resize(30)
         assert terminal.finish() == 0
@@ -256,7 +259,7 @@ def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) 
 def test_an_answer_goes_on_behind_the_menu_and_is_shown_when_it_is_continued(tmp_path: Path) -> None:
     make_workspace(tmp_path, TIMED)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("Begun")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
@@ -273,7 +276,7 @@ def test_an_answer_goes_on_behind_the_menu_and_is_shown_when_it_is_continued(tmp
 def test_a_reply_ends_the_answer_and_asks_on(tmp_path: Path) -> None:
     make_workspace(tmp_path, REPLYING)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
@@ -291,13 +294,15 @@ def test_a_reply_ends_the_answer_and_asks_on(tmp_path: Path) -> None:
 def test_an_aborted_turn_is_undone_and_stays_in_the_log(tmp_path: Path) -> None:
     make_workspace(tmp_path, REPLYING)
 
-    with at_terminal("trap : INT; jp query hi; echo code $?; exec jp query again", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path, env=NAMED) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
         terminal.type("a\n")
-        terminal.expect("note: aborted; the turn is undone, and stays in the log\ncode 130\n")
-        assert terminal.finish() == 0
+        assert terminal.finish() == 130
+    assert terminal.shown.endswith("note: aborted; the turn is undone, and stays in the log\n")
+    with jp_at_terminal("query", "again", cwd=tmp_path, env=NAMED) as next_one:
+        assert next_one.finish() == 0
 
     entries = only_log(tmp_path)
     starts = [entry.id for entry in entries if isinstance(entry, TurnStart)]
@@ -308,7 +313,7 @@ def test_an_aborted_turn_is_undone_and_stays_in_the_log(tmp_path: Path) -> None:
 def test_an_abort_is_a_line_of_json_too(tmp_path: Path) -> None:
     make_workspace(tmp_path, REPLYING)
 
-    with at_terminal("trap : INT; exec jp query hi --format json", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", "--format", "json", cwd=tmp_path) as terminal:
         terminal.expect('"type":"request_context"')
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
@@ -321,10 +326,10 @@ def test_an_abort_is_a_line_of_json_too(tmp_path: Path) -> None:
 
 def test_a_second_ctrl_c_leaves_at_once_where_the_first_cannot_stop_it(tmp_path: Path) -> None:
     make_workspace(tmp_path, f"[[reply]]\nchunk = 200000\ntext = '{'word ' * 40_000}'")
-    os.mkfifo(tmp_path / "pipe")
-    pipe = os.open(tmp_path / "pipe", os.O_RDWR)
+    pipe, theirs = os.pipe()
 
-    with at_terminal("exec jp query hi >pipe", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path, stdout=theirs) as terminal:
+        os.close(theirs)
         assert select.select([pipe], [], [], TIMEOUT_SECS)[0]  # the rest fills it, and nobody reads
         terminal.type(CTRL_C)
         terminal.expect(r"\^C\n")
@@ -348,10 +353,13 @@ def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
 ) -> None:
     stage_with_tool(tmp_path)
 
-    with at_terminal("echo piped | jp query hi >answer", cwd=tmp_path) as terminal:
-        terminal.expect(r'Run fs_read_file with \{"path":"note.txt"\}\? \[y/N\] ')
-        terminal.type(typed)
-        assert terminal.finish() == code
+    with (tmp_path / "piped").open("w+b") as piped, (tmp_path / "answer").open("wb") as out:
+        piped.write(b"piped")
+        piped.seek(0)
+        with jp_at_terminal("query", "hi", cwd=tmp_path, stdin=piped.fileno(), stdout=out.fileno()) as terminal:
+            terminal.expect(r'Run fs_read_file with \{"path":"note.txt"\}\? \[y/N\] ')
+            terminal.type(typed)
+            assert terminal.finish() == code
 
     assert (tmp_path / "answer").read_text(encoding="utf-8") == f"Let me look.\n\n{answer}\n"
     assert requests(only_log(tmp_path)) == ["hi\n\npiped"]
@@ -361,7 +369,7 @@ def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
 def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) -> None:
     stage_with_tool(tmp_path)
 
-    with at_terminal("exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect(r"\[y/N\] ")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
@@ -379,7 +387,7 @@ def test_a_terminal_goes_on_with_its_own_conversation(tmp_path: Path) -> None:
 
     with at_terminal("jp query one && jp query two", cwd=tmp_path) as first:
         assert first.finish() == 0
-    with at_terminal("exec jp query three", cwd=tmp_path) as second:
+    with jp_at_terminal("query", "three", cwd=tmp_path) as second:
         assert second.finish() == 0
 
     assert [requests(entries_of(log)) for log in logs(tmp_path)] == [["one", "two"], ["three"]]
@@ -389,7 +397,7 @@ def test_a_named_session_goes_on_in_any_terminal(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
     for question in ("one", "two"):
-        with at_terminal(f"exec jp query {question}", cwd=tmp_path, env={"JP_SESSION": "here"}) as terminal:
+        with jp_at_terminal("query", question, cwd=tmp_path, env=NAMED) as terminal:
             assert terminal.finish() == 0
 
     assert requests(only_log(tmp_path)) == ["one", "two"]
@@ -398,7 +406,7 @@ def test_a_named_session_goes_on_in_any_terminal(tmp_path: Path) -> None:
 def test_no_words_at_a_terminal_are_an_error_and_nothing_is_waited_for(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
-    with at_terminal("exec jp query", cwd=tmp_path) as terminal:
+    with jp_at_terminal("query", cwd=tmp_path) as terminal:
         assert terminal.finish() == 2
 
     assert terminal.shown.startswith("error: there is no query\nhint: ")
@@ -408,8 +416,7 @@ def test_no_words_at_a_terminal_are_an_error_and_nothing_is_waited_for(tmp_path:
 def test_a_dash_reads_the_terminal_to_its_end(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
-    with at_terminal("echo ready; exec jp query -", cwd=tmp_path) as terminal:
-        terminal.expect("ready\n")
+    with jp_at_terminal("query", "-", cwd=tmp_path) as terminal:
         terminal.type(f"typed text\n{CTRL_D}")
         assert terminal.finish() == 0
 
@@ -438,7 +445,7 @@ def test_a_reader_that_leaves_leaves_nothing_on_the_terminal(tmp_path: Path) -> 
 
 
 def test_init_asks_for_a_model_until_it_can_be_one(tmp_path: Path) -> None:
-    with at_terminal("exec jp init", cwd=tmp_path) as terminal:
+    with jp_at_terminal("init", cwd=tmp_path) as terminal:
         terminal.expect(r"Which model .*\nModel \(Enter to set one later\): ")
         terminal.type("nonsense\n")
         terminal.expect(r"\n'nonsense' is neither a model nor an alias\n.*\nModel .*: ")
@@ -450,7 +457,7 @@ def test_init_asks_for_a_model_until_it_can_be_one(tmp_path: Path) -> None:
 
 
 def test_init_suggests_a_model_whose_key_is_there(tmp_path: Path) -> None:
-    with at_terminal("exec jp init", cwd=tmp_path, env={"ANTHROPIC_API_KEY": "sk-test-key"}) as terminal:
+    with jp_at_terminal("init", cwd=tmp_path, env={"ANTHROPIC_API_KEY": "sk-test-key"}) as terminal:
         terminal.expect(r"Model: \[anthropic/[\w-]+\] ")
         terminal.type("\n")
         assert terminal.finish() == 0
@@ -459,7 +466,7 @@ def test_init_suggests_a_model_whose_key_is_there(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_at_the_question_of_init_creates_nothing(tmp_path: Path) -> None:
-    with at_terminal("exec jp init", cwd=tmp_path) as terminal:
+    with jp_at_terminal("init", cwd=tmp_path) as terminal:
         terminal.expect(r"later\): ")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
@@ -470,17 +477,15 @@ def test_ctrl_c_at_the_question_of_init_creates_nothing(tmp_path: Path) -> None:
 
 def test_deleting_asks_by_the_name_that_a_list_shows(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    remove = "jp conversation rm morning"
+    run_jp("query", "good morning", cwd=tmp_path)
 
-    with at_terminal(f"jp query good morning; {remove}; {remove} && exit; exec {remove}", cwd=tmp_path) as terminal:
-        for refusal in ("\n", CTRL_D):
+    for answer, code in (("\n", 1), (CTRL_D, 1), ("y\n", 0)):
+        assert len(logs(tmp_path)) == 1
+        with jp_at_terminal("conversation", "rm", "morning", cwd=tmp_path) as terminal:
             terminal.expect(r"Delete jp-c\d+ \(good morning\) for good\? \[y/N\] ")
-            terminal.type(refusal)
-            terminal.expect("\nnote: nothing was deleted\n")
-            assert len(logs(tmp_path)) == 1
-        terminal.expect(r"\[y/N\] ")
-        terminal.type("y\n")
-        assert terminal.finish() == 0
+            terminal.type(answer)
+            assert terminal.finish() == code
+        assert terminal.shown.endswith("\nnote: nothing was deleted\n") == bool(code)
 
     assert logs(tmp_path) == []
 
@@ -488,9 +493,9 @@ def test_deleting_asks_by_the_name_that_a_list_shows(tmp_path: Path) -> None:
 def test_trust_shows_what_it_is_about_and_asks(tmp_path: Path) -> None:
     make_workspace(tmp_path, settings=ASKING.replace('"ask"', '"unattended"'))
 
-    with at_terminal("jp workspace trust && exec jp query hi", cwd=tmp_path) as terminal:
+    with jp_at_terminal("workspace", "trust", cwd=tmp_path) as terminal:
         terminal.expect(r"conversation\.tools\.fs_read_file\.run = 'unattended' .*\nTrust it\? \[y/N\] ")
         terminal.type("y\n")
         assert terminal.finish() == 0
 
-    assert "You said: hi" in terminal.shown
+    assert run_jp("query", "hi", cwd=tmp_path).stdout == "You said: hi\n"

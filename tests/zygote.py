@@ -1,0 +1,164 @@
+"""The process behind `forked`: it has imported jp, and becomes `jp` in a child for each request.
+
+A request is the length of a JSON object with the object behind it, sent with four descriptors: stdin, stdout, stderr,
+and a socket that is told the child's process id as soon as it runs, and its wait status when it has ended. Any number
+of children run at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from functools import cache
+from importlib import import_module
+from typing import TypedDict
+
+SIZE = struct.Struct("!I")
+
+_STANDARD_STREAMS = 3
+_DESCRIPTORS = 4
+_MOST_DESCRIPTORS = 1024
+"""Nothing here has a descriptor above this one."""
+
+
+class Request(TypedDict):
+    """What the child has to become. `script` is run instead of `jp`; `terminal` is the device that it controls."""
+
+    arguments: list[str]
+    cwd: str
+    env: dict[str, str]
+    script: str
+    terminal: str
+
+
+def received(connection: socket.socket, size: int) -> bytes:
+    """So many bytes, however they come."""
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
+
+
+def serve(connection: socket.socket) -> None:
+    """Fork for every request until nobody can send one any more."""
+    woken, wake = os.pipe()
+    for end in (woken, wake):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, _be_woken)
+    running: dict[int, socket.socket] = {}
+    while True:
+        readable, _, _ = select.select([connection, woken], [], [])
+        if woken in readable:
+            os.read(woken, 4096)
+            _report(running)
+        if connection in readable:
+            data, descriptors, _, _ = socket.recv_fds(connection, SIZE.size, _DESCRIPTORS)
+            if not data:
+                return
+            request: Request = json.loads(received(connection, *SIZE.unpack(data)))
+            child = os.fork()
+            if child == 0:
+                _become(request, descriptors)
+            running[child] = socket.socket(fileno=descriptors.pop())
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _be_woken(number: int, frame: object) -> None:
+    """What is ignored wakes nobody."""
+
+
+def _report(running: dict[int, socket.socket]) -> None:
+    for child in list(running):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            # Who has started it may have left already.
+            with running.pop(child) as teller, contextlib.suppress(OSError):
+                teller.sendall(SIZE.pack(status))
+
+
+def _become(request: Request, descriptors: list[int]) -> None:
+    """Be what `python -m jp` or `python script` would be, and do not return."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        os.chdir(request["cwd"])
+        for target, descriptor in enumerate(descriptors[:_STANDARD_STREAMS]):
+            os.dup2(descriptor, target)
+        if request["terminal"]:  # a session leader without one gets the one that it opens
+            os.close(os.open(request["terminal"], os.O_RDWR))
+        os.environ.clear()
+        os.environ.update(request["env"])
+        time.tzset()
+        os.write(descriptors[_STANDARD_STREAMS], SIZE.pack(os.getpid()))
+        os.closerange(_STANDARD_STREAMS, _MOST_DESCRIPTORS)
+        sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - stays open
+        sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - likewise
+        sys.stderr = open(  # noqa: SIM115 - likewise
+            2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+        )
+        sys.argv = [request["script"] or sys.argv[0], *request["arguments"]]
+        if request["script"]:
+            runpy.run_path(request["script"], run_name="__main__")
+        else:
+            from jp.__main__ import main
+
+            main()
+    except BaseException:  # noqa: BLE001 - above here another server would go on
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _import_everything() -> None:
+    import jp
+
+    for module in pkgutil.walk_packages(jp.__path__, "jp."):
+        # Who needs a module that cannot be imported fails by itself.
+        with contextlib.suppress(ImportError, SyntaxError, NameError):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
+    for name in ("anyio._backends._asyncio", "asyncio", "rich.console", "tomlkit", "tomllib", "difflib", "tempfile"):
+        import_module(name)
+
+
+def _read_annotations() -> None:
+    """Let msgspec and Typer read what every process would read anew; who needs what cannot be read fails by itself."""
+    import msgspec
+
+    from jp.cli import lazy, tree
+
+    ours = [vars(module).values() for name, module in list(sys.modules.items()) if name.startswith("jp.")]
+    for kind in itertools.chain(*ours):
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            with contextlib.suppress(Exception):
+                msgspec.convert({}, kind)
+    lazy.build = cache(lazy.build)
+    for path, command in tree.walk(tree.ROOT):
+        with contextlib.suppress(Exception):
+            lazy.LoadedCommand(command, path)
+
+
+if __name__ == "__main__":
+    _import_everything()
+    _read_annotations()
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as ours_there:
+        serve(ours_there)

@@ -19,16 +19,23 @@ _QUOTA = re.compile(
     re.IGNORECASE,
 )
 _MAYBE_QUOTA = re.compile(r"quota exceeded|exceeded your current quota|resource_exhausted|credits", re.IGNORECASE)
-"""Google says this of a limit that is over in a minute as well: what tells them apart is a time to wait."""
+"""Google says this of a limit that is over in a minute as well: what tells them apart is a time to wait, or the name
+of the limit."""
+
+_SHORT_LIMIT = re.compile(r"per_?(minute|second)|resource exhausted\. please try again later", re.IGNORECASE)
+_LONG_LIMIT = re.compile(r"per_?day|\blimit: 0\b", re.IGNORECASE)
+"""Of a limit by the day Google says to wait for seconds, too, and of a model that the plan does not have at all."""
 
 _TOO_LONG = re.compile(
     r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum |available )?context"
     r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long"
-    r"|prompt is longer than the context|exceed_context_size",
+    r"|prompt is longer than the context|exceed_context_size"
+    r"|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
     re.IGNORECASE,
 )
 _REASONING = re.compile(
-    r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking", re.IGNORECASE
+    r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking|thought[ _]?signature",
+    re.IGNORECASE,
 )
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
@@ -50,6 +57,15 @@ _KINDS: dict[str, ErrorKind] = {
     "billing_error": "quota",
     "insufficient_quota": "quota",
     "request_too_large": "context_too_long",
+    "API_KEY_INVALID": "authentication",
+    "PERMISSION_DENIED": "authentication",
+    "UNAUTHENTICATED": "authentication",
+    "RESOURCE_EXHAUSTED": "rate_limit",
+    "ABORTED": "transient",
+    "DEADLINE_EXCEEDED": "transient",
+    "INTERNAL": "transient",
+    "UNAVAILABLE": "transient",
+    "INVALID_ARGUMENT": "invalid_request",
 }
 """What providers call an error, where that decides."""
 
@@ -140,9 +156,33 @@ def _report(reply: Reply) -> _Report:
         return _Report(_plain_text(reply.body), ())
     details = _first_object(error.get("details"))
     message = next((value for key in ("message", "detail") if isinstance(value := error.get(key), str)), "")
-    found = (error.get("type"), error.get("code"), error.get("status"), details.get("error_code"))
+    found = (error.get("type"), error.get("code"), details.get("error_code"), *_reasons(error), error.get("status"))
     names = tuple(name for name in found if isinstance(name, str))
     return _Report(message or (names[0].replace("_", " ") if names else ""), names)
+
+
+class _Violation(msgspec.Struct, rename="camel"):
+    quota_id: str = ""
+    quota_metric: str = ""
+
+
+class _Detail(msgspec.Struct):
+    """One of the details that Google gives of an error; each kind has some of the fields."""
+
+    reason: str = ""
+    violations: list[_Violation] = []
+
+
+def _reasons(error: Mapping[str, object]) -> list[str]:
+    """What the details of an error name: its reason, and the limits that were exceeded."""
+    try:
+        details = msgspec.convert(error.get("details"), list[_Detail])
+    except msgspec.ValidationError:
+        return []
+    names = [detail.reason for detail in details]
+    for detail in details:
+        names += [name for limit in detail.violations for name in (limit.quota_id, limit.quota_metric)]
+    return list(filter(None, names))
 
 
 def _plain_text(body: bytes) -> str:
@@ -161,7 +201,8 @@ def _one_line(text: str, secrets: tuple[str, ...]) -> str:
 def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
     """What the words decide, whatever the status says."""
     words = " ".join((report.text, *report.names))
-    if _QUOTA.search(words) or (_MAYBE_QUOTA.search(words) and not waits):
+    passes = (waits or _SHORT_LIMIT.search(words)) and not _LONG_LIMIT.search(words)
+    if _QUOTA.search(words) or (_MAYBE_QUOTA.search(words) and not passes):
         return "quota"
     if _TOO_LONG.search(words):
         return "context_too_long"

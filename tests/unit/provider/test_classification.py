@@ -109,6 +109,67 @@ def test_status_type_and_words_decide_the_kind(status: int | None, error: object
     assert found.status == status
 
 
+def google(status: str, message: str, *details: dict[str, object]) -> dict[str, object]:
+    return {"error": {"code": 400, "message": message, "status": status, "details": list(details)}}
+
+
+def limits(*names: str, wait: str | None = None) -> tuple[dict[str, object], ...]:
+    violations = [{"quotaMetric": "generativelanguage.googleapis.com/requests", "quotaId": name} for name in names]
+    failure: dict[str, object] = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": violations}
+    pause: dict[str, object] = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": wait}
+    return (failure,) if wait is None else (failure, pause)
+
+
+SPENT = "You exceeded your current quota, please check your plan and billing details."
+PER_MINUTE = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
+PER_DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+NO_KEY: dict[str, object] = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, google("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", NO_KEY), "authentication"),
+        (400, google("INVALID_ARGUMENT", "Corrupted thought signature."), "rejected_reasoning"),
+        (
+            400,
+            google("INVALID_ARGUMENT", "Function call is missing a thought_signature in functionCall parts."),
+            "rejected_reasoning",
+        ),
+        (
+            400,
+            google("INVALID_ARGUMENT", "The input token count (2000000) exceeds the maximum number of tokens (1)."),
+            "context_too_long",
+        ),
+        (400, google("INVALID_ARGUMENT", "Request payload size exceeds the limit: 1 bytes."), "context_too_long"),
+        (400, google("INVALID_ARGUMENT", "Unsupported MIME type: image/gif"), "invalid_request"),
+        (403, google("PERMISSION_DENIED", "Your API key was reported as leaked."), "authentication"),
+        (404, google("NOT_FOUND", "models/x is not found for API version v1beta"), "model_not_found"),
+        (429, google("RESOURCE_EXHAUSTED", SPENT, *limits(PER_MINUTE, wait="34s")), "rate_limit"),
+        (429, google("RESOURCE_EXHAUSTED", SPENT, *limits(PER_MINUTE)), "rate_limit"),
+        (429, google("RESOURCE_EXHAUSTED", "Resource exhausted. Please try again later."), "rate_limit"),
+        (429, google("RESOURCE_EXHAUSTED", SPENT), "quota"),
+        (429, google("RESOURCE_EXHAUSTED", SPENT, *limits(PER_DAY, wait="34s")), "quota"),
+        (429, google("RESOURCE_EXHAUSTED", f"{SPENT} Quota exceeded, limit: 0. Please retry in 20.04s."), "quota"),
+        (429, {"error": {"status": "RESOURCE_EXHAUSTED", "message": SPENT, "details": [3]}}, "quota"),
+        (500, google("INTERNAL", "An internal error has occurred."), "transient"),
+        (503, google("UNAVAILABLE", "The model is overloaded. Please try again later."), "transient"),
+        (504, google("DEADLINE_EXCEEDED", "Deadline expired before operation could complete."), "transient"),
+        (None, google("UNAVAILABLE", "The model is overloaded."), "transient"),
+        (None, google("INTERNAL", "An internal error has occurred."), "transient"),
+        (None, google("RESOURCE_EXHAUSTED", SPENT, *limits(PER_MINUTE)), "rate_limit"),
+        (None, google("INVALID_ARGUMENT", "Bad."), "invalid_request"),
+        (None, google("UNAUTHENTICATED", "No key."), "authentication"),
+    ],
+)
+def test_google_s_words_decide_the_kind(status: int | None, error: object, kind: str) -> None:
+    assert classified(status, error).kind == kind
+
+
+def test_google_says_in_a_detail_how_long_to_wait() -> None:
+    assert classified(429, google("RESOURCE_EXHAUSTED", SPENT, *limits(PER_MINUTE, wait="34s"))).retry_after == 34.0
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [

@@ -25,7 +25,15 @@ from jp.compaction.wording import INSIST
 from jp.conversation.entries import ChatRequest, CycleEnd, RequestContext, ToolCallResponse, TurnStart, Usage
 from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.conversation.resource import Block, Resource
-from jp.conversation.thread import AssistantReasoning, Parameters, Thread, ToolDefinition, ToolResult, UserText
+from jp.conversation.thread import (
+    AssistantReasoning,
+    AssistantText,
+    Parameters,
+    Thread,
+    ToolDefinition,
+    ToolResult,
+    UserText,
+)
 from jp.errors import StorageError
 from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolCallStart, UsageReport
@@ -360,6 +368,20 @@ def test_reasoning_that_is_rejected_without_a_place_is_all_left_out_but_another_
     assert stage.play().ending == "answered"
     left = [("thought a", False), ("thought b", False), ("thought c", True)]
     assert thoughts_of(stage.provider.threads[1]) == left
+
+
+def test_signatures_of_messages_are_rejected_as_those_of_thoughts() -> None:
+    recorder = MemoryRecorder()
+    made = {"provider": "scripted", "model": "m", "signature": "s"}
+    Stage([TextDelta(0, "Well"), BlockEnd(0, made), Finished("stop")], recorder=recorder).play()
+    stage = Stage([rejected()], answer("Hello"), recorder=recorder)
+
+    assert stage.play().ending == "answered"
+    said = [
+        [event.metadata for event in thread.events if isinstance(event, AssistantText)]
+        for thread in stage.provider.threads
+    ]
+    assert said == [[made], [None]]
 
 
 def test_a_second_rejection_leaves_out_all_and_a_third_ends_the_turn() -> None:

@@ -19,7 +19,7 @@ from running import home_beside
 from stage import ECHO, logs, make_workspace, only_log
 from terminal import CTRL_C, Terminal, at_terminal, jp_at_terminal
 
-COST = re.compile(r"note: .* tokens in, .* out\n")
+COST = re.compile(r"note: .* tokens in, .* out, free\n")
 
 REFUSING = """
 [[reply]]

@@ -14,6 +14,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 Price = Annotated[float, msgspec.Meta(ge=0)]
+Cost = Annotated[float, msgspec.Meta(gt=0, description="a number of more than 0")]
 RunMode = Literal["ask", "unattended", "skip"]
 
 MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]

@@ -23,6 +23,7 @@ from jp.config.accounts import (
 )
 from jp.config.kinds import (
     CachePolicy,
+    Cost,
     Count,
     Effort,
     JsonObject,
@@ -80,6 +81,8 @@ class RequestConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The most bytes that one response may have."""
     max_cycles: Positive = 50
     """How many requests one turn may take."""
+    max_cost: Cost | None = None
+    """How much one query may cost, in USD, with all that is asked for it."""
     cache: CachePolicy = "short"
     """How long the provider is asked to keep the prompt: not at all, some minutes, about an hour."""
 

@@ -82,6 +82,7 @@ _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "models", "*", "output_price"), _always),
     (("providers", "llm", "*", "models", "*", "cache_read_price"), _always),
     (("providers", "llm", "*", "models", "*", "cache_write_price"), _always),
+    (("assistant", "request", "max_cost"), _always),
     (("conversation", "tools", "*", "run"), _is("unattended")),
     (("editor", "cmd"), _always),
     (("editor", "envs"), _always),

@@ -95,9 +95,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
         match part:
             case UsageReport(usage=usage):
                 return replace(self, usage=usage, unreported=0, began=True)
-            case (
-                TextDelta(text=text) | ReasoningDelta(text=text) | DataDelta(text=text) | ToolArgumentsDelta(text=text)
-            ):
+            case TextDelta() | ReasoningDelta() | DataDelta() | ToolArgumentsDelta():
                 return replace(self, unreported=self.unreported + max(1, estimate_tokens(part.text)), began=True)
             case _:
                 return replace(self, began=True)
@@ -141,7 +139,7 @@ class CappedProvider:
     """A provider whose requests are paid from a purse: none is sent that it cannot pay, and no answer goes on then.
 
     It is a `Cap`, too. `cached` is how many tokens of the next prompt the provider's cache may already hold. `stopped`
-    says that a request was not sent, or its answer was cut.
+    says that a request was not sent, or its answer was cut; `least_refused` is what that request costs at least.
     """
 
     def __init__(self, provider: Provider, purse: Purse, prices: Prices) -> None:
@@ -149,6 +147,7 @@ class CappedProvider:
         self.purse = purse
         self.cached = 0
         self.stopped = False
+        self.least_refused = 0.0
         self._prices = prices
 
     @property
@@ -173,15 +172,13 @@ class CappedProvider:
         """See the port."""
         return self.inner.locate_rejected(thread, error)
 
-    def least(self, request: WireRequest) -> float:
-        """What `request` costs at least, in USD."""
-        return least_cost(self._estimate(request), self._prices, cached=self.cached)
-
     def permits(self, request: WireRequest) -> bool:
         """See the port, `jp.turn.ports.Cap`."""
-        is_permitted = allows(self.purse.limit, spent=self.purse.spent, upcoming=self.least(request))
-        self.stopped = self.stopped or not is_permitted
-        return is_permitted
+        least = least_cost(self._estimate(request), self._prices, cached=self.cached)
+        if allows(self.purse.limit, spent=self.purse.spent, upcoming=least):
+            return True
+        self.stopped, self.least_refused = True, least
+        return False
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """See the port. Where the purse is empty before the answer is whole, it ends as one that is too long does."""

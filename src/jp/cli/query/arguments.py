@@ -53,6 +53,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     extract: bool = False
     dry_run: bool = False
     max_cycles: int | None = None
+    max_cost: float | None = None
     deadline: float | None = None
     patience: float | None = None
     yes: bool = False
@@ -95,6 +96,11 @@ def check(arguments: QueryArguments) -> None:
         raise UsageError(
             "--template would read what was said before as a template",
             hint="leave --template out, or --quote and --edit",
+        )
+    if arguments.max_cost is not None and arguments.max_cost <= 0:
+        raise UsageError(
+            f"--max-cost cannot be {arguments.max_cost:g}",
+            hint="use an amount of USD that is more than 0, such as 0.50",
         )
     if arguments.deadline == 0:
         raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")

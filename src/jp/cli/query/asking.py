@@ -20,11 +20,11 @@ from jp.cli.signals import Interruption
 from jp.cli.streams import write_stderr
 from jp.compaction.stand_ins import StatusLines
 from jp.config.model import AppConfig
-from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart
+from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.render.pausing import PausableRenderer
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.ports import Recorder, TurnPorts
+from jp.turn.ports import NoCap, Recorder, TurnPorts
 from jp.turn.settings import limits_of, retry_policy_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Asker:
         from anyio import get_cancelled_exc_class
 
         while True:
+            if not self._permits(request):
+                return TurnOutcome(ending="capped", cycles=0, usage=Usage())
             try:
                 ended = await self._take(request, max_cycles)
             except get_cancelled_exc_class():
@@ -78,6 +80,15 @@ class Asker:
                 await self._abort()
             write_stderr("\n")  # what was stopped and what is said next are two answers
             request = ChatRequest(content=ended.reply or "", author=request.author, schema=request.schema)
+
+    def _permits(self, request: ChatRequest) -> bool:
+        """Whether a turn may begin. Of the first one that was asked before anything was written."""
+        cap = self._wiring.cap
+        if cap is None or self._begun is not None:
+            return True
+        from jp.cli.query.budget import permits_turn
+
+        return permits_turn(cap, self._recorder.entries, request, self._wiring.settings, self._recorder)
 
     def _came(self) -> bool:
         """Whether anything came of the newest turn."""
@@ -102,6 +113,7 @@ class Asker:
             tools=self._wiring.tools,
             clock=clock,
             stand_ins=StatusLines(),
+            cap=self._wiring.cap or NoCap(),
         )
         limits = replace(self.limits, max_cycles=max_cycles)
         turn = TurnLoop(ports, self._wiring.settings, limits=limits, retry=retry_policy_of(config))

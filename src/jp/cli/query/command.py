@@ -105,6 +105,10 @@ def query(
     max_cycles: Annotated[
         int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Stop after N requests to the model.")
     ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option("--max-cost", metavar="USD", help="Stop before it costs more than this, and keep what came."),
+    ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(
@@ -154,6 +158,7 @@ def query(
         jp query --schema 'risk "low"|"high", why: in a line' --attach app.log "?"
         jp query --schema @release.json "summarise the last release"
         jp query --extract "a shell script that counts lines" > count.sh
+        jp query --max-cost 0.50 "find out why the tests are slow"
     """
     import anyio
 
@@ -186,6 +191,7 @@ def query(
         extract=extract,
         dry_run=dry_run,
         max_cycles=max_cycles,
+        max_cost=max_cost,
         deadline=_seconds(deadline, "--deadline"),
         patience=_seconds(wait, "--wait"),
         yes=yes,

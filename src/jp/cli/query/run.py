@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from msgspec.structs import replace
@@ -13,14 +14,16 @@ from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
 from jp.cli.query.composing import compose
-from jp.cli.query.conversation import Asked, begin, choose_conversation, find_place, hold, settle
+from jp.cli.query.conversation import Asked, Held, begin, choose_conversation, find_place, hold, settle
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.question import read_question
 from jp.cli.query.schema import read_wanted, with_schema
 from jp.cli.query.turn import take_turn
-from jp.cli.query.wiring import check_rendering, wire
+from jp.cli.query.wiring import Wiring, check_rendering, wire
 from jp.cli.signals import Interruption, heed_interruptions, interruptions
+from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
+from jp.turn.request import InlineLoader
 
 
 async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
@@ -74,8 +77,8 @@ async def _query(
         from jp.cli.query.dry_run import show_request
 
         return show_request(options, held and replace(held, entries=entries), wiring, request)
-    check_rendering(wiring, request)
     check_theme(options, config.style)
+    _check(wiring, held, entries, request)
     await heed_interruptions()  # before anything is written
     asked = Asked(
         options=options,
@@ -99,3 +102,16 @@ async def _query(
     )
     composed.answered()
     return code
+
+
+def _check(wiring: Wiring, held: Held | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:
+    """Refuse a request that cannot be sent, or costs more than all may, before anything is written."""
+    check_rendering(wiring, request)
+    if wiring.cap is None:
+        return
+    from jp.cli.query.budget import over_budget, permits_turn
+    from jp.cli.query.healing import HealingLoader
+
+    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    if not permits_turn(wiring.cap, entries, request, wiring.settings, loader):
+        raise over_budget(wiring.cap)

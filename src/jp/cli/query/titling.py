@@ -33,6 +33,7 @@ from jp.turn.ports import Recorder
 if TYPE_CHECKING:
     from asyncio import Task
 
+    from jp.turn.cost_cap import CappedProvider
     from jp.workspace.metadata import Metadata
 
 GRACE_SECS = 1.0
@@ -179,7 +180,10 @@ class Titling:
         model = self._model()
         if model is None:
             return ""
-        answer = await self._ask(await self._provider_of(model), model, title_thread(model.name, requests))
+        provider, thread = await self._provider_of(model), title_thread(model.name, requests)
+        if self._plain.cap is not None:
+            provider = self._paid(self._plain.cap, provider, model, thread)
+        answer = await self._ask(provider, model, thread)
         title = title_in(answer)
         if not title:
             log(self._options, f"no title: {str(model)!r} gave none")
@@ -217,6 +221,19 @@ class Titling:
             return create_provider(self._config, model, environ=os.environ, root=root, stored=UserKeys())
 
         return await run_sync(create, abandon_on_cancel=True)
+
+    def _paid(self, cap: CappedProvider, provider: Provider, model: ModelId, thread: Thread) -> Provider:
+        """The provider of a title, which is paid from what the turn may cost.
+
+        Raises:
+            JpError: it cannot be paid, or nobody knows what it costs.
+        """
+        from jp.cli.query.budget import beside
+
+        paid = beside(cap, provider, model, self._config)
+        if not paid.permits(paid.render(thread)):
+            raise JpError("the limit on costs leaves nothing for it")
+        return paid
 
     async def _ask(self, provider: Provider, model: ModelId, thread: Thread) -> str:
         from jp.provider.parts import DataDelta, TextDelta, UsageReport

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from jp.cli.options import GlobalOptions
@@ -16,10 +15,9 @@ from jp.cli.query.titling import Titling
 from jp.cli.query.wiring import Wiring
 from jp.cli.signals import Interruption
 from jp.config.model import AppConfig
-from jp.conversation.entries import ChatRequest, Usage, add_usage
+from jp.conversation.entries import ChatRequest
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
-from jp.provider.registry import ModelId
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 
@@ -68,14 +66,14 @@ async def take_turn(
         config=config,
         interruption=interruption,
     )
-    cycles = asker.limits.max_cycles
+    cycles, start = asker.limits.max_cycles, len(recorder.entries)
     async with titling:
         if checker is None:
             outcome = await asker.ask(request, cycles)
             try:
                 _print_extracted(options, arguments, outcome, recorder)
             finally:
-                await _show_usage(options, wiring, outcome, titling)
+                await _show_usage(options, wiring, titling, outcome=outcome, recorder=recorder, start=start)
             return _exit_code(outcome, options, wiring, cycles=cycles)
 
         from jp.cli.query.structured import print_value, take_structured_turn, value_of
@@ -84,10 +82,10 @@ async def take_turn(
             request, asker.ask, log=recorder, checker=checker, max_cycles=cycles, notice=wiring.notice
         )
         try:
-            if structured.decides:
+            if structured.decides and not _is_over_budget(wiring, structured.outcome):
                 print_value(options, value_of(structured, options))
         finally:
-            await _show_usage(options, wiring, structured.outcome, titling)
+            await _show_usage(options, wiring, titling, outcome=structured.outcome, recorder=recorder, start=start)
         return _exit_code(structured.outcome, options, wiring, cycles=cycles)
 
 
@@ -116,6 +114,10 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
             why = f": {outcome.detail}" if outcome.detail else ""
             raise RefusedError(f"the model refused to answer{why}", hint="ask in other words, or another model")
         case "capped":
+            if wiring.cap is not None and _is_over_budget(wiring, outcome):
+                from jp.cli.query.budget import over_budget
+
+                raise over_budget(wiring.cap)
             raise CappedError(
                 f"the turn was stopped by a cap ({_cap(outcome, cycles)}); what came is kept",
                 hint='go on with `jp query --id . "continue"`',
@@ -124,6 +126,10 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
             raise _explained(outcome.error)
         case _:
             assert_never(outcome.ending)
+
+
+def _is_over_budget(wiring: Wiring, outcome: TurnOutcome) -> bool:
+    return wiring.cap is not None and wiring.cap.stopped and outcome.ending == "capped"
 
 
 def _explained(error: ProviderError | None) -> JpError:
@@ -146,36 +152,29 @@ def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
     return ExitCode.TOOL_DENIED
 
 
-async def _show_usage(options: GlobalOptions, wiring: Wiring, outcome: TurnOutcome, titling: Titling) -> None:
+async def _show_usage(
+    options: GlobalOptions,
+    wiring: Wiring,
+    titling: Titling,
+    *,
+    outcome: TurnOutcome,
+    recorder: Recorder,
+    start: int,
+) -> None:
     """What the turn cost, for a person at a terminal; elsewhere only where it was asked to be talkative.
 
-    A title that is written beside it is waited for, but for a moment.
+    The entries from `start` on were recorded for it. A title that is written beside it is waited for, but for a moment.
     """
     title = await titling.settle(answered=outcome.ending == "answered")
-    spent = [(wiring.model, outcome.usage), *([] if title is None else [(title.model, title.usage)])]
-    usage = outcome.usage if title is None else add_usage(outcome.usage, title.usage)
-    total = _tokens_in(usage)
-    if not (total or usage.output):
+    is_watched = os.isatty(2)
+    if options.quiet if is_watched else not options.verbosity:
         return
-    cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
-    said = f"{total:,} tokens in{cached}, {usage.output:,} out{_price(wiring.config, spent)}"
-    if title is not None:
-        said += f"; of these for the title: {_tokens_in(title.usage):,} in, {title.usage.output:,} out"
-    if os.isatty(2):
+    from jp.cli.query.spent import spent_text
+
+    said = spent_text(wiring, recorder.entries, start=start, title=title)
+    if not said:
+        return
+    if is_watched:
         notice(options, said)
     else:
         log_line(options, said)
-
-
-def _tokens_in(usage: Usage) -> int:
-    return usage.input + usage.cache_read + usage.cache_write
-
-
-def _price(config: AppConfig, spent: Sequence[tuple[ModelId, Usage]]) -> str:
-    """What tokens of these models cost together; nothing where a price is not known."""
-    from jp.cli.model_details import details_of
-    from jp.provider.models import cost
-
-    prices = [cost(usage, details_of(config, model)) for model, usage in spent]
-    known = [price for price in prices if price is not None]
-    return f", ${sum(known):.4f}" if len(known) == len(prices) else ""

@@ -24,12 +24,14 @@ from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
     from jp.tool.permission import Approver
+    from jp.turn.cost_cap import CappedProvider
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """The model, the tools, and what a request holds besides the stream.
 
-    `config` is for what a person is told, such as prices: requests are made of `settings`.
+    `config` is for what a person is told, such as prices: requests are made of `settings`. A `cap` is the provider,
+    too.
     """
 
     config: AppConfig
@@ -38,6 +40,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     tools: ToolRunner
     settings: RequestSettings
     notice: Callable[[str], None]
+    cap: CappedProvider | None = None
 
 
 def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Wiring:
@@ -46,7 +49,7 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
     Raises:
         AuthenticationError: the provider has no key.
         ConfigurationError: there is no model, or it, its provider or a tool is unknown, or a call of a tool is
-            demanded that is not offered.
+            demanded that is not offered, or costs are limited that are not known.
     """
     model = _model(config)
     provider = create_provider(
@@ -62,7 +65,16 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
         parameters=parameters_of(config.assistant),
     )
     _check_choice(settings)
-    return Wiring(config=config, model=model, provider=provider, tools=tools, settings=settings, notice=notice)
+    cap = _cap(config, arguments, provider, model)
+    return Wiring(
+        config=config,
+        model=model,
+        provider=provider if cap is None else cap,
+        tools=tools,
+        settings=settings,
+        notice=notice,
+        cap=cap,
+    )
 
 
 def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
@@ -80,6 +92,15 @@ def say_what_is_left_out(wiring: Wiring, request: WireRequest) -> None:
     """Say which of the parameters that were asked for are not sent."""
     for sentence in request.left_out:
         wiring.notice(sentence)
+
+
+def _cap(config: AppConfig, arguments: QueryArguments, provider: Provider, model: ModelId) -> CappedProvider | None:
+    limit = config.assistant.request.max_cost if arguments.max_cost is None else arguments.max_cost
+    if limit is None:
+        return None
+    from jp.cli.query.budget import capped
+
+    return capped(provider, model, config, limit)
 
 
 def _check_choice(settings: RequestSettings) -> None:

@@ -1,0 +1,40 @@
+"""The line after a query: what it took in tokens and money."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jp.cli.money import cost_sentence
+from jp.cli.pricing import pricing
+from jp.cli.query.wiring import Wiring
+from jp.conversation.entries import AnyEntry
+from jp.conversation.usage import prompt_tokens, usage_by_turn
+from jp.turn.request import context_in_force
+from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, price_of, total_of
+
+if TYPE_CHECKING:
+    from jp.cli.query.titling import Spent
+
+
+def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title: Spent | None) -> str:
+    """What was spent for the `entries` from `start` on, and beside them for a title; empty where that is nothing."""
+    details_of = pricing(wiring.config)
+    turns = usage_by_turn(entries[start:], context_in_force(entries[:start]))
+    requests = [request for turn in turns for request in turn.requests]
+    spending = total_of(cycle for _, cycle in by_cycle(requests, details_of))
+    if title is not None:
+        spending = add_spending(spending, _of_title(title, details_of))
+    usage = spending.usage
+    if not (prompt_tokens(usage) or usage.output):
+        return ""
+    cached = f" ({usage.cache_read:,} cached)" if usage.cache_read else ""
+    said = f"{prompt_tokens(usage):,} tokens in{cached}, {usage.output:,} out, {cost_sentence(spending)}"
+    if title is not None:
+        said += f"; of these for the title: {prompt_tokens(title.usage):,} in, {title.usage.output:,} out"
+    return said
+
+
+def _of_title(title: Spent, details_of: DetailsOf) -> Spending:
+    price = price_of(title.usage, details_of(title.model.provider, title.model.name))
+    return Spending(cycles=1, usage=title.usage, usd=price or 0.0, unpriced=int(price is None))

@@ -40,6 +40,7 @@ def test_the_host_of_the_page_makes_room(capsys: pytest.CaptureFixture[str]) -> 
     handles = {handle for row in room for call in row.calls for handle in marked_handles(call.arguments, "5eed5eed")}
     assert [store.recall(handle) for handle in handles] == ["x" * 2_000]
     assert capsys.readouterr().out.splitlines() == [
+        "70000 tokens",
         "not run: recall 0123abcd",
         "6854 tokens at the end stay as they are (crossing), the latest request is among them",
     ]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+
+from artifacts import MemoryArtifacts
+from jp.context.arguments import shrink_old_arguments
+from jp.context.budget import estimate_messages
+from jp.context.groups import index_groups
+from jp.context.markers import Cutter, marked_handles
+from jp.context.sanitize import sanitize_pairs
+from jp.context.types import Transcript
+from recorded import recorded_transcripts
+from transcript_validator import complaints
+
+NONCE = "5eed5eed"
+
+
+def parse(messages: Transcript) -> list[list[object]]:
+    """The shapes of all arguments, which are JSON in all of them."""
+    return [[type(json.loads(call.arguments)) for call in message.calls] for message in messages]
+
+
+def test_providers_take_recorded_sessions_whose_old_arguments_are_cut_and_every_cut_can_be_recalled() -> None:
+    for name, messages in recorded_transcripts():
+        store = MemoryArtifacts()
+        sanitized = sanitize_pairs(messages, store).messages
+
+        found = shrink_old_arguments(
+            sanitized, index_groups(sanitized), Cutter(NONCE, store), between=(0, len(sanitized))
+        )
+
+        assert complaints(found.messages) == [], name
+        assert parse(found.messages) == parse(sanitized), name
+        assert estimate_messages(found.messages) <= estimate_messages(sanitized) <= estimate_messages(messages), name
+        handles = [
+            handle
+            for message in found.messages
+            for call in message.calls
+            for handle in marked_handles(call.arguments, NONCE)
+        ]
+        assert None not in map(store.recall, handles), name
+        assert len(handles) == sum(len({cut.handle for cut in call.cuts}) for call in found.cuts), name

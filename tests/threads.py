@@ -92,7 +92,7 @@ def requests_of_user(draw: st.DrawFn, turn: int, origin: str) -> list[ViewEvent]
 
 
 @st.composite
-def cycles(draw: st.DrawFn, vendor: Vendor, model: str, turn: int, origin: str) -> list[ViewEvent]:
+def cycles(draw: st.DrawFn, vendor: Vendor, turn: int, origin: str, *, model: str) -> list[ViewEvent]:
     """An answer, and the results of its calls in any order: mostly all of them."""
     events: list[ViewEvent] = []
     results: list[ViewEvent] = []
@@ -127,7 +127,7 @@ def histories(draw: st.DrawFn, vendor: Vendor, model: str) -> list[list[ViewEven
         waiting = draw(requests_of_user(turn, f"r{turn}"))
         for number in range(draw(st.integers(0, 3))):
             steps.append(waiting)
-            waiting = draw(cycles(vendor, model, turn, f"t{turn}.{number}"))
+            waiting = draw(cycles(vendor, turn, f"t{turn}.{number}", model=model))
             waiting.append(UserText(text="continue", turn=turn, origin=f"c{turn}.{number}", synthetic=True))
         steps.append(waiting)
     return steps

@@ -33,6 +33,9 @@ _TOO_LONG = re.compile(
     r"|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
     re.IGNORECASE,
 )
+_TOO_LARGE = re.compile(r"requires more system memory", re.IGNORECASE)
+"""What no second attempt changes, whatever the status says."""
+
 _REASONING = re.compile(
     r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking|thought[ _]?signature",
     re.IGNORECASE,
@@ -146,7 +149,9 @@ def _error_object(body: bytes) -> dict[str, object] | None:
         return None
     inner = outer.get("error")
     if isinstance(inner, str):
-        return {"message": inner, **{key: value for key, value in outer.items() if key != "error"}}
+        # What passes on another server's error may do so as text.
+        within = _error_object(inner.encode()) if inner.startswith("{") else None
+        return within or {"message": inner, **{key: value for key, value in outer.items() if key != "error"}}
     return _first_object(inner) or outer
 
 
@@ -206,6 +211,8 @@ def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
         return "quota"
     if _TOO_LONG.search(words):
         return "context_too_long"
+    if _TOO_LARGE.search(words):
+        return "other"
     if _REASONING.search(words):
         return "rejected_reasoning"
     return None

@@ -66,6 +66,17 @@ def anthropic(kind: str, message: str, **details: object) -> dict[str, object]:
         ),
         (400, anthropic("invalid_request_error", "thinking.budget_tokens: must be at least 1024"), "invalid_request"),
         (401, anthropic("authentication_error", "invalid x-api-key"), "authentication"),
+        (400, {"error": "the input length exceeds the context length"}, "context_too_long"),
+        (400, {"error": "the prompt is longer than the context length currently available"}, "context_too_long"),
+        (
+            400,
+            {"error": '{"error":{"code":400,"message":"too much","type":"exceed_context_size_error"}}'},
+            "context_too_long",
+        ),
+        (400, {"error": "request (9 tokens) exceeds the available context size (8 tokens)"}, "context_too_long"),
+        (400, {"error": "{broken"}, "invalid_request"),
+        (404, {"error": 'model "m" not found, try pulling it first'}, "model_not_found"),
+        (500, {"error": "model requires more system memory (5.6 GiB) than is available (3.1 GiB)"}, "other"),
         (402, anthropic("billing_error", "pay first"), "quota"),
         (403, anthropic("permission_error", "not yours"), "authentication"),
         (404, anthropic("not_found_error", "model: claude-opus-5.5"), "model_not_found"),
@@ -298,3 +309,10 @@ def test_kinds_have_the_exit_codes_of_the_table() -> None:
     assert ProviderError("…", kind="unsupported").exit_code is ExitCode.ATTACHMENT
     assert classified(500, b"").exit_code is ExitCode.PROVIDER
     assert classified(404, anthropic("not_found_error", "model: x")).exit_code is ExitCode.CONFIGURATION
+
+
+def test_what_the_caller_knows_of_a_kind_is_the_hint() -> None:
+    origin = Origin(provider="ollama", model="m", hints={"model_not_found": "`ollama pull m` gets it"})
+
+    assert classified(404, {"error": "model 'm' not found"}, origin=origin).hint == "`ollama pull m` gets it"
+    assert classified(402, {"error": "pay first"}, origin=origin).hint != ""

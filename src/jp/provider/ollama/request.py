@@ -26,6 +26,9 @@ _PATH = "/api/chat"
 _PROTECTED = frozenset({"model", "messages", "tools", "stream"})
 """What `other` cannot set: it would not be what the log says was sent."""
 
+_VALUES = frozenset({"const", "enum", "default", "examples"})
+"""Where a schema holds values, in which nothing is a keyword."""
+
 _WINDOW = "context_window"
 """The parameter that says for one conversation what the setting of this name says for all."""
 
@@ -63,6 +66,21 @@ def _options(parameters: Parameters, window: int | None) -> JsonObject:
     if words := [word for word in parameters.stop_words if word]:
         options["stop"] = words
     return options
+
+
+def grammatical(schema: JsonObject) -> JsonObject:
+    """A schema of which the server can make a grammar: it fails at a pattern that is not about the whole text."""
+    return {
+        name: value if name in _VALUES else _grammatical(value)
+        for name, value in schema.items()
+        if not (name == "pattern" and isinstance(value, str) and not (value[:1] == "^" and value[-1:] == "$"))
+    }
+
+
+def _grammatical(value: object) -> object:
+    if isinstance(value, dict):
+        return grammatical(cast("JsonObject", value))
+    return [_grammatical(item) for item in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | None, JsonObject]:
@@ -118,7 +136,7 @@ def render(thread: Thread, server: Server) -> WireRequest:
         body["tools"] = [_tool(tool) for tool in tools]
     elif thread.schema is not None:
         # A grammar leaves no room for calls: with tools, the schema stands in words only.
-        body["format"] = thread.schema
+        body["format"] = grammatical(thread.schema)
     if server.keep_alive is not None:
         body["keep_alive"] = server.keep_alive
     body = merged(body, other, protected=_PROTECTED)

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from jp.provider.mending import hints_of
+
+
+def test_a_model_of_ollama_can_be_pulled_and_its_window_be_set() -> None:
+    hints = hints_of("ollama", "den", "qwen3:8b")
+
+    assert hints["model_not_found"] == "`ollama pull qwen3:8b` gets it, `ollama list` says which are there"
+    assert "`providers.llm.den.context_window`" in hints["context_too_long"]
+
+
+def test_the_window_of_llama_cpp_is_set_where_the_server_starts() -> None:
+    assert "`llama-server --ctx-size" in hints_of("llamacpp", "llamacpp", "m")["context_too_long"]
+
+
+def test_nothing_more_is_known_of_others() -> None:
+    assert hints_of("openai", "openai", "m") == {}

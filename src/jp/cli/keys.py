@@ -33,6 +33,7 @@ def set_key(
     """
     from jp.cli.output import notice, print_result
     from jp.cli.streams import keep_secret
+    from jp.cli.trusted import trusted_config
     from jp.cli.user_keys import open_key_storage
     from jp.provider.keys import check_key
 
@@ -42,7 +43,7 @@ def set_key(
     keep_secret(key)
     check_key(key, "what was given", hint="copy the key again, and nothing else")
     found = open_key_storage().store(provider, key)
-    shadow = _in_environment(_config(options), provider)
+    shadow = _in_environment(trusted_config(options), provider)
     if shadow is not None:
         notice(options, f"{shadow.where} is set in the environment, and goes before the stored key")
     text = f"the key for {provider} is stored in {found.place}"
@@ -61,11 +62,12 @@ def ls(options: GlobalOptions) -> None:
     import os
 
     from jp.cli.output import print_result
+    from jp.cli.trusted import trusted_config
     from jp.cli.user_keys import UserKeys
     from jp.provider.keys import find_key
     from jp.provider.registry import FACTS, facts_in, key_variables
 
-    settings = _config(options).providers.llm
+    settings = trusted_config(options).providers.llm
     found = {
         name: find_key(name, key_variables(settings, name), environ=os.environ, stored=UserKeys())
         for name in (*(facts.id for facts in FACTS if facts.key_variables), *settings.servers)
@@ -84,13 +86,14 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
         jp keys rm anthropic
     """
     from jp.cli.output import notice, print_result
+    from jp.cli.trusted import trusted_config
     from jp.cli.user_keys import open_key_storage
     from jp.errors import JpError
 
     require_persistence(options, "jp keys rm")
     _check_provider(options, provider)
     places = open_key_storage().remove(provider)
-    left = _in_environment(_config(options), provider)
+    left = _in_environment(trusted_config(options), provider)
     if not places:
         hint = f"unset {left.where}, which holds one" if left else "`jp keys ls` lists where keys come from"
         raise JpError(f"no key is stored for {provider!r}", hint=hint)
@@ -101,25 +104,12 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
 
 
 def _check_provider(options: GlobalOptions, provider: str) -> None:
+    from jp.cli.trusted import trusted_config
     from jp.errors import UsageError
     from jp.provider.registry import facts_in
 
-    if facts_in(_config(options).providers.llm, provider).id == "script":
+    if facts_in(trusted_config(options).providers.llm, provider).id == "script":
         raise UsageError(f"{provider!r} needs no key", hint="`jp keys ls` lists the providers that do")
-
-
-def _config(options: GlobalOptions) -> AppConfig:
-    """The configuration that says which variables hold keys: without what a stranger's files say unaccepted."""
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
-    from jp.cli.trust import sensitive_values, unaccepted
-    from jp.config.layers import resolve
-
-    workspace = open_workspace(options)
-    layers = read_sources(options, workspace).resolve().layers
-    if unaccepted(sensitive_values(layers, workspace), options, workspace):
-        layers = tuple(layer for layer in layers if not layer.foreign)
-    return resolve(layers).config
 
 
 def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:

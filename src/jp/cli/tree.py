@@ -146,6 +146,7 @@ ROOT = Group(
                 Command("archive", "jp.cli.conversation.archive:archive", "Put conversations away"),
                 Command("unarchive", "jp.cli.conversation.archive:unarchive", "Bring archived conversations back"),
                 Command("print", "jp.cli.conversation.print:print_stream", "Print what was said"),
+                Command("usage", "jp.cli.conversation.usage:usage", "Show what a conversation took and cost"),
                 Command("path", "jp.cli.conversation.path:path", "Print where a conversation is stored"),
                 Command("rm", "jp.cli.conversation.rm:remove", "Delete conversations"),
             ),
@@ -161,6 +162,14 @@ ROOT = Group(
                 Command("explain", "jp.cli.config.explain:explain", "Say how a key came to its value"),
                 Command("fmt", "jp.cli.config.fmt:fmt", "Write configuration files in one layout"),
                 Command("path", "jp.cli.config.path:path", "Print which files are read"),
+            ),
+        ),
+        Group(
+            "model",
+            "Models: what they hold, cost and can do",
+            (
+                Command("ls", "jp.cli.model.ls:ls", "List models, those of the providers too with --refresh"),
+                Command("show", "jp.cli.model.show:show", "Show what is known of a model, and from where"),
             ),
         ),
         Group(

@@ -202,15 +202,24 @@ def create_provider(
 
 
 def create_account(
-    settings: LlmConfig, provider: str, *, environ: Mapping[str, str], stored: StoredKeys | None = None
+    settings: LlmConfig,
+    provider: str,
+    *,
+    environ: Mapping[str, str],
+    stored: StoredKeys | None = None,
+    needs_key: bool = True,
 ) -> Account:
     """The account with a provider, to ask it something else than for an answer.
+
+    `needs_key` is false for what it tells everybody.
 
     Raises:
         AuthenticationError: the provider needs a key and there is none.
         ConfigurationError: the provider is unknown, or its settings are malformed.
     """
     facts = facts_in(settings, provider)
+    if not needs_key:
+        facts = msgspec.structs.replace(facts, needs_key=False)
     return _account(settings, facts, environ, _key(settings, facts, environ, stored))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractAsyncContextManager
 from typing import NoReturn
 
 import msgspec
@@ -42,8 +43,7 @@ class Server:
         Raises:
             ProviderError: it did not come.
         """
-        async with get(HttpRequest(url=url, headers=self._headers()), self._limits) as response:
-            return await self._json(response)
+        return await self._answer(get(HttpRequest(url=url, headers=self._headers()), self._limits))
 
     async def post(self, path: str, body: object) -> object:
         """The JSON that answers `body`.
@@ -53,8 +53,7 @@ class Server:
         """
         headers = (*self._headers(), ("content-type", "application/json"))
         request = HttpRequest(url=joined(self.base_url, path), headers=headers, body=msgspec.json.encode(body))
-        async with post(request, self._limits) as response:
-            return await self._json(response)
+        return await self._answer(post(request, self._limits))
 
     def refuse(self) -> NoReturn:
         """Say that what came is no list of models.
@@ -75,6 +74,15 @@ class Server:
             *key_headers(self.kind, self._account.key),
             *self._account.headers,
         )
+
+    async def _answer(self, exchange: AbstractAsyncContextManager[HttpResponse]) -> object:
+        try:
+            async with exchange as response:
+                return await self._json(response)
+        except ProviderError as error:
+            if error.kind == "connect" and self._account.reach_hint:
+                error.hint = self._account.reach_hint
+            raise
 
     async def _json(self, response: HttpResponse) -> object:
         is_page = response.headers.get("content-type", "").startswith("text/html")

@@ -1,0 +1,234 @@
+"""`jp model ls`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.errors import ExitCode
+
+if TYPE_CHECKING:
+    from jp.cli.model.models import Models, Naming
+    from jp.cli.model.refreshing import Asked
+    from jp.config.model import AppConfig
+    from jp.provider.catalogue.known import Known
+    from jp.provider.catalogue.store import Kept
+
+_HEAD = ("", "model", "window", "output", "in", "out", "cached", "alias", "reasoning", "can")
+_RIGHT = frozenset({2, 3, 4, 5, 6})
+_ABLE = (("tools", "tools"), ("images", "images"), ("documents", "pdf"), ("structured", "schema"))
+
+
+def ls(
+    options: GlobalOptions,
+    *,
+    provider: Annotated[
+        str | None, typer.Argument(help="Only those of this provider, or server of yours.", metavar="PROVIDER")
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask the providers first, and keep what they say for later.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Dated snapshots and models that answer no questions, too.")
+    ] = False,
+) -> ExitCode | None:
+    """List models: what they hold, what a million tokens cost in USD, what they can do, and what you call them.
+
+    jp brings a table of models along and keeps what providers have told it: the line above each list says of which
+    date both are. Nobody is asked without --refresh. That asks each provider whose key is there and each server that
+    answers, or the one that is named. `*` marks the model in use, `?` one that its provider does not list, `-` what
+    is not known. Prices are those of input, of output, and of input from the provider's cache.
+
+    Examples:
+        jp model ls
+        jp model ls anthropic
+        jp model ls --refresh
+        jp model ls openrouter --refresh --format json
+    """
+    from jp.cli.model.models import as_value, models_of, naming_of
+    from jp.cli.output import print_result
+    from jp.cli.trusted import trusted_config
+
+    config = trusted_config(options)
+    settings = config.providers.llm
+    providers = _providers(config, provider)
+    fresh: Mapping[str, Kept] = {}
+    if refresh:
+        asked = _refreshed(options, config, providers, named=provider is not None)
+        if isinstance(asked, ExitCode):
+            return asked
+        fresh = asked.kept
+    naming = naming_of(config)
+    found = [
+        models_of(settings, name, fresh.get(name) or _kept(options, config, name), naming, everything=everything)
+        for name in providers
+    ]
+    value = {
+        "providers": [
+            {**_heading_value(models), "models": [as_value(known, models.kept, naming) for known in models.known]}
+            for models in found
+        ]
+    }
+    print_result(options, text=_text(options, found, naming), value=value)
+    return None
+
+
+def _providers(config: AppConfig, provider: str | None) -> list[str]:
+    """Whose models are listed.
+
+    Raises:
+        ConfigurationError: nobody knows the provider that was named.
+        UsageError: it has no models.
+    """
+    from jp.errors import UsageError
+    from jp.provider.registry import FACTS, facts_in
+
+    settings = config.providers.llm
+    if provider is None:
+        own = [name for name in settings.servers if all(name != facts.id for facts in FACTS)]
+        return [*(facts.id for facts in FACTS if facts.id != "script"), *own]
+    if facts_in(settings, provider).id == "script":
+        raise UsageError("'script' has no models: it plays scenario files", hint="`jp model ls` lists all others")
+    return [provider]
+
+
+def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> Kept:
+    from jp.cli.model_details import kept_of
+    from jp.cli.output import notice
+
+    kept = kept_of(config.providers.llm, provider)
+    if kept.problem:
+        notice(options, f"{kept.problem}, so it does not count; `jp model ls {provider} --refresh` writes it anew")
+    return kept
+
+
+def _refreshed(options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool) -> Asked | ExitCode:
+    """What came of asking the providers.
+
+    Raises:
+        JpError: none of them has answered.
+    """
+    from jp.cli.model.refreshing import refresh
+
+    asked = refresh(options, config, providers, named=named)
+    if isinstance(asked, ExitCode):
+        return asked
+    if named and asked.failed:
+        raise asked.failed[providers[0]]
+    _say(options, asked)
+    return asked
+
+
+def _say(options: GlobalOptions, asked: Asked) -> None:
+    """What of the providers did not come, and why.
+
+    Raises:
+        ProviderError: nothing came at all.
+    """
+    from jp.cli.output import notice
+    from jp.provider.errors import ProviderError
+
+    for name, error in asked.failed.items():
+        notice(options, f"the models of {name} did not come: {error.message}")
+    without = [f"{', '.join(asked.keyless)} (no key)"] if asked.keyless else []
+    without += [f"{', '.join(asked.absent)} (no server answers)"] if asked.absent else []
+    if not asked.kept:
+        hint = "`jp keys set PROVIDER` stores a key; `jp model ls` lists what is known without asking"
+        raise ProviderError("no provider has listed its models", kind="other", hint=hint)
+    if without:
+        notice(options, f"not asked: {'; '.join(without)}")
+
+
+def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> str:
+    from jp.cli.looks import width_of_stdout
+    from jp.render.listing import text_table
+
+    width = width_of_stdout(options)
+    rows = [_row(known, models, naming) for models in found for known in models.known]
+    lines = iter(text_table(_HEAD, rows, width=width, right=_RIGHT).splitlines())
+    head = next(lines, "")
+    blocks: list[str] = []
+    for models in found:
+        own = [next(lines) for _ in models.known]
+        blocks.append("\n".join([_heading(models), *([head, *own] if own else [])]))
+    return "\n\n".join(blocks)
+
+
+def _row(known: Known, models: Models, naming: Naming) -> tuple[str, ...]:
+    from jp.cli.model.models import is_listed
+
+    details, text = known.details, str(known.model)
+    mark = "*" if text == naming.in_use else "?" if is_listed(known, models.kept) is False else ""
+    able = " ".join(word for field, word in _ABLE if known.capabilities[field])
+    prices = (details.input_price, details.output_price, details.cache_read_price)
+    return (
+        mark,
+        text,
+        *(_count(tokens) for tokens in (details.context_window, details.max_output)),
+        *(_price(price) for price in prices),
+        ", ".join(naming.aliases.get(text, ())),
+        _levels(known.reasoning),
+        able,
+    )
+
+
+def _count(tokens: int | None) -> str:
+    return "-" if tokens is None else f"{tokens:,}"
+
+
+def _price(price: float | None) -> str:
+    return "-" if price is None else f"{price:.6g}"
+
+
+def _levels(levels: Sequence[str]) -> str:
+    return levels[0] if len(levels) == 1 else f"{levels[0]}…{levels[-1]}" if levels else "-"
+
+
+def _heading(models: Models) -> str:
+    return f"{models.provider}: {', '.join(_facts(models)) or _unknown(models)}"
+
+
+def _unknown(models: Models) -> str:
+    return f"nothing is known yet; `jp model ls {models.provider} --refresh` asks"
+
+
+def _facts(models: Models) -> Iterator[str]:
+    """Where what is listed comes from, and what is not."""
+    from jp.cli.model.dates import catalogue_date
+
+    if models.table_date is not None:
+        yield f"table of {models.table_date}"
+    catalogue = models.kept.catalogue
+    if catalogue is None:
+        return
+    yield f"catalogue of {catalogue_date(catalogue)}"
+    if not catalogue.models:
+        yield "which is empty"
+    if models.left_out:
+        yield f"{models.left_out:,} left out (--all)"
+    if catalogue.skipped:
+        yield f"{catalogue.skipped:,} skipped that cannot be used"
+
+
+def _heading_value(models: Models) -> dict[str, object]:
+    from jp.cli.model.dates import age_secs
+
+    catalogue = models.kept.catalogue
+    kept = None
+    if catalogue is not None:
+        kept = {
+            "at": catalogue.at,
+            "age_secs": age_secs(catalogue),
+            "base_url": catalogue.base_url,
+            "models": len(catalogue.models),
+            "skipped": catalogue.skipped,
+        }
+    return {
+        "provider": models.provider,
+        "table_date": models.table_date,
+        "catalogue": kept,
+        "left_out": models.left_out,
+    }

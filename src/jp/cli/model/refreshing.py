@@ -1,0 +1,137 @@
+"""Asking providers for their models, several at once, and keeping what they say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jp.cli.options import GlobalOptions
+from jp.config.model import AppConfig
+from jp.errors import AuthenticationError, ExitCode, JpError
+from jp.provider.http import Account
+from jp.provider.registry import create_account, facts_in, kind_of, limits_of
+
+if TYPE_CHECKING:
+    from jp.provider.catalogue.store import CatalogueStore, Kept
+
+_AT_ONCE = 8
+_PUBLIC = frozenset({"openrouter"})
+"""Who lists models for everybody."""
+
+
+class Asked(msgspec.Struct, kw_only=True):
+    """What came of asking: what is kept now of whom, why others failed, and who was not asked or is not there."""
+
+    kept: dict[str, Kept] = {}
+    failed: dict[str, JpError] = {}
+    keyless: list[str] = []
+    absent: list[str] = []
+
+
+def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool) -> Asked | ExitCode:
+    """Ask the providers; the exit code where somebody stopped it.
+
+    Those that were not `named` are only asked where there is a key for them, and a server of the user's own machine
+    need not be there.
+    """
+    import anyio
+
+    from jp.cli.signals import interruptions
+
+    asked = Asked()
+    accounts = _accounts(config, providers, asked, named=named)
+
+    async def run() -> ExitCode | None:
+        with interruptions() as interruption:
+            await _ask(options, config, accounts, asked)
+        return interruption.exit_code
+
+    stopped = anyio.run(run) if accounts else None
+    if stopped is not None:
+        return stopped
+    if not named:
+        _forgive_absence(config, asked)
+    return asked
+
+
+def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, named: bool) -> dict[str, Account]:
+    from jp.cli.user_keys import UserKeys
+
+    accounts: dict[str, Account] = {}
+    settings, stored = config.providers.llm, UserKeys()
+    for provider in providers:
+        needs_key = not (named and provider in _PUBLIC)
+        try:
+            accounts[provider] = create_account(
+                settings, provider, environ=os.environ, stored=stored, needs_key=needs_key
+            )
+        except AuthenticationError as error:
+            if named:
+                asked.failed[provider] = error
+            else:
+                asked.keyless.append(provider)
+        except JpError as error:
+            asked.failed[provider] = error
+    return accounts
+
+
+def _forgive_absence(config: AppConfig, asked: Asked) -> None:
+    for provider, error in [*asked.failed.items()]:
+        is_local = facts_in(config.providers.llm, provider).server is not None
+        if is_local and getattr(error, "kind", "") == "connect":
+            del asked.failed[provider]
+            asked.absent.append(provider)
+
+
+async def _ask(options: GlobalOptions, config: AppConfig, accounts: Mapping[str, Account], asked: Asked) -> None:
+    from anyio import CapacityLimiter, create_task_group
+
+    from jp.cli.model.progress import Progress
+    from jp.cli.model_details import catalogue_store
+
+    store = catalogue_store()
+    places = CapacityLimiter(_AT_ONCE)
+    progress = Progress(options, accounts)
+
+    async def ask(provider: str, account: Account) -> None:
+        async with places:
+            try:
+                asked.kept[provider] = await _fetched(options, config, provider, account, store)
+            except JpError as error:
+                asked.failed[provider] = error
+        progress.finish(provider)
+
+    async with progress.shown(), create_task_group() as tasks:
+        for provider, account in accounts.items():
+            tasks.start_soon(ask, provider, account)
+
+
+async def _fetched(
+    options: GlobalOptions, config: AppConfig, provider: str, account: Account, store: CatalogueStore
+) -> Kept:
+    from jp.cli.output import notice
+    from jp.provider.catalogue.fetching import fetch_models
+    from jp.provider.catalogue.listed import Catalogue
+    from jp.provider.catalogue.server import Server
+    from jp.provider.catalogue.store import Kept
+    from jp.workspace.stamp import SYSTEM, timestamp
+
+    kind = kind_of(config.providers.llm, provider)
+    server = Server(provider, kind, account, limits_of(config.assistant.request))
+    fetched = await fetch_models(server)
+    catalogue = Catalogue(
+        provider=provider,
+        base_url=account.base_url,
+        at=timestamp(SYSTEM.now()),
+        models=fetched.models,
+        skipped=fetched.skipped,
+    )
+    if options.persist:
+        try:
+            store.write(catalogue)
+        except JpError as error:
+            notice(options, f"the models of {provider} are not kept: {error.message}")
+    return Kept(catalogue=catalogue)

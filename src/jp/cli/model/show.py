@@ -1,0 +1,162 @@
+"""`jp model show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from jp.cli.options import GlobalOptions
+
+if TYPE_CHECKING:
+    from jp.cli.model.models import Naming
+    from jp.provider.base import ModelDetails
+    from jp.provider.catalogue.known import Known
+    from jp.provider.catalogue.store import Kept
+
+_LIMITS = (("context window", "context_window"), ("longest output", "max_output"))
+_PRICES = (
+    ("input", "input_price"),
+    ("output", "output_price"),
+    ("cache read", "cache_read_price"),
+    ("cache write", "cache_write_price"),
+)
+_CAPABILITIES = (("tools", "tools"), ("images", "images"), ("PDF", "documents"), ("structured", "structured"))
+_LABEL_WIDTH = 16
+
+
+class _Fact(NamedTuple):
+    """A line: what it is about, what is known, and which of the model's fields says it."""
+
+    label: str
+    value: str
+    field: str = ""
+
+
+def show(
+    options: GlobalOptions,
+    *,
+    model: Annotated[str, typer.Argument(help="As provider/name, or an alias of yours.", metavar="ID")],
+) -> None:
+    """Show everything that is known of a model, and from where: the configuration, its provider's list, jp's table.
+
+    What you set under `providers.llm.PROVIDER.models` goes before what the provider says, and that before the table.
+    A model that nobody has heard of can be used, too: what it can do is inferred from its name then.
+
+    Examples:
+        jp model show anthropic/claude-sonnet-5-5
+        jp model show smart --format json
+        jp config set 'providers.llm.openai.models."gpt-5.6".input_price=1.5'
+    """
+    from jp.cli.model.models import as_value, naming_of
+    from jp.cli.model_details import kept_of
+    from jp.cli.output import notice, print_result
+    from jp.cli.trusted import trusted_config
+    from jp.provider.catalogue.known import known_model
+    from jp.provider.models import TABLE_DATE
+    from jp.provider.registry import parse_model_id
+
+    config = trusted_config(options)
+    settings = config.providers.llm
+    found = parse_model_id(model, settings)
+    kept = kept_of(settings, found.provider)
+    if kept.problem:
+        notice(options, f"{kept.problem}, so it does not count")
+    known, naming = known_model(settings, found, kept.catalogue), naming_of(config)
+    for sentence in _doubts(known, kept):
+        notice(options, sentence)
+    details = known.details
+    value = {
+        **as_value(known, kept, naming),
+        "cache_write_long_price": details.cache_write_long_price,
+        "long_prompt": details.long_prompt,
+        "long_prompt_factor": details.long_prompt_factor,
+        "table_date": TABLE_DATE if known.in_table else None,
+        "catalogue_at": None if kept.catalogue is None else kept.catalogue.at,
+    }
+    print_result(options, text=_text(known, kept, naming), value={"model": value})
+
+
+def _doubts(known: Known, kept: Kept) -> Iterator[str]:
+    """What to know of a model that is not in the table, or that its provider does not have."""
+    from jp.cli.model.dates import catalogue_date
+    from jp.provider.models import known_names, near_names
+
+    provider, name = known.model.provider, known.model.name
+    if provider == "script":
+        return
+    catalogue = kept.catalogue
+    is_missing = catalogue is not None and known.listed is None
+    ids = () if catalogue is None else tuple(model.id for model in catalogue.models)
+    near = near_names(name, tuple(dict.fromkeys((*ids, *known_names(provider)))))
+    meant = f"; near: {', '.join(repr(f'{provider}/{other}') for other in near)}" if near else ""
+    if catalogue is not None and is_missing:
+        yield f"{provider} does not list {name!r} (catalogue of {catalogue_date(catalogue)}){meant}"
+    elif known.listed is None and not known.in_table:
+        ask = f"`jp model ls {provider} --refresh` asks {provider}"
+        yield f"{str(known.model)!r} is not in jp's table, so what it can do is inferred from its name; {ask}{meant}"
+
+
+def _text(known: Known, kept: Kept, naming: Naming) -> str:
+    from jp.render.cells import cell_width, pad
+    from jp.render.sanitise import one_line
+
+    facts = [_Fact(fact.label, one_line(fact.value), fact.field) for fact in _facts(known, naming)]
+    width = max(cell_width(fact.value) for fact in facts if fact.field)
+    lines = (f"{fact.label:<{_LABEL_WIDTH}}{pad(fact.value, width)}  {_origin(fact, known, kept)}" for fact in facts)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _facts(known: Known, naming: Naming) -> Iterator[_Fact]:
+    yield from _names(known, naming)
+    for label, field in _LIMITS:
+        yield _Fact(label, _count(getattr(known.details, field)), field)
+    if known.trained_window is not None:
+        yield _Fact("", f"its server holds no more; the model alone {known.trained_window:,}")
+    yield from _prices(known.details)
+    for label, field in _CAPABILITIES:
+        yield _Fact(label, "yes" if known.capabilities[field] else "no", field)
+    yield _Fact("reasoning", ", ".join(known.reasoning) or "no", "reasoning")
+
+
+def _names(known: Known, naming: Naming) -> Iterator[_Fact]:
+    text, listed = str(known.model), known.listed
+    yield _Fact("model", text)
+    if listed is not None and listed.id != known.model.name:
+        yield _Fact("listed as", listed.id)
+    if listed is not None and listed.title:
+        yield _Fact("title", listed.title)
+    if aliases := naming.aliases.get(text):
+        yield _Fact("aliases", ", ".join(aliases))
+    yield _Fact("in use", "yes" if text == naming.in_use else "no")
+
+
+def _prices(details: ModelDetails) -> Iterator[_Fact]:
+    for label, field in _PRICES:
+        yield _Fact(label, _money(getattr(details, field)), field)
+    if details.cache_write_long_price is not None:
+        yield _Fact("kept an hour", _money(details.cache_write_long_price))
+    if details.long_prompt is not None:
+        much = f"above {details.long_prompt:,} tokens, {details.long_prompt_factor:g} times as much"
+        yield _Fact("long prompts", much)
+
+
+def _count(tokens: int | None) -> str:
+    return "unknown" if tokens is None else f"{tokens:,} tokens"
+
+
+def _money(price: float | None) -> str:
+    return "unknown" if price is None else f"${price:.6g} a million tokens"
+
+
+def _origin(fact: _Fact, known: Known, kept: Kept) -> str:
+    from jp.provider.models import TABLE_DATE
+
+    match known.sources.get(fact.field):
+        case "catalogue" if kept.catalogue is not None:
+            return f"catalogue of {kept.catalogue.at[:10]}"
+        case "table":
+            return f"table of {TABLE_DATE}"
+        case source:
+            return source or ""

@@ -1,0 +1,27 @@
+"""The configuration for who asks providers or looks for keys, outside of any conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jp.cli.options import GlobalOptions
+
+if TYPE_CHECKING:
+    from jp.config.model import AppConfig
+
+
+def trusted_config(options: GlobalOptions) -> AppConfig:
+    """The configuration, without a stranger's files where they say what the user has not accepted.
+
+    So that nobody else decides where a key goes, or which one.
+    """
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import sensitive_values, unaccepted
+    from jp.config.layers import resolve
+
+    workspace = open_workspace(options)
+    layers = read_sources(options, workspace).resolve().layers
+    if unaccepted(sensitive_values(layers, workspace), options, workspace):
+        layers = tuple(layer for layer in layers if not layer.foreign)
+    return resolve(layers).config

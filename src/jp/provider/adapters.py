@@ -19,6 +19,10 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
 
             own = settings.anthropic
             return AnthropicAdapter(own.beta_headers, provider=provider, chains=own.chain_on_max_tokens)
+        case "openai":
+            from jp.provider.openai.adapter import OpenaiAdapter
+
+            return OpenaiAdapter(provider=provider)
         case "ollama":
             from jp.provider.ollama.adapter import adapter_of
 
@@ -38,5 +42,9 @@ def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
             from jp.provider.compatible import server
 
             return server.create(settings.servers[provider], provider)
+        case "openrouter":
+            from jp.provider.openrouter import adapter
+
+            return adapter.create(settings.openrouter)
         case _:
             raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")

@@ -34,8 +34,12 @@ def _table(kind: str) -> _Table | None:
             from jp.provider.table import anthropic as table
         case "google":
             from jp.provider.table import google as table
+        case "openai":
+            from jp.provider.table import openai as table
         case "ollama":
             from jp.provider.table import ollama as table
+        case "openrouter":
+            from jp.provider.table import openrouter as table
         case _:
             return None
     return cast("_Table", table)

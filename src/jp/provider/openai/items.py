@@ -1,0 +1,186 @@
+"""The events of a thread as items of the Responses API. Pure.
+
+Everything is decided by what comes before an item, and by what the same answer goes on with, so that a longer thread
+begins with the items of a shorter one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
+from jp.provider.abilities import Model
+from jp.provider.arrangement import (
+    Answered,
+    Arranged,
+    Called,
+    arguments_of,
+    arranged,
+    newest_request,
+    plain_id,
+    request_of,
+    thought,
+)
+from jp.provider.opaque import is_made_by
+from jp.provider.openai.content import attachment_parts, media_taken, output_of, text_part
+from jp.provider.table.openai import is_own
+
+PROVIDER = "openai"
+
+_LONGEST_ID = 56
+"""The API takes 64 characters; a number may follow where ids repeat."""
+
+
+class Items(msgspec.Struct, frozen=True, kw_only=True):
+    """The items of a request. `last_resource` is the last part of what was attached last."""
+
+    items: list[JsonObject]
+    last_resource: JsonObject | None
+
+
+def own_reasoning(event: AssistantReasoning, model: str, provider: str) -> JsonObject | None:
+    """The item as the API gave it, None unless this provider and model made it.
+
+    Without its encrypted content it would be looked up where nothing has been stored.
+    """
+    metadata = event.metadata or {}
+    item_id, encrypted = metadata.get("item_id"), metadata.get("encrypted_content")
+    if not is_made_by(metadata, provider, model) or not isinstance(item_id, str) or not isinstance(encrypted, str):
+        return None
+    summary = [{"type": "summary_text", "text": event.text}] if event.text else []
+    return {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
+
+
+class _Builder:
+    def __init__(self, provider: str, model: Model, thread: Thread) -> None:
+        self._provider = provider
+        self._model = model
+        self._asked_model = thread.model
+        self._newest = newest_request(thread.events)
+        self._takes = media_taken(model.abilities)
+        self._items: list[JsonObject] = []
+        self._speaks: tuple[str, int] | None = None
+        self._held: list[tuple[AssistantReasoning, JsonObject]] = []
+        self._has_reasoned = False
+        self._last_resource: JsonObject | None = None
+
+    def add(self, event: Arranged) -> None:
+        match event:
+            case UserText():
+                self._ask(event, [text_part(text) for text in (event.text, *self._rules(event)) if text.strip()])
+            case UserResource(resource=resource):
+                is_new = request_of(event) == self._newest
+                parts = attachment_parts(resource, takes=self._takes, provider=self._provider, is_new=is_new)
+                self._last_resource = parts[-1]
+                self._ask(event, parts)
+            case AssistantText() | AssistantData():
+                self._answer(event)
+            case AssistantReasoning():
+                self._reason(event)
+            case Called():
+                self._say(_call(event))
+            case Answered():
+                takes = self._takes if is_own(self._asked_model) else ()
+                self._end_answer()
+                output = output_of(event.content, takes=takes, is_error=event.is_error)
+                self._put({"type": "function_call_output", "call_id": event.wire_id, "output": output})
+            case _:
+                assert_never(event)
+
+    def finish(self) -> Items:
+        self._end_answer()
+        return Items(items=self._items, last_resource=self._last_resource)
+
+    def _put(self, item: JsonObject) -> None:
+        self._speaks = None
+        self._items.append(item)
+
+    def _rules(self, request: UserText) -> tuple[str, ...]:
+        """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
+        if request.schema is None:
+            return ()
+        from jp.provider.openai.strictness import answer_format
+        from jp.provider.structured import in_words
+
+        return () if answer_format(request.schema, self._model) is not None else (in_words(request.schema),)
+
+    def _ask(self, event: UserText | UserResource, parts: Sequence[JsonObject]) -> None:
+        self._end_answer()
+        if not parts:
+            return
+        if self._speaks == request_of(event):
+            self._items[-1]["content"] += parts
+            return
+        self._put({"type": "message", "role": "user", "content": list(parts)})
+        self._speaks = request_of(event)
+
+    def _answer(self, event: AssistantText | AssistantData) -> None:
+        if not event.text.strip():
+            return
+        metadata = event.metadata or {}
+        self._release()
+        mine = is_made_by(metadata, self._provider, self._asked_model)
+        item: JsonObject = {"type": "message", "role": "assistant", "content": event.text}
+        item_id, phase = metadata.get("item_id"), metadata.get("phase")
+        if mine and self._has_reasoned and isinstance(item_id, str):
+            # With its id a message stands or falls with the reasoning before it: where that is gone, so is the id.
+            part: JsonObject = {"type": "output_text", "text": event.text, "annotations": []}
+            item = {**item, "id": item_id, "status": "completed", "content": [part]}
+        if mine and isinstance(phase, str):
+            item["phase"] = phase
+        self._put(item)
+
+    def _reason(self, event: AssistantReasoning) -> None:
+        own = own_reasoning(event, self._asked_model, self._provider)
+        if own is not None:
+            self._held.append((event, own))
+        elif event.text.strip():
+            self._say(_thought(event))
+
+    def _say(self, item: JsonObject) -> None:
+        self._release()
+        self._put(item)
+
+    def _release(self) -> None:
+        """Reasoning that something follows goes back as it is."""
+        for _, item in self._held:
+            self._put(item)
+            self._has_reasoned = True
+        self._held.clear()
+
+    def _end_answer(self) -> None:
+        """The API takes no reasoning that nothing follows: such is told as text."""
+        for event, _ in self._held:
+            if event.text.strip():
+                self._put(_thought(event))
+        self._held.clear()
+        self._has_reasoned = False
+
+
+def _thought(event: AssistantReasoning) -> JsonObject:
+    return {"type": "message", "role": "assistant", "content": thought(event.text)}
+
+
+def _call(called: Called) -> JsonObject:
+    arguments = msgspec.json.encode(arguments_of(called.call)).decode()
+    return {"type": "function_call", "call_id": called.wire_id, "name": called.call.name, "arguments": arguments}
+
+
+def _valid_id(call_id: str) -> str:
+    return plain_id(call_id)[:_LONGEST_ID]
+
+
+def build_items(thread: Thread, model: Model, *, provider: str = PROVIDER) -> Items:
+    """The items of `thread`, the system prompt aside. Each call is answered at once, and no reasoning stands alone.
+
+    Raises:
+        ProviderError: a new attachment is of a type that the model does not take, of kind `unsupported`.
+    """
+    builder = _Builder(provider, model, thread)
+    for event in arranged(thread.events, valid_id=_valid_id):
+        builder.add(event)
+    return builder.finish()

@@ -12,15 +12,16 @@ from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
     from jp.config.model import AppConfig
-    from jp.conversation.entries import AnyEntry, Usage
+    from jp.conversation.entries import AnyEntry
+    from jp.turn.spending import Spending
     from jp.workspace.listing import ConversationInfo
 
 
 def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
     """Show facts about a conversation: how long it is, what it attaches, which model it uses, what it cost.
 
-    A `-` stands for what is not there or not known: the price of a model, the tokens of the original JP. In a fork,
-    what was copied counts too. A title that jp asked a model for is not counted.
+    A `-` stands for what is not there, or is not known: the tokens of the original JP. In a fork, what was copied
+    counts too. A title that jp asked a model for is not counted. `jp conversation usage` says more of costs.
 
     Examples:
         jp conversation show
@@ -32,24 +33,28 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     read = read_conversation(options, target)
     if read.info is None:
         return
-    facts = _facts(read.info, read.entries, read.resolved.config)
+    spending = _spending(read.entries, read.resolved.config)
+    facts = _facts(read.info, read.entries, spending)
     facts["model"] = read.resolved.config.assistant.model.id
     facts["attachments"] = [_shown(text) for text in read.resolved.config.conversation.attachments]
-    shown = {name: value for name, value in facts.items() if name != "turns_undone"} | _in_words(read.info, facts)
+    shown = {name.removesuffix("_usd"): value for name, value in facts.items() if name != "turns_undone"}
+    shown |= _in_words(read.info, facts, spending)
     lines = [f"{name.replace('_', ' '):<14} {_text(value)}".rstrip() for name, value in shown.items()]
     print_result(options, text="\n".join(lines), value=facts)
 
 
-def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], config: AppConfig) -> dict[str, object]:
+def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spending) -> dict[str, object]:
     from msgspec import to_builtins
 
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
     from jp.conversation.reverts import undone
     from jp.conversation.turns import turns_of
+    from jp.conversation.usage import prompt_tokens
     from jp.workspace.stamp import timestamp
 
     header = entries[0] if entries and isinstance(entries[0], Header) else None
-    usage, gone, turns = _usage(entries), undone(entries), turns_of(entries)
+    gone, turns = undone(entries), turns_of(entries)
+    usage = None if spending.untold == spending.cycles > 0 else spending.usage
     metadata = info.metadata
     parent = metadata.parent
     return {
@@ -70,26 +75,26 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], config: AppConfi
         "entries": len(entries),
         "tool_calls": sum(isinstance(entry, ToolCallRequest) for entry in entries),
         "compactions": sum(isinstance(entry, Compaction) and entry.id not in gone for entry in entries),
-        "tokens_in": None if usage is None else usage.input + usage.cache_read + usage.cache_write,
+        "tokens_in": None if usage is None else prompt_tokens(usage),
         "tokens_cached": None if usage is None else usage.cache_read,
         "tokens_out": None if usage is None else usage.output,
-        "cost_usd": None if usage is None else _cost(entries, config),
+        "cost_usd": spending.known_usd,
     }
 
 
-def _in_words(info: ConversationInfo, facts: Mapping[str, object]) -> dict[str, object]:
+def _in_words(info: ConversationInfo, facts: Mapping[str, object], spending: Spending) -> dict[str, object]:
     """What a person reads in place of fields with parts."""
     from jp.cli.labels import label_text
+    from jp.cli.money import cost_sentence
 
     parent = info.metadata.parent
     labels = [label_text(name, info.metadata.labels[name]) for name in sorted(info.metadata.labels)]
     undone = facts["turns_undone"]
-    cost = facts["cost_usd"]
     return {
         "labels": labels,
         "parent": None if parent is None else f"{parent.conversation}, {_turns(parent.from_turn, parent.to_turn)}",
         "turns": f"{facts['turns']:,}, {undone:,} of them undone" if undone else facts["turns"],
-        "cost_usd": None if cost is None else f"{cost:.4f}",
+        "cost": cost_sentence(spending).removeprefix("cost "),
     }
 
 
@@ -108,36 +113,14 @@ def _shown(declaration: str) -> str:
     return without_credentials(declaration)
 
 
-def _usage(entries: Sequence[AnyEntry]) -> Usage | None:
-    """The tokens of all requests, None where there are answers and nothing says what they took."""
-    from jp.conversation.entries import ChatResponse, CycleEnd, Usage, add_usage
+def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
+    """What all requests took and cost."""
+    from jp.cli.pricing import pricing
+    from jp.conversation.usage import usage_by_turn
+    from jp.turn.spending import by_cycle, total_of
 
-    ends = [entry for entry in entries if isinstance(entry, CycleEnd)]
-    if not ends and any(isinstance(entry, ChatResponse) for entry in entries):
-        return None
-    total = Usage()
-    for end in ends:
-        total = add_usage(total, end.usage)
-    return total
-
-
-def _cost(entries: Sequence[AnyEntry], config: AppConfig) -> float | None:
-    """What all requests cost in USD, None where a price is not known."""
-    from jp.cli.model_details import details_of
-    from jp.conversation.entries import CycleEnd, RequestContext
-    from jp.provider.models import cost
-    from jp.provider.registry import ModelId
-
-    total, details = 0.0, None
-    for entry in entries:
-        if isinstance(entry, RequestContext):
-            details = details_of(config, ModelId(entry.provider, entry.model))
-        elif isinstance(entry, CycleEnd):
-            price = None if details is None else cost(entry.usage, details)
-            if price is None:
-                return None
-            total += price
-    return total
+    requests = (request for turn in usage_by_turn(entries) for request in turn.requests)
+    return total_of(spending for _, spending in by_cycle(requests, pricing(config)))
 
 
 def _text(value: object) -> str:

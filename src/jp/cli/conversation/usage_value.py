@@ -1,0 +1,69 @@
+"""A report of usage as `--format json` has it. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import asdict
+
+from jp.cli.conversation.usage_report import Report, TurnRow
+from jp.cli.conversation.usage_text import changed_text
+from jp.conversation.entries import Usage
+from jp.turn.cache_misses import Miss
+from jp.turn.spending import Spending
+
+Value = dict[str, Any]
+
+
+def report_value(report: Report) -> Value:
+    """The fields of the report."""
+    return {
+        "turns": [_turn(turn) for turn in report.turns],
+        "models": [{"model": model or None, **spending_value(spent)} for model, spent in report.models.items()],
+        "total": spending_value(report.total),
+        "undone": spending_value(report.undone),
+        "copied": spending_value(report.copied),
+        "parent": report.parent,
+        "cache": {
+            "hit_rate": report.hit_rate,
+            "misses": [_miss(miss) for miss in report.cache.misses],
+            "lapsed": report.cache.lapsed,
+        },
+    }
+
+
+def spending_value(spending: Spending) -> Value:
+    """Tokens and money. `cost_usd` is null where a part is not known, and `cost_usd_at_least` what is."""
+    is_told = not spending.cycles or spending.untold < spending.cycles or spending.usage != Usage()
+    return {
+        "cycles": spending.cycles,
+        "usage": asdict(spending.usage) if is_told else None,
+        "cost_usd": spending.known_usd,
+        "cost_usd_at_least": spending.usd,
+        "cycles_of_unknown_usage": spending.untold,
+        "cycles_of_unknown_cost": spending.unpriced,
+    }
+
+
+def _turn(turn: TurnRow) -> Value:
+    return {
+        "turn": turn.number,
+        "undone": turn.is_undone,
+        "copied": turn.is_copied,
+        "models": list(turn.models),
+        **spending_value(turn.spending),
+        "by_cycle": [
+            {
+                "cycle": cycle.number,
+                "attempts": cycle.attempts,
+                "model": cycle.model or None,
+                **{name: value for name, value in spending_value(cycle.spending).items() if name != "cycles"},
+            }
+            for cycle in turn.cycles
+        ],
+    }
+
+
+def _miss(miss: Miss) -> Value:
+    return {**to_builtins(miss), "text": changed_text(miss.change, miss.seconds)}

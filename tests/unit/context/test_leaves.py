@@ -111,6 +111,8 @@ def test_every_byte_outside_of_the_string_that_is_cut_stays(before: str, after: 
         ("\U0001f469\u200d\U0001f4bb" * 100, "\U0001f469\u200d\U0001f4bb" * 100),
         ("e\u0301" * 200, "e\u0301" * 200),
         ("plain \\\\n " * 50, "plain \\n " * 50),
+        ('say \\"a\\" ' * 50, 'say "a" ' * 50),
+        ("\\\\" * 400, "\\" * 400),
         (("x" * 7 + "\\ud83d\\udc69\\\\") * 60, ("x" * 7 + "\U0001f469\\") * 60),
     ],
     ids=[
@@ -121,6 +123,8 @@ def test_every_byte_outside_of_the_string_that_is_cut_stays(before: str, after: 
         "joined emoji",
         "combining marks",
         "an escaped backslash",
+        "escaped quotes",
+        "only backslashes",
         "pairs among plain text",
     ],
 )

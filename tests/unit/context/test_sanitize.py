@@ -69,6 +69,11 @@ def test_what_is_well_formed_is_the_very_same_object(messages: Transcript) -> No
             [("duplicate_dropped", 1)],
         ),
         (
+            (result("a", "of a call that is gone"), calling("a"), result("a", "1")),
+            (calling("a"), result("a", "1")),
+            [("orphan_dropped", 0)],
+        ),
+        (
             (calling("a"), result("a", "1"), USER, result("a", "of a call that is gone")),
             (calling("a"), result("a", "1"), USER),
             [("duplicate_dropped", 3)],
@@ -109,6 +114,7 @@ def test_what_is_well_formed_is_the_very_same_object(messages: Transcript) -> No
         "a result before its call",
         "a result in the round before",
         "a result twice",
+        "a result twice, once before its call",
         "a result twice, once apart",
         "a result apart in the second of two rounds with one id",
         "results without a call",
@@ -179,6 +185,12 @@ def test_calls_of_anybody_but_the_model_are_removed_and_what_they_said_stays() -
     assert found.messages[:2] == (SYSTEM, USER)
     assert [action.kind for action in found.actions].count("call_removed") == 4
     assert found.messages[3].calls == ()
+
+
+def test_a_result_that_says_nothing_is_still_a_result_without_calls_of_its_own() -> None:
+    blank = result("a", "")
+
+    assert sanitized((calling("a"), replace(blank, calls=calling("b").calls))).messages == (calling("a"), blank)
 
 
 def test_what_is_dropped_can_be_recalled() -> None:

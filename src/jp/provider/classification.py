@@ -30,18 +30,23 @@ _TOO_LONG = re.compile(
     r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum |available )?context"
     r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long"
     r"|prompt is longer than the context|exceed_context_size"
-    r"|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
+    r"|request too large for|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
     re.IGNORECASE,
 )
 _TOO_LARGE = re.compile(r"requires more system memory", re.IGNORECASE)
 """What no second attempt changes, whatever the status says."""
 
 _REASONING = re.compile(
-    r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking|thought[ _]?signature",
+    r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking|thought[ _]?signature"
+    r"|type 'reasoning' was provided without|required 'reasoning' item|item with id 'rs_"
+    r"|encrypted content .{0,120}could not be|invalid_encrypted_content",
     re.IGNORECASE,
 )
+_UNVERIFIED = b"verified to generate reasoning summaries"
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
+_NO_MODEL = re.compile(r"not a valid model|no endpoints found for|model .{0,80}(not found|not exist)", re.IGNORECASE)
+_FLAGGED = re.compile(r"requires moderation|\bflagged\b", re.IGNORECASE)
 _KEY = re.compile(r"\b(sk|pk|xai|gsk)-[\w\-]{6,}|\bAIza[\w\-]{10,}")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -69,6 +74,7 @@ _KINDS: dict[str, ErrorKind] = {
     "INTERNAL": "transient",
     "UNAVAILABLE": "transient",
     "INVALID_ARGUMENT": "invalid_request",
+    "model_not_found": "model_not_found",
 }
 """What providers call an error, where that decides."""
 
@@ -114,10 +120,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """What the body says. `names` are all types and codes that it gives the error."""
+    """What the body says. `names` are all types and codes that it gives the error, `status` the one of HTTP."""
 
     text: str
     names: tuple[str, ...]
+    status: int | None = None
 
 
 def redact(text: str, secrets: tuple[str, ...]) -> str:
@@ -163,7 +170,19 @@ def _report(reply: Reply) -> _Report:
     message = next((value for key in ("message", "detail") if isinstance(value := error.get(key), str)), "")
     found = (error.get("type"), error.get("code"), details.get("error_code"), *_reasons(error), error.get("status"))
     names = tuple(name for name in found if isinstance(name, str))
-    return _Report(message or (names[0].replace("_", " ") if names else ""), names)
+    text = _with_upstream(message, _first_object(error.get("metadata")))
+    statuses = (status for key in ("code", "status") if isinstance(status := error.get(key), int))
+    return _Report(text or (names[0].replace("_", " ") if names else ""), names, next(statuses, None))
+
+
+def _with_upstream(message: str, metadata: Mapping[str, object]) -> str:
+    """A message with that of the server behind the one that passes it on."""
+    name, raw = metadata.get("provider_name"), metadata.get("raw")
+    if not isinstance(raw, str) or not raw.strip():
+        return message
+    within = _error_object(raw.encode()) or {}
+    text = within.get("message")
+    return f"{message} ({name or 'upstream'}: {text if isinstance(text, str) else raw})"
 
 
 class _Violation(msgspec.Struct, rename="camel"):
@@ -219,11 +238,13 @@ def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
 
 
 def _kind_by_status(status: int, report: _Report) -> ErrorKind:
+    if status in _CLIENT_ERRORS and _FLAGGED.search(report.text):
+        return "other"
     if status in _STATUSES:
         return _STATUSES[status]
     if status in _SERVER_ERRORS:
         return "transient"
-    if status == _NOT_FOUND and _MODEL.search(report.text):
+    if (status == _NOT_FOUND and _MODEL.search(report.text)) or _NO_MODEL.search(report.text):
         return "model_not_found"
     return "invalid_request" if status in _CLIENT_ERRORS else "other"
 
@@ -234,7 +255,9 @@ def _kind(reply: Reply, report: _Report, *, waits: bool) -> ErrorKind:
     if (worded := _kind_by_text(report, waits=waits)) is not None:
         return worded
     named: list[ErrorKind] = [_KINDS[name] for name in report.names if name in _KINDS]
-    kind: ErrorKind = "other" if reply.status is None else _kind_by_status(reply.status, report)
+    # Inside a stream, and in an answer that is none, the status stands in the body.
+    status = report.status if reply.status is None or reply.status in _SUCCESSES else reply.status
+    kind: ErrorKind = "other" if status is None else _kind_by_status(status, report)
     if kind not in _VAGUE:
         return kind
     if named:
@@ -259,6 +282,8 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
+    if _UNVERIFIED in reply.body:
+        return f"without summaries it works: `jp config set providers.llm.{origin.provider}.reasoning_summary=none`"
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
         return f"redirects are not followed, because the key would go with them: set {setting}"

@@ -316,3 +316,48 @@ def test_what_the_caller_knows_of_a_kind_is_the_hint() -> None:
 
     assert classified(404, {"error": "model 'm' not found"}, origin=origin).hint == "`ollama pull m` gets it"
     assert classified(402, {"error": "pay first"}, origin=origin).hint != ""
+
+
+def routed(code: int, message: str, **metadata: object) -> dict[str, object]:
+    return {"error": {"code": code, "message": message, "metadata": metadata}, "user_id": "user_1"}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (None, routed(429, "Rate limit exceeded"), "rate_limit"),
+        (None, routed(502, "Provider disconnected"), "transient"),
+        (200, routed(402, "Insufficient credits"), "quota"),
+        (None, routed(402, "This request requires more credits, or fewer max_tokens"), "quota"),
+        (None, routed(7, "what is that"), "other"),
+        (403, routed(403, "Your input was flagged", reasons=["violence"]), "other"),
+        (403, routed(403, "The key is disabled"), "authentication"),
+        (404, routed(404, "No endpoints found for acme/one."), "model_not_found"),
+        (404, routed(404, "No endpoints found that support tool use."), "invalid_request"),
+        (400, routed(400, "acme/one is not a valid model ID"), "model_not_found"),
+        (400, {"error": {"message": "The model `one` does not exist", "code": "model_not_found"}}, "model_not_found"),
+        (
+            400,
+            routed(400, "Provider returned error", raw='{"error":{"message":"prompt is too long"}}'),
+            "context_too_long",
+        ),
+    ],
+)
+def test_a_router_says_in_the_body_what_went_wrong_behind_it(status: int | None, error: object, kind: str) -> None:
+    assert classified(status, error).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"provider_name": "Acme", "raw": '{"error":{"message":"no"}}'}, "Provider returned error (Acme: no)"),
+        ({"raw": "overloaded"}, "Provider returned error (upstream: overloaded)"),
+        ({"raw": " "}, "Provider returned error"),
+        ({"raw": '{"x":1}'}, 'Provider returned error (upstream: {"x":1})'),
+        ({"raw": 3}, "Provider returned error"),
+    ],
+)
+def test_the_words_of_the_server_behind_a_router_are_told(metadata: dict[str, object], text: str) -> None:
+    assert (
+        classified(500, routed(500, "Provider returned error", **metadata)).message == f"anthropic answered 500: {text}"
+    )

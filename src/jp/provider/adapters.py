@@ -22,7 +22,7 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
         case "openai":
             from jp.provider.openai.adapter import OpenaiAdapter
 
-            return OpenaiAdapter(provider=provider)
+            return OpenaiAdapter(provider=provider, summary=settings.openai.reasoning_summary)
         case "ollama":
             from jp.provider.ollama.adapter import adapter_of
 

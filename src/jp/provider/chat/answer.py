@@ -11,9 +11,10 @@ from jp.provider.structured import in_words
 _NAME = "answer"
 
 
-def response_format(schema: JsonObject, model: Model, quirks: Quirks) -> JsonObject | None:
+def response_format(schema: JsonObject | None, model: Model, quirks: Quirks, *, has_tools: bool) -> JsonObject | None:
     """What `response_format` has to be, None where words are all there is."""
-    if not model.abilities.structured:
+    abilities = model.abilities
+    if schema is None or not abilities.structured or (has_tools and not abilities.structured_with_tools):
         return None
     if quirks.structured == "json_schema":
         strict = strict_answer(schema, quirks.strictness)
@@ -24,10 +25,10 @@ def response_format(schema: JsonObject, model: Model, quirks: Quirks) -> JsonObj
     return None
 
 
-def rules(schema: JsonObject | None, model: Model, quirks: Quirks) -> tuple[str, ...]:
+def rules(schema: JsonObject | None, model: Model, quirks: Quirks, *, has_tools: bool) -> tuple[str, ...]:
     """What has to be said of the answer's schema in words, behind the request that it answers."""
     if schema is None:
         return ()
-    wanted = response_format(schema, model, quirks)
+    wanted = response_format(schema, model, quirks, has_tools=has_tools)
     is_held = wanted is not None and wanted["type"] == "json_schema"
     return () if is_held else (in_words(schema),)

@@ -65,7 +65,7 @@ class _Builder:
         self._thread = thread
         self._server = server
         self._model = model
-        self._takes = taken_media(server.quirks, images=model.abilities.images, documents=model.abilities.documents)
+        self._takes = taken_media(server.quirks, model.abilities)
         self._newest = newest_request(thread.events)
         self._messages: list[Message] = []
         self._group: tuple[str, int] | None = None
@@ -110,7 +110,10 @@ class _Builder:
 
     def _asked_parts(self, event: UserText | UserResource) -> list[JsonObject]:
         if isinstance(event, UserText):
-            texts = (event.text, *rules(event.schema, self._model, self._server.quirks))
+            texts = (
+                event.text,
+                *rules(event.schema, self._model, self._server.quirks, has_tools=bool(self._thread.tools)),
+            )
             return [text_part(text) for text in texts if text.strip()]
         is_new = request_of(event) == self._newest
         provider = self._server.provider

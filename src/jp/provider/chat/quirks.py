@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from jp.provider.abilities import Abilities
 from jp.provider.showing import IMAGES, PDF
 from jp.provider.strict import PLAIN, Strictness
 
@@ -19,10 +20,11 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True):
     `max_tokens_name` is what the longest output is called, `system_role` the role of the system prompt; with `user` it
     stands in front of the first request. `return_reasoning` is how earlier reasoning goes back: under a field of this
     name, as text between tags, or not at all. `structured` is how an answer is held to a schema, `strictness` what its
-    grammar takes. Without `tool_choice` the choice of tool is told in words. `images` and `documents` (PDF), `media`
-    besides, are what can be attached. `stream_usage` asks for the count of tokens. With `text_parts` a message is a
-    list of parts even where it is only text, which cache markers need; few servers take that in every place.
-    `numbers_calls` gives earlier calls an index. `think_tags` looks for reasoning at the beginning of the text.
+    grammar takes. Without `tool_choice` the choice of tool is told in words. `images`, `documents` (PDF) and `media`
+    (audio and video) are what can be attached, where the model takes it as well. `stream_usage` asks for the count of
+    tokens. With `text_parts` a message of text is a list of parts as well: cache markers need that, and few servers
+    take it everywhere. `numbers_calls` gives earlier calls an index. `think_tags` looks for reasoning at the beginning
+    of the text.
     """
 
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -52,11 +54,11 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     quirks: Quirks = Quirks()
 
 
-def taken_media(quirks: Quirks, *, images: bool, documents: bool) -> frozenset[str]:
-    """The media types that can be shown besides text, where the model itself takes `images` and `documents`."""
-    taken = quirks.media
-    if quirks.images and images:
+def taken_media(quirks: Quirks, abilities: Abilities) -> frozenset[str]:
+    """The media types that can be shown besides text: those that server and model take."""
+    taken = quirks.media if abilities.recordings else frozenset[str]()
+    if quirks.images and abilities.images:
         taken |= IMAGES
-    if quirks.documents and documents:
+    if quirks.documents and abilities.documents:
         taken |= {PDF}
     return taken

@@ -62,7 +62,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
         "stream_options": {"include_usage": True} if quirks.stream_usage else None,
         "tools": [tool(definition) for definition in thread.tools],
         "tool_choice": choice.wire,
-        "response_format": None if thread.schema is None else response_format(thread.schema, model, quirks),
+        "response_format": response_format(thread.schema, model, quirks, has_tools=bool(thread.tools)),
         quirks.max_tokens_name: parameters.max_tokens,
         "stop": [word for word in parameters.stop_words if word.strip()],
     }

@@ -1,0 +1,1 @@
+"""OpenRouter: many vendors' models behind one Chat Completions API."""

@@ -1,0 +1,112 @@
+"""How a model at OpenRouter is asked to reason: its `reasoning` object. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import AssistantReasoning, Parameters, Thread, ToolCall, ToolResult, UserText
+from jp.provider.abilities import Abilities, Level, Model
+from jp.provider.effort import effort_of, nearest_level
+
+_LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "xhigh")
+_LEAST_BUDGET = 1024
+_HIDDEN: JsonObject = {"effort": "minimal", "exclude": True}
+"""As little as there is, unseen: for models that cannot be kept from it."""
+
+_OFF: JsonObject = {"enabled": False}
+
+
+class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
+    """Reasoning on the wire. `is_active` says whether the model may reason."""
+
+    wire: JsonObject | None
+    is_active: bool
+    left_out: tuple[str, ...] = ()
+
+
+def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
+    """How the model reasons about a request. `forced` says that it has to call a tool."""
+    parameters, abilities = thread.parameters, model.abilities
+    wanted = parameters.reasoning
+    if abilities.thinking == "none":
+        is_unmet = wanted not in {None, "auto", "off", "none"}
+        why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason"
+        return Reasoning(wire=None, is_active=False, left_out=(why,) if is_unmet else ())
+    if wanted in {"off", "none"}:
+        return _off(abilities, thread.model)
+    is_active = wanted is not None or abilities.thinks_by_default
+    if is_active and abilities.thinking_off == "disabled" and _must_not(thread, forced=forced):
+        why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason about this call"
+        return Reasoning(wire=_OFF, is_active=False, left_out=() if wanted in {None, "auto"} else (why,))
+    wire = _wire(parameters)
+    left_out = tuple(_unmet(parameters, wire or {}))
+    return Reasoning(wire=wire, is_active=is_active, left_out=left_out)
+
+
+def _off(abilities: Abilities, name: str) -> Reasoning:
+    if abilities.thinking_off == "disabled":
+        return Reasoning(wire=_OFF, is_active=False)
+    return Reasoning(wire=_HIDDEN, is_active=True, left_out=(f"{name!r} cannot wholly be kept from reasoning",))
+
+
+def _must_not(thread: Thread, *, forced: bool) -> bool:
+    """Whether Anthropic's API would refuse a request whose model reasons.
+
+    A call cannot be forced then, and an answer that called a tool has to have begun with a thought.
+    """
+    return thread.model.startswith("anthropic/") and (forced or _goes_on_without_thought(thread))
+
+
+def _goes_on_without_thought(thread: Thread) -> bool:
+    """Whether the last answer called tools and began with no thought of its own."""
+    has_calls = False
+    for event in reversed(thread.events):
+        match event:
+            case UserText(synthetic=False):
+                return False
+            case ToolCall():
+                has_calls = True
+            case AssistantReasoning(metadata=metadata) if has_calls:
+                return "reasoning_details" not in (metadata or {})
+            case ToolResult() if has_calls:
+                return True
+            case _:
+                continue
+    return False
+
+
+def _wire(parameters: Parameters) -> JsonObject | None:
+    match parameters.reasoning:
+        case None:
+            return None
+        case "auto":
+            return {"enabled": True}
+        case int(tokens):
+            return {"max_tokens": max(_LEAST_BUDGET, min(tokens, _ceiling(parameters, tokens)))}
+        case _:
+            effort = effort_of(parameters, 1)
+            return {"effort": None if effort is None else nearest_level(effort, _LEVELS)}
+
+
+def _ceiling(parameters: Parameters, tokens: int) -> int:
+    """Thoughts and answer share the longest output."""
+    longest = parameters.max_tokens
+    return tokens if longest is None else longest - longest // 10
+
+
+def _unmet(parameters: Parameters, wire: JsonObject) -> Iterator[str]:
+    """Sentences about reasoning that is not sent as it was asked for."""
+    wanted = parameters.reasoning
+    if wanted == "max":
+        yield f"reasoning 'max' sent as {wire['effort']!r}, the most that OpenRouter knows"
+    elif isinstance(wanted, int) and wire["max_tokens"] != wanted:
+        sent = wire["max_tokens"]
+        why = (
+            "the least that there is"
+            if sent > wanted
+            else f"the longest output, {parameters.max_tokens}, holds the answer too"
+        )
+        yield f"reasoning {wanted} sent as {sent}: {why}"

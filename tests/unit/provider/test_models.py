@@ -92,3 +92,55 @@ def test_without_a_price_there_is_no_cost() -> None:
 def test_a_provider_has_a_cheap_model_where_its_own_are_used(provider: str, beside: str, small: str | None) -> None:
     assert small_model(provider, beside) == small
     assert small is None or find_model(provider, small).known
+
+
+def test_a_long_prompt_may_cost_another_factor_of_output() -> None:
+    details = find_model("google", "gemini-3.1-pro-preview").details
+
+    assert cost(Usage(input=200_000, output=1000), details) == pytest.approx(0.412)
+    assert cost(Usage(input=200_001, output=1000), details) == pytest.approx(0.800004 + 0.018)
+
+
+@pytest.mark.parametrize("name", known_names("google"))
+def test_every_row_of_google_s_table_is_complete(name: str) -> None:
+    model = find_model("google", name)
+    details = model.details
+
+    assert model.known
+    assert details.context_window is not None
+    assert details.max_output is not None
+    assert details.max_output < details.context_window
+    assert details.input_price is not None
+    assert details.output_price is not None
+    assert details.input_price < details.output_price or name.startswith("gemma-")
+
+
+def test_what_nobody_has_confirmed_costs_an_unknown_amount() -> None:
+    details = find_model("google", "gemini-4-neon").details
+
+    assert cost(Usage(input=1_000_000), details) == pytest.approx(3.0)
+    assert cost(Usage(input=1, cache_read=1), details) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "thinking", "off"),
+    [
+        ("gemini-9-flash", "levels", "never"),
+        ("gemini-3.9-flash", "levels", "never"),
+        ("gemini-flash-latest", "levels", "never"),
+        ("gemini-2.5-flash-preview", "budget", "disabled"),
+        ("gemini-2.5-pro-preview", "budget", "never"),
+        ("gemini-2.0-flash", "none", "disabled"),
+        ("qwen3", "none", "disabled"),
+    ],
+)
+def test_a_gemini_that_is_not_in_the_table_thinks_as_its_name_says(name: str, thinking: str, off: str) -> None:
+    model = find_model("google", name)
+
+    assert not model.known
+    assert (model.abilities.thinking, model.abilities.thinking_off) == (thinking, off)
+
+
+def test_a_server_that_speaks_as_google_has_no_small_gemini() -> None:
+    assert small_model("google", "gemini-next") == "gemini-3.5-flash-lite"
+    assert small_model("google", "qwen3") is None

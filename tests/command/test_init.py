@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from failures import check_failure
 from forked import run_jp
+from loopback import JSON, Loopback, Reply
 from running import home_beside
 
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-0123456789-secret"}
@@ -77,3 +79,34 @@ def test_a_key_file_that_cannot_be_used_does_not_stand_in_the_way(tmp_path: Path
     (home_beside(tmp_path) / "data" / "keys.json").chmod(0o644)
 
     assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
+
+
+def test_a_server_of_the_users_own_has_models_and_an_alias_is_one(tmp_path: Path) -> None:
+    settings = home_beside(tmp_path) / "config" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text(
+        '[providers.llm.mine]\nbase_url = "http://box/v1"\napi_key_env = "BOX_KEY"\n'
+        '[providers.llm.aliases]\nsmart = "mine/large"\n',
+        encoding="utf-8",
+    )
+
+    plain = run_jp("init", "--model", "mine/large", "a", cwd=tmp_path)
+    keyed = run_jp("init", "--model", "smart", "b", cwd=tmp_path, env={"BOX_KEY": "k"})
+
+    key = "its key: `jp keys set mine`, or export BOX_KEY=…\n"
+    ask = 'ask it something: `jp query "hello"`\n'
+    assert plain == (0, f"created the workspace at {tmp_path}/a\nmodel: mine/large\n{key}{ask}", "")
+    assert keyed == (0, f"created the workspace at {tmp_path}/b\nmodel: smart\n{ask}", "")
+    check_failure(run_jp("init", "--model", "mien/x", "c", cwd=tmp_path), 3, "did you mean 'mine'?")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_server_on_this_machine_is_found_with_its_model(tmp_path: Path) -> None:
+    listed = Reply(body=b'{"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:8b"}]}', headers=JSON)
+    with Loopback(otherwise=listed) as server:
+        environment = {"OLLAMA_HOST": server.url}
+        # It has a third of a second, which a busy machine may not have.
+        tries = (run_jp("init", "--yes", str(number), cwd=tmp_path, env=environment) for number in range(20))
+        done = next(done for done in tries if "no model" not in done.stdout)
+
+    assert done.stdout.splitlines()[1:] == ["model: ollama/qwen3:8b", 'ask it something: `jp query "hello"`']

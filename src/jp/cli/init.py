@@ -11,6 +11,7 @@ import typer
 from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
+    from jp.config.model import LlmConfig
     from jp.provider.proposals import Proposal
 
 
@@ -19,7 +20,7 @@ def init(
     *,
     path: Annotated[str, typer.Argument(help="Where the workspace's root is to be.", metavar="PATH")] = ".",
     model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name.")
+        str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name or an alias.")
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Ask nothing; take the model that is found, if it is the only one.")
@@ -36,17 +37,17 @@ def init(
     Without --model it sees for which providers there is an API key, in the environment or stored by `jp keys`, and
     looks for servers of models on this machine, for a third of a second at most. On a terminal it asks which model is
     to be used. With --yes it takes the only one that it found, or none. Without a terminal it looks for nothing unless
-    --yes is given.
+    --yes is given. A server that your own configuration declares under `providers.llm.NAME` has the models `NAME/…`.
 
     Examples:
         jp init
         jp init --model anthropic/claude-sonnet-5-5 ~/code/api
+        jp init --model ollama/qwen3.5:9b
         jp init --yes
     """
     from jp.cli.output import notice, print_result
     from jp.cli.places import current_directory
     from jp.config.edit import set_in_file
-    from jp.config.model import LlmConfig
     from jp.config.places import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
@@ -55,12 +56,12 @@ def init(
     require_persistence(options, "jp init")
     root = (current_directory() / Path(path).expanduser()).resolve()
     if model is not None:
-        parse_model_id(model, LlmConfig())
+        parse_model_id(model, _settings(options, root))
     config = root / MARKER / FILE_NAME
     existed = (root / MARKER).is_dir()
     found: tuple[Proposal, ...] = ()
     if model is None and not config.exists():
-        model, found = _choose_model(yes=yes)
+        model, found = _choose_model(options, root, yes=yes)
     create_workspace(root, commit_conversations=commit_conversations)
     if not existed:
         _mention_other(options, root)
@@ -71,10 +72,22 @@ def init(
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
-    lines += _next_steps(config, model, found)
+    missing = [] if model is None else _missing_key(model, _settings(options, root))
+    lines += _next_steps(config, missing, model, found)
     detected = [{"model": proposal.model, "because": proposal.because} for proposal in found]
     value = {"root": str(root), "model": model, "created": not existed, "detected": detected}
     print_result(options, text="\n".join(lines), value=value)
+
+
+def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
+    """The providers and aliases that hold at `root`, or where its workspace will be: at least the user's own."""
+    from msgspec.structs import replace
+
+    from jp.cli.trusted import trusted_config
+    from jp.workspace.layout import MARKER
+
+    there = (root / MARKER).is_dir()
+    return trusted_config(replace(options, workspace=str(root)) if there else options).providers.llm
 
 
 def _mention_other(options: GlobalOptions, root: Path) -> None:
@@ -87,11 +100,11 @@ def _mention_other(options: GlobalOptions, root: Path) -> None:
         notice(options, f"the workspace at {str(around)!r} lies around this one; in here, this one is used")
 
 
-def _next_steps(config: Path, model: str | None, found: tuple[Proposal, ...]) -> list[str]:
+def _next_steps(config: Path, missing: list[str], model: str | None, found: tuple[Proposal, ...]) -> list[str]:
     from jp.provider.registry import FACTS
 
     if model:
-        return [f"model: {model}", *_missing_key(model), 'ask it something: `jp query "hello"`']
+        return [f"model: {model}", *missing, 'ask it something: `jp query "hello"`']
     if config.exists():
         return [f"its settings are in {config}"]
     if found:
@@ -109,17 +122,17 @@ def _next_steps(config: Path, model: str | None, found: tuple[Proposal, ...]) ->
     ]
 
 
-def _missing_key(model: str) -> list[str]:
+def _missing_key(model: str, settings: LlmConfig) -> list[str]:
     """What is still to be done for the model's key."""
-    from jp.provider.registry import facts_of
+    from jp.provider.registry import facts_in, key_variables, parse_model_id
 
-    provider = model.partition("/")[0]
-    facts = facts_of(provider)
-    if not facts.needs_key or any(os.environ.get(name, "").strip() for name in facts.key_variables):
+    provider = parse_model_id(model, settings).provider
+    variables = key_variables(settings, provider)
+    if not facts_in(settings, provider).needs_key or any(os.environ.get(name, "").strip() for name in variables):
         return []
     if _has_stored_key(provider):
         return []
-    return [f"its key: `jp keys set {provider}`, or export {facts.key_variables[0]}=…"]
+    return [f"its key: `jp keys set {provider}`, or export {variables[0]}=…"]
 
 
 def _has_stored_key(provider: str) -> bool:
@@ -132,22 +145,22 @@ def _has_stored_key(provider: str) -> bool:
         return False
 
 
-def _choose_model(*, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
+def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
     """The model that the person at the terminal wants, with `yes` the only one that was found; and what was found."""
     from jp.provider.proposals import proposals
     from jp.render.prompt import can_ask
 
     if not yes and not can_ask():
         return None, ()
-    found = proposals(os.environ, has_stored_key=_has_stored_key)
+    settings = _settings(options, root)
+    found = proposals(settings, os.environ, has_stored_key=_has_stored_key)
     if yes:
         return (found[0].model if len(found) == 1 else None), found
-    return _ask_for_model(found), found
+    return _ask_for_model(found, settings), found
 
 
-def _ask_for_model(found: tuple[Proposal, ...]) -> str | None:
+def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | None:
     """What the person at the terminal wants; None where that is no model yet."""
-    from jp.config.model import LlmConfig
     from jp.errors import ConfigurationError
     from jp.provider.registry import FACTS, parse_model_id
     from jp.render.prompt import ask_line
@@ -163,7 +176,7 @@ def _ask_for_model(found: tuple[Proposal, ...]) -> str | None:
         if answer is None or not answer.strip():
             return None
         try:
-            parse_model_id(answer.strip(), LlmConfig())
+            parse_model_id(answer.strip(), settings)
         except ConfigurationError as error:
             said = f"{error.message}\n{error.hint}"
         else:

@@ -1,7 +1,7 @@
 """Servers of models on the user's own machine: which of them listen, and with which models.
 
-Only addresses that are declared are asked: the one in a server's own environment variable, else its usual one, on
-loopback. All are asked at once, and who does not answer in time is not there.
+Only addresses that are declared are asked: the configured one, that in a server's own environment variable, else its
+usual one, on loopback. All are asked at once, and who does not answer in time is not there.
 """
 
 from __future__ import annotations
@@ -38,9 +38,16 @@ class _Models(msgspec.Struct):
 
 
 def running_servers(
-    servers: Mapping[str, LocalServer], environ: Mapping[str, str], *, patience_secs: float = PATIENCE_SECS
+    servers: Mapping[str, LocalServer],
+    environ: Mapping[str, str],
+    *,
+    configured: Mapping[str, str] | None = None,
+    patience_secs: float = PATIENCE_SECS,
 ) -> tuple[RunningServer, ...]:
-    """Which of the providers' servers answer within `patience_secs`, all asked at once."""
+    """Which of the providers' servers answer within `patience_secs`, all asked at once.
+
+    `configured` are the base URLs of those that are somewhere else than usual.
+    """
     if not servers:
         return ()
 
@@ -54,7 +61,7 @@ def running_servers(
         if models is not None:
             found[provider] = RunningServer(provider=provider, address=address, models=tuple(models))
 
-    addresses = {provider: address_of(server, environ) for provider, server in servers.items()}
+    addresses = {provider: address_of(server, environ) for provider, server in servers.items()} | {**(configured or {})}
     # Looking up a name knows no timeout: who is still at it when time is up is left behind.
     threads = [Thread(target=ask, args=each, daemon=True) for each in addresses.items()]
     deadline = monotonic() + patience_secs
@@ -69,10 +76,12 @@ def running_servers(
 def _models_at(address: str, timeout: float) -> Sequence[str] | None:
     """The models that a server lists; None where nobody answers as such a server does."""
     from http.client import HTTPException
+    from urllib.parse import urlsplit
 
     connection = _connection(address, timeout)
+    path = urlsplit(address).path.rstrip("/").removesuffix("/v1")
     try:
-        connection.request("GET", "/v1/models", headers={"accept": "application/json"})
+        connection.request("GET", f"{path}/v1/models", headers={"accept": "application/json"})
         response = connection.getresponse()
         body = response.read(_MOST_BYTES)
         if response.status != _SUCCESS:
@@ -87,5 +96,6 @@ def _models_at(address: str, timeout: float) -> Sequence[str] | None:
 def _connection(address: str, timeout: float) -> HTTPConnection:
     from http.client import HTTPConnection, HTTPSConnection
 
-    scheme, _, host = address.partition("://")
+    scheme, _, rest = address.partition("://")
+    host = rest.partition("/")[0].rpartition("@")[2]
     return (HTTPSConnection if scheme == "https" else HTTPConnection)(host, timeout=timeout)

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import threading
 
+import msgspec
 import pytest
 
+from jp.config.model import LlmConfig
 from jp.provider.local_servers import RunningServer, running_servers
+from jp.provider.models import known_names
 from jp.provider.proposals import Proposal, proposals
-from jp.provider.registry import ProviderFacts
+from jp.provider.registry import FACTS, ProviderFacts, facts_of
 from jp.provider.server_address import LocalServer, address_of
 from loopback import JSON, Loopback, Reply
 
@@ -45,6 +48,18 @@ def test_a_server_that_answers_is_found_with_its_models() -> None:
 
     assert found == (RunningServer(provider="ollama", address=server.url, models=("small", "large")),)
     assert server.requests[0].target == "/v1/models"
+
+
+@pytest.mark.parametrize(
+    ("path", "target"), [("", "/v1/models"), ("/v1/", "/v1/models"), ("/box/v1", "/box/v1/models")]
+)
+def test_a_server_that_is_configured_is_asked_there_alone(path: str, target: str) -> None:
+    with Loopback(Reply(body=LISTED, headers=JSON)) as server:
+        configured = {"ollama": f"{server.url}{path}"}
+        found = running_servers({"ollama": OLLAMA}, {"OLLAMA_HOST": "box"}, configured=configured, patience_secs=10)
+
+        assert [each.models for each in found] == [("small", "large")]
+        assert server.requests[0].target == target
 
 
 @pytest.mark.parametrize(
@@ -87,7 +102,7 @@ def test_what_can_be_used_is_proposed_in_the_order_of_the_providers() -> None:
 
     with Loopback(Reply(body=LISTED, headers=JSON)) as server:
         environ = {"A_TOKEN": "secret", "OLLAMA_HOST": server.url}
-        found = proposals(environ, has_stored_key=has_stored_key, known=known)
+        found = proposals(LlmConfig(), environ, has_stored_key=has_stored_key, known=known)
 
     assert found[:2] == (
         Proposal(model="a/one", because="A_TOKEN is set"),
@@ -95,3 +110,29 @@ def test_what_can_be_used_is_proposed_in_the_order_of_the_providers() -> None:
     )
     assert found[2:] in {(), (Proposal(model="ollama/small", because=f"a server answers at {server.url}"),)}
     assert asked == ["b", "c"]
+
+
+def test_a_configured_variable_and_a_configured_server_count() -> None:
+    listed = b'{"data": [{"id": "text-embedding"}, {"id": "Qwen3"}]}'
+    with Loopback(otherwise=Reply(body=listed, headers=JSON)) as server:
+        settings = msgspec.convert(
+            {"openai": {"api_key_env": "MINE"}, "llamacpp": {"base_url": f"{server.url}/v1"}}, LlmConfig
+        )
+        known = (facts_of("openai"), facts_of("llamacpp"))
+
+        def find() -> tuple[Proposal, ...]:
+            return proposals(settings, {"MINE": "k"}, has_stored_key=lambda _: False, known=known)
+
+        # A server has a third of a second, which a busy machine may not have.
+        found = next((each for each in (find() for _ in range(20)) if len(each) > 1), find())
+
+    assert found == (
+        Proposal(model="openai/gpt-5.6", because="MINE is set"),
+        Proposal(model="llamacpp/Qwen3", because=f"a server answers at {server.url}/v1"),
+    )
+
+
+def test_what_is_proposed_is_in_the_table_of_its_provider() -> None:
+    for facts in FACTS:
+        names = known_names(facts.id)
+        assert not facts.proposed or not names or facts.proposed.removeprefix(f"{facts.id}/") in names, facts

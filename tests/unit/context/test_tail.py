@@ -26,6 +26,7 @@ def select(costs: list[int], limits: TailLimits, *, head_end: int = 0, **places:
         ([10] * 8, TailLimits(budget=80), (0, 80, "everything", 0)),
         ([10] * 8, TailLimits(budget=35, soft_percent=100, min_groups=0), (5, 30, "budget", 0)),
         ([10] * 8, TailLimits(budget=40, soft_percent=50), (4, 40, "budget", 0)),
+        ([30], TailLimits(budget=40, soft_percent=50), (0, 30, "everything", 0)),
         ([10] * 8, TailLimits(budget=35), (4, 40, "crossing", 5)),
         ([10, 10, 90, 10], TailLimits(budget=60, min_groups=0), (3, 10, "budget", 0)),
         ([10] * 8, TailLimits(budget=15, soft_percent=300, min_groups=4), (4, 40, "min_groups", 25)),

@@ -50,6 +50,8 @@ class OpenaiConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The environment variable that holds the key."""
     base_url: Url = "https://api.openai.com/v1"
     """Where requests go, with the version."""
+    reasoning_summary: Literal["auto", "concise", "detailed", "none"] = "auto"
+    """How much is shown of reasoning; organizations that OpenAI has not verified have to do without (`none`)."""
 
 
 class GoogleConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):

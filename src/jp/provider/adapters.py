@@ -42,6 +42,14 @@ def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
             from jp.provider.compatible import server
 
             return server.create(settings.servers[provider], provider)
+        case "cerebras":
+            from jp.provider.cerebras.server import CerebrasAdapter
+
+            return CerebrasAdapter()
+        case "llamacpp":
+            from jp.provider.llamacpp import server as llamacpp
+
+            return llamacpp.create(settings, provider)
         case "openrouter":
             from jp.provider.openrouter import adapter
 

@@ -282,8 +282,13 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
+    return _hint_of(reply, origin)
+
+
+def _hint_of(reply: Reply, origin: Origin) -> str:
+    """What mends the error, by the reply alone."""
     if _UNVERIFIED in reply.body:
-        return f"without summaries it works: `jp config set providers.llm.{origin.provider}.reasoning_summary=none`"
+        return "without summaries it works: `jp config set providers.llm.openai.reasoning_summary=none`"
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
         return f"redirects are not followed, because the key would go with them: set {setting}"

@@ -23,6 +23,9 @@ _WIRE_BYTES_PER_CONTENT_BYTE = 64
 """An event wraps a few characters into a hundred bytes and more: what bounds the wire is a multiple of what bounds
 the content."""
 
+_SECONDS_FOR_A_WHOLE_ANSWER = 1800.0
+"""What comes as a whole comes when it is complete: until then there is no byte to wait for."""
+
 _ACCEPT: dict[Framing, str] = {
     "sse": "text/event-stream",
     "ndjson": "application/x-ndjson",
@@ -162,16 +165,20 @@ class HttpProvider:
     @asynccontextmanager
     async def _post(self, request: WireRequest) -> AsyncGenerator[HttpResponse, None]:
         try:
-            async with post(self._http_request(request), self._wire_limits()) as response:
+            async with post(self._http_request(request), self._wire_limits(request.framing)) as response:
                 yield response
         except ProviderError as error:
             if error.kind == "connect" and self._account.reach_hint:
                 error.hint = self._account.reach_hint
             raise
 
-    def _wire_limits(self) -> Limits:
-        wire_bytes = self._limits.max_response_bytes * _WIRE_BYTES_PER_CONTENT_BYTE
-        return msgspec.structs.replace(self._limits, max_response_bytes=wire_bytes)
+    def _wire_limits(self, framing: Framing) -> Limits:
+        limits = self._limits
+        wire_bytes = limits.max_response_bytes * _WIRE_BYTES_PER_CONTENT_BYTE
+        idle = limits.idle_timeout
+        if framing == "json" and idle is not None:
+            idle = max(idle, _SECONDS_FOR_A_WHOLE_ANSWER)
+        return msgspec.structs.replace(limits, max_response_bytes=wire_bytes, idle_timeout=idle)
 
     def _http_request(self, request: WireRequest) -> HttpRequest:
         key = self._account.key

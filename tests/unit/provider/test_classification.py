@@ -263,6 +263,52 @@ def test_hints_say_what_mends_it() -> None:
     assert "providers.llm.anthropic.base_url" in classified(302, b"").hint
 
 
+UNPAIRED = "Item 'rs_1' of type 'reasoning' was provided without its required following item."
+UNVERIFIED = "Your organization must be verified to generate reasoning summaries. Please go to: https://example.org"
+
+
+def openai(code: str | None, message: str, kind: str = "invalid_request_error") -> dict[str, object]:
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, openai(None, UNPAIRED), "rejected_reasoning"),
+        (
+            400,
+            openai(None, "Item 'msg_1' of type 'message' was provided without its required 'reasoning' item: 'rs_1'."),
+            "rejected_reasoning",
+        ),
+        (404, openai(None, "Item with id 'rs_1' not found. Items are not persisted."), "rejected_reasoning"),
+        (
+            400,
+            openai("invalid_encrypted_content", "The encrypted content for item rs_1 could not be verified."),
+            "rejected_reasoning",
+        ),
+        (400, openai("context_length_exceeded", "Your input exceeds the context window"), "context_too_long"),
+        (
+            429,
+            openai("rate_limit_exceeded", "Request too large for gpt-6-luna on tokens per min (TPM)", "tokens"),
+            "context_too_long",
+        ),
+        (429, openai("insufficient_quota", "You exceeded your current quota", "insufficient_quota"), "quota"),
+        (429, openai("rate_limit_exceeded", "Rate limit reached. Try again in 2.398s.", "requests"), "rate_limit"),
+        (404, openai("model_not_found", "The model `gpt-9` does not exist"), "model_not_found"),
+        (None, {"error": {"code": "server_error", "message": "An error occurred"}}, "transient"),
+        (400, openai("unsupported_value", UNVERIFIED), "invalid_request"),
+    ],
+)
+def test_openai_s_words_decide_the_kind(status: int | None, error: object, kind: str) -> None:
+    assert classified(status, error, origin=Origin(provider="openai", model="gpt-9")).kind == kind
+
+
+def test_who_cannot_have_summaries_is_told_how_to_do_without() -> None:
+    hint = classified(400, openai("unsupported_value", UNVERIFIED), origin=Origin(provider="openai")).hint
+
+    assert "`jp config set providers.llm.openai.reasoning_summary=none`" in hint
+
+
 @pytest.mark.parametrize("status", [200, 204, 404])
 @pytest.mark.parametrize("title", ["login", "Your quota exceeded: no such model upstream"])
 def test_a_page_in_place_of_an_answer_leads_to_the_address(status: int, title: str) -> None:

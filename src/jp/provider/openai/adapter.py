@@ -6,20 +6,22 @@ from jp.conversation.thread import Thread
 from jp.provider.base import ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.openai.items import PROVIDER
+from jp.provider.openai.parameters import Summary
 from jp.provider.openai.request import RENDERER, render, sections
 
 
 class OpenaiAdapter:
-    """OpenAI's Responses API. `provider` is under what name it is known."""
+    """OpenAI's Responses API. `provider` is under what name it is known, `summary` how much reasoning is shown."""
 
     renderer = RENDERER
 
-    def __init__(self, *, provider: str = PROVIDER) -> None:
+    def __init__(self, *, provider: str = PROVIDER, summary: Summary = "auto") -> None:
         self.id = provider
+        self._summary: Summary = summary
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        return render(thread, provider=self.id)
+        return render(thread, provider=self.id, summary=self._summary)
 
     def sections(self, request: WireRequest) -> Sections:
         """The parts of `request` that prompt caches see."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 
@@ -27,6 +27,9 @@ PROTECTED = frozenset({
 """What `other` cannot set: it would not be what the log says was sent."""
 
 
+Summary = Literal["auto", "concise", "detailed", "none"]
+
+
 class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
     """Reasoning on the wire. `is_active` says whether the model may reason."""
 
@@ -35,8 +38,8 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
     effort: Level | None = None
 
 
-def reasoning_of(parameters: Parameters, model: Model) -> Reasoning:
-    """How the model reasons about a request."""
+def reasoning_of(parameters: Parameters, model: Model, *, summary: Summary = "auto") -> Reasoning:
+    """How the model reasons about a request, and how much of it is shown."""
     abilities, wanted = model.abilities, parameters.reasoning
     is_unasked = wanted in {None, "off", "none"} and not abilities.thinks_by_default
     if abilities.thinking == "none" or (is_unasked and "none" not in abilities.levels):
@@ -46,17 +49,17 @@ def reasoning_of(parameters: Parameters, model: Model) -> Reasoning:
     effort = abilities.levels[0] if wanted in {"off", "none"} else _level(parameters, model)
     wire: JsonObject = {} if effort is None else {"effort": effort}
     if effort != "none":
-        wire |= _shown(model)
+        wire |= _shown(model, summary)
     return Reasoning(wire=wire or None, is_active=effort != "none", effort=effort)
 
 
-def _shown(model: Model) -> JsonObject:
+def _shown(model: Model, summary: Summary) -> JsonObject:
     """What makes reasoning visible, and keeps it in the prompt: what is left out would break the cache."""
     name = model.details.id
     if not is_own(name):
         return {}
-    is_kept = prompt_cache(canonical_name(name)) == "explicit"
-    return {"summary": "auto", "context": "all_turns"} if is_kept else {"summary": "auto"}
+    shown = {} if summary == "none" else {"summary": summary}
+    return {**shown, "context": "all_turns"} if prompt_cache(canonical_name(name)) == "explicit" else shown
 
 
 def _level(parameters: Parameters, model: Model) -> Level | None:

@@ -16,7 +16,15 @@ from jp.provider.errors import ProviderError
 from jp.provider.models import canonical_name, find_model
 from jp.provider.openai.content import text_part
 from jp.provider.openai.items import PROVIDER, build_items
-from jp.provider.openai.parameters import PROTECTED, caching_of, choice_of, left_out, reasoning_of, sampling_sent
+from jp.provider.openai.parameters import (
+    PROTECTED,
+    Summary,
+    caching_of,
+    choice_of,
+    left_out,
+    reasoning_of,
+    sampling_sent,
+)
 from jp.provider.openai.strictness import answer_format, tool_of
 from jp.provider.table.openai import is_own, prompt_cache
 
@@ -31,8 +39,10 @@ def _mark(part: JsonObject | None) -> None:
         part[_MARKER] = {"mode": "explicit"}
 
 
-def render(thread: Thread, *, provider: str = PROVIDER) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes. `provider` is whose reasoning is its own.
+def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto") -> WireRequest:
+    """The request for `thread`. The same thread gives the same bytes.
+
+    `provider` is whose reasoning is its own, `summary` how much is to be shown of it.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -49,7 +59,7 @@ def render(thread: Thread, *, provider: str = PROVIDER) -> WireRequest:
     if parameters.cache != "off" and prompt_cache(canonical_name(thread.model)) == "explicit":
         _mark(system[-1] if system else None)
         _mark(conversation.last_resource)
-    reasoning = reasoning_of(parameters, model)
+    reasoning = reasoning_of(parameters, model, summary=summary)
     wanted = None if thread.schema is None else answer_format(thread.schema, model)
     has_reasoning = model.abilities.thinking != "none" and is_own(thread.model)
     optional: JsonObject = {

@@ -85,7 +85,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
     prompt_feedback: _Feedback | None = None
     usage_metadata: _Usage | None = None
     response_id: str | None = None
-    error: msgspec.Raw | None = None
+    error: JsonObject | str | None = None
 
 
 _chunks = msgspec.json.Decoder(_Chunk)

@@ -38,6 +38,10 @@ def _table(kind: str) -> _Table | None:
             from jp.provider.table import openai as table
         case "ollama":
             from jp.provider.table import ollama as table
+        case "cerebras":
+            from jp.provider.table import cerebras as table
+        case "llamacpp":
+            from jp.provider.table import llamacpp as table
         case "openrouter":
             from jp.provider.table import openrouter as table
         case _:

@@ -1,0 +1,1 @@
+"""Cerebras: Chat Completions with its own words for reasoning."""

@@ -1,0 +1,1 @@
+"""A server of llama.cpp: Chat Completions with what only it knows."""

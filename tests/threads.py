@@ -63,11 +63,15 @@ SCHEMAS = st.sampled_from([None, {"type": "object", "properties": {"a": {"type":
 
 
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose requests are made: its id, names of models, and what it keeps with reasoning besides who made it."""
+    """Whose requests are made: its id, names of models, and what it keeps with reasoning besides who made it.
+
+    `marks_all` says that it keeps the same with messages, data and calls.
+    """
 
     provider: str
     models: Sequence[str]
     opaque: Sequence[JsonObject] = ({},)
+    marks_all: bool = False
 
 
 @st.composite
@@ -99,17 +103,18 @@ def cycles(draw: st.DrawFn, vendor: Vendor, turn: int, origin: str, *, model: st
     for number in range(draw(st.integers(0, 4))):
         identity = f"{origin}.{number}"
         kind = draw(st.sampled_from(["text", "reasoning", "data", "call"]))
+        made = draw(metadata(vendor, model)) if vendor.marks_all or kind == "reasoning" else None
         if kind == "text":
-            events.append(AssistantText(text=draw(TEXTS), turn=turn, origin=identity))
+            events.append(AssistantText(text=draw(TEXTS), turn=turn, origin=identity, metadata=made))
         elif kind == "reasoning":
-            made = draw(metadata(vendor, model))
             events.append(AssistantReasoning(text=draw(TEXTS), turn=turn, origin=identity, metadata=made))
         elif kind == "data":
-            events.append(AssistantData(text='{"a":1}', turn=turn, origin=identity))
+            events.append(AssistantData(text='{"a":1}', turn=turn, origin=identity, metadata=made))
         else:
             call_id = draw(st.sampled_from(["call-1", "call-2", "", "odd id!"]))
             arguments = draw(ARGUMENTS)
-            events.append(ToolCall(call_id=call_id, name="run", arguments=arguments, turn=turn, origin=identity))
+            call = ToolCall(call_id=call_id, name="run", arguments=arguments, turn=turn, origin=identity, metadata=made)
+            events.append(call)
             content = tuple(draw(st.lists(BLOCKS, max_size=3)))
             is_error = draw(st.booleans())
             result = ToolResult(

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from jp.config.model import LlmConfig
+from jp.provider.catalogue.known import Known, known_model, listed_as
+from jp.provider.catalogue.listed import Catalogue, Listed
+from jp.provider.registry import ModelId
+
+HAIKU = ModelId("anthropic", "claude-haiku-4-5")
+PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
+
+
+def settings_of(**accounts: dict[str, Any]) -> LlmConfig:
+    servers = {name: value for name, value in accounts.items() if name not in LlmConfig.__struct_fields__}
+    known = {name: value for name, value in accounts.items() if name not in servers}
+    return msgspec.convert({**known, "servers": servers}, LlmConfig)
+
+
+def catalogue_of(*models: Listed, provider: str = "anthropic") -> Catalogue:
+    return Catalogue(provider=provider, base_url="http://x", at="2026-11-21T00:00:00.000Z", models=models)
+
+
+def prices_of(known: Known) -> list[float | None]:
+    return [getattr(known.details, price) for price in PRICES]
+
+
+def test_the_configuration_goes_before_the_catalogue_and_that_before_the_table() -> None:
+    settings = settings_of(anthropic={"models": {HAIKU.name: {"input_price": 7.0, "cache_write_price": 8.0}}})
+    listed = Listed(id=HAIKU.name, context_window=123, input_price=9.0, images=False, thinks=True, levels=("low",))
+
+    known = known_model(settings, HAIKU, catalogue_of(listed))
+
+    assert (known.details.provider, known.details.id) == ("anthropic", HAIKU.name)
+    assert prices_of(known) == [7.0, 5.0, 0.1, 8.0]
+    assert known.details.cache_write_long_price == 8.0
+    assert (known.details.context_window, known.details.max_output) == (123, 64_000)
+    assert known.capabilities == {"tools": True, "images": False, "documents": True, "structured": True}
+    assert known.reasoning == ("low",)
+    assert known.sources == {
+        "context_window": "catalogue",
+        "max_output": "table",
+        "input_price": "config",
+        "output_price": "table",
+        "cache_read_price": "table",
+        "cache_write_price": "config",
+        "tools": "table",
+        "images": "catalogue",
+        "documents": "table",
+        "structured": "table",
+        "reasoning": "catalogue",
+    }
+    assert known.in_table
+    assert known.listed == listed
+
+
+def test_of_an_unknown_model_only_what_it_can_do_is_inferred() -> None:
+    known = known_model(LlmConfig(), ModelId("anthropic", "claude-next-9"))
+
+    assert not known.in_table
+    assert prices_of(known) == [None] * 4
+    assert set(known.sources.values()) == {"inferred"}
+    assert "context_window" not in known.sources
+
+
+def test_a_provider_that_nobody_knows_any_more_has_models_of_which_nothing_is_known() -> None:
+    known = known_model(LlmConfig(), ModelId("gone", "m"))
+
+    assert (known.details.provider, known.details.id, known.details.context_window) == ("gone", "m", None)
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai-compatible"])
+def test_a_server_of_the_users_own_costs_what_its_owner_says(kind: str) -> None:
+    settings = settings_of(
+        mine={"kind": kind, "base_url": "http://x", "models": {"b": {"output_price": 2.0, "max_output": 5}}}
+    )
+
+    silent = known_model(settings, ModelId("mine", HAIKU.name))
+    priced = known_model(settings, ModelId("mine", "b"))
+
+    assert prices_of(silent) == [None] * 4
+    assert (silent.details.cache_write_long_price, silent.details.provider) == (None, "mine")
+    assert silent.details.context_window == (200_000 if kind == "anthropic" else None)
+    assert prices_of(priced) == [None, 2.0, None, None]
+    assert priced.details.max_output == 5
+
+
+@pytest.mark.parametrize(
+    ("own", "listed", "expected"),
+    [
+        ({}, 262_144, (16_384, 262_144, "config")),
+        ({"context_window": 300_000}, 262_144, (262_144, None, "catalogue")),
+        ({}, None, (16_384, None, "config")),
+        ({"models": {"m": {"context_window": 4_096}}}, 262_144, (4_096, None, "config")),
+    ],
+)
+def test_ollama_holds_no_more_than_it_is_told(
+    own: dict[str, Any], listed: int | None, expected: tuple[int, int | None, str]
+) -> None:
+    catalogue = catalogue_of(Listed(id="m", context_window=listed), provider="ollama")
+
+    known = known_model(settings_of(ollama=own), ModelId("ollama", "m"), catalogue)
+
+    assert (known.details.context_window, known.trained_window, known.sources["context_window"]) == expected
+
+
+def test_another_server_of_ollamas_kind_holds_as_much_unless_it_says_otherwise() -> None:
+    settings = settings_of(box={"kind": "ollama", "base_url": "http://x"}, ollama={"context_window": 99})
+
+    assert known_model(settings, ModelId("box", "m")).details.context_window == 99
+
+
+@pytest.mark.parametrize(
+    ("model", "listed", "reasoning"),
+    [
+        ("openrouter/x", Listed(id="x", thinks=False), ()),
+        ("openrouter/x", Listed(id="x", thinks=True, levels=("low", "high")), ("low", "high")),
+        ("llamacpp/x", Listed(id="x", thinks=True), ("auto",)),
+        ("anthropic/claude-haiku-4-5", Listed(id="claude-haiku-4-5", thinks=True), ("budget",)),
+        ("anthropic/claude-opus-5", Listed(id="x"), ("low", "medium", "high", "xhigh", "max")),
+    ],
+)
+def test_reasoning_is_what_can_be_asked_for(model: str, listed: Listed, reasoning: tuple[str, ...]) -> None:
+    provider, _, name = model.partition("/")
+
+    assert known_model(LlmConfig(), ModelId(provider, name), catalogue_of(listed)).reasoning == reasoning
+
+
+def test_a_model_is_found_by_other_names_and_without_its_date() -> None:
+    dated, latest = Listed(id="claude-x-20251001"), Listed(id="llama3:latest", aliases=("llama3",))
+    catalogue = catalogue_of(dated, latest, Listed(id="gpt-5"))
+
+    assert listed_as(catalogue, "claude-x-20251001") == dated
+    assert listed_as(catalogue, "claude-x") == dated
+    assert listed_as(catalogue, "llama3") == latest
+    assert listed_as(catalogue, "gpt-5-2025-08-07") == Listed(id="gpt-5")
+    assert listed_as(catalogue, "claude-x-20250101") is None
+    assert listed_as(catalogue, "claude") is None
+    assert listed_as(None, "gpt-5") is None

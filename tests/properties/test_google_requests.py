@@ -105,11 +105,9 @@ def test_only_signatures_of_the_same_model_are_sent(grown: list[Thread]) -> None
     whole = grown[-1]
     for request in requests([whole]):
         sent = [part.get("thoughtSignature") for content in contents_of(request) for part in content["parts"]]
-        made = [getattr(event, "metadata", None) or {} for event in whole.events]
-        own = sum(
-            1 for metadata in made if (metadata.get("provider"), metadata.get("model")) == ("google", whole.model)
-        )
+        made = [getattr(event, "metadata", None) for event in whole.events]
 
+        own = sum(1 for metadata in made if is_made_by(metadata, "google", whole.model))
         assert sum(1 for signature in sent if signature not in {None, UNSIGNED}) <= own
 
 

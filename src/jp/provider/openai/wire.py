@@ -78,9 +78,8 @@ class Response(msgspec.Struct):
 
 
 class Event(msgspec.Struct):
-    """Every event, told apart by `type`; each has some of the fields."""
+    """Every event; each has some of the fields."""
 
-    type: str
     output_index: int = 0
     content_index: int = 0
     summary_index: int = 0

@@ -78,4 +78,4 @@ _VALIDATOR = Draft202012Validator(REQUEST)
 
 def assert_accepted(body: dict[str, Any]) -> None:
     """The API has a place for everything in `body`, and misses nothing."""
-    assert [error.message for error in _VALIDATOR.iter_errors(body)] == []
+    _VALIDATOR.validate(body)  # pyright: ignore[reportUnknownMemberType] - its stub knows no type

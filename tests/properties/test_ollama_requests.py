@@ -66,7 +66,7 @@ def test_nobody_says_nothing_and_no_two_answers_follow_each_other(grown: list[Th
 def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(grown: list[Thread]) -> None:
     # A plea for a tool belongs to one request only, and is a change of parameters.
     grown = [replace(thread, parameters=replace(thread.parameters, tool_choice="auto")) for thread in grown]
-    before: list[object] = []
+    before: list[bytes | tuple[bytes, ...]] = []
     for request in requests(grown):
         found = sections(request)
         whole = [*found.tools, *found.system, *found.messages]

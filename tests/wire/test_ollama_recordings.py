@@ -50,5 +50,5 @@ def test_every_recording_says_what_was_expected(recording: Recording, end: str) 
         assert story.finish == ("tools" if has_calls else decoded["finish_native"])
     for turn in recording["expected"]["turns"]:
         if len(turn["exchanges"]) == 1:
-            story = stories[turn["exchanges"][0]]
-            assert "".join(block.text for block in story.blocks if block.kind == "message") == turn["message_text"]
+            number: int = turn["exchanges"][0]
+            assert "".join(block.text for block in stories[number].blocks if block.kind == "message") == turn["message_text"]

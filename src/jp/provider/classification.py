@@ -33,7 +33,7 @@ _TOO_LONG = re.compile(
     r"|request too large for|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
     re.IGNORECASE,
 )
-_TOO_LARGE = re.compile(r"requires more system memory", re.IGNORECASE)
+_LASTING = re.compile(r"requires more system memory|requires --jinja|image input is not supported", re.IGNORECASE)
 """What no second attempt changes, whatever the status says."""
 
 _REASONING = re.compile(
@@ -230,7 +230,7 @@ def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
         return "quota"
     if _TOO_LONG.search(words):
         return "context_too_long"
-    if _TOO_LARGE.search(words):
+    if _LASTING.search(words):
         return "other"
     if _REASONING.search(words):
         return "rejected_reasoning"

@@ -9,6 +9,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
 from jp.provider.base import WireRequest
+from jp.provider.chat.thinking import Split, ThinkSplitter
 from jp.provider.errors import ProviderError
 from jp.provider.ollama.window import Counted, hint, is_full, shortfall
 from jp.provider.parts import (
@@ -73,6 +74,7 @@ class OllamaDecoder:
         self._request = request
         self._provider = provider
         self._is_structured = isinstance(request.body.get("format"), dict)
+        self._splitter = ThinkSplitter()
         self._index = -1
         self._open: _Kind | None = None
         self._call_ids: set[str] = set()
@@ -89,6 +91,7 @@ class OllamaDecoder:
             raise self._error(data)
         parts = list(self._message(line.message or _Message()))
         if line.done:
+            parts += self._release()
             parts += self._close_block()
             parts += self._finish(line)
         return parts or [KeepAlive()]
@@ -119,18 +122,32 @@ class OllamaDecoder:
 
     def _message(self, message: _Message) -> Iterator[Part]:
         if message.thinking:
-            yield from self._open_block("reasoning")
-            yield ReasoningDelta(self._index, message.thinking)
+            yield from self._release()
+            yield from self._split(Split(reasoning=message.thinking))
         if message.content:
-            yield from self._open_block("text")
-            kind = DataDelta if self._is_structured else TextDelta
-            yield kind(self._index, message.content)
+            # A server that does not know a model's way of thinking leaves its thoughts in the text.
+            text = message.content
+            yield from self._split(Split(text=text) if self._is_structured else self._splitter.feed(text))
         for call in message.tool_calls or ():
+            yield from self._release()
             yield from self._close_block()
             self._index += 1
             yield ToolCallStart(self._index, self._call_id(call.id or ""), call.function.name)
             yield ToolArgumentsDelta(self._index, bytes(call.function.arguments).decode())
             yield BlockEnd(self._index)
+
+    def _release(self) -> Iterator[Part]:
+        """What was held back because it might have been the beginning of a thought."""
+        yield from self._split(self._splitter.finish())
+
+    def _split(self, split: Split) -> Iterator[Part]:
+        if split.reasoning:
+            yield from self._open_block("reasoning")
+            yield ReasoningDelta(self._index, split.reasoning)
+        if split.text:
+            yield from self._open_block("text")
+            kind = DataDelta if self._is_structured else TextDelta
+            yield kind(self._index, split.text)
 
     def _open_block(self, kind: _Kind) -> Iterator[Part]:
         if self._open == kind:

@@ -73,6 +73,21 @@ def test_thoughts_text_and_calls_are_blocks_of_their_own_in_the_order_in_which_t
     ]
 
 
+def test_thoughts_that_are_left_in_the_text_are_taken_out_of_it() -> None:
+    assert read(said(content="<think>"), said(content="hm</think>"), said(content="\n\nYes"), done()) == [
+        KeepAlive(),
+        ReasoningDelta(0, "hm"),
+        BlockEnd(0, MADE),
+        TextDelta(1, "Yes"),
+        BlockEnd(1),
+        UsageReport(Usage()),
+        Finished("stop"),
+    ]
+    assert read(said(content="<thi"), done())[1] == TextDelta(0, "<thi")
+    assert read(said(content="<"), said(tool_calls=[call()]))[1] == TextDelta(0, "<")
+    assert read(said(content="<"), said(thinking="a"))[1] == TextDelta(0, "<")
+
+
 def test_ids_that_repeat_are_told_apart() -> None:
     parts = read(said(tool_calls=[call(id="x"), call(id="x")]))
 

@@ -1,0 +1,76 @@
+"""What holds for the request of any thread to Cerebras and to llama.cpp, and for the requests of one that grows."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from jp.conversation.thread import Thread
+from jp.provider.base import WireRequest
+from jp.provider.cerebras.server import CerebrasAdapter
+from jp.provider.errors import ProviderError
+from jp.provider.llamacpp.server import LlamacppAdapter
+from openai_chat_oracle import assert_accepted
+from threads import Vendor, threads
+
+OWN = ("reasoning_format", "chat_template_kwargs", "top_k")
+OWN_OF_ANSWERS = ("reasoning", "reasoning_content")
+ADAPTERS = {"cerebras": CerebrasAdapter(), "llamacpp": LlamacppAdapter()}
+VENDORS = {
+    "cerebras": Vendor(provider="cerebras", models=("gpt-oss-120b", "gemma-4-31b", "brand-new")),
+    "llamacpp": Vendor(provider="llamacpp", models=("qwen3.5:9b", "gpt-oss-20b")),
+}
+vendors = pytest.mark.parametrize("name", ADAPTERS)
+
+
+def rendered(thread: Thread, name: str) -> WireRequest | None:
+    """None where there is nothing to send."""
+    try:
+        return ADAPTERS[name].render(thread)
+    except ProviderError as error:
+        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
+        return None
+
+
+def requests(grown: list[Thread], name: str) -> list[WireRequest]:
+    return [request for thread in grown if (request := rendered(thread, name)) is not None]
+
+
+@vendors
+@given(st.data())
+def test_every_request_is_one_that_the_sdk_has_types_for(name: str, data: st.DataObject) -> None:
+    for request in requests(data.draw(threads(VENDORS[name]))[-1:], name):
+        assert_accepted(request.body, own=OWN, own_of_answers=OWN_OF_ANSWERS)
+
+
+@vendors
+@given(st.data())
+def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(name: str, data: st.DataObject) -> None:
+    # A plea for a tool belongs to one request only, and is a change of parameters.
+    grown = [
+        replace(thread, parameters=replace(thread.parameters, tool_choice="auto"))
+        for thread in data.draw(threads(VENDORS[name]))
+    ]
+    before: list[bytes] = []
+    for request in requests(grown, name):
+        found = ADAPTERS[name].sections(request)
+        blocks = [message[0] + block for message in found.messages for block in message[1:]]
+        whole = [*found.tools, *found.system, *blocks]
+
+        assert whole[: len(before)] == before
+        before = whole
+
+
+@vendors
+@given(st.data())
+def test_the_tools_are_the_same_whatever_is_demanded_of_them(name: str, data: st.DataObject) -> None:
+    thread = data.draw(threads(VENDORS[name]))[-1]
+    found: list[object] = []
+    for choice in ("auto", "required", "run", "none"):
+        request = rendered(replace(thread, parameters=replace(thread.parameters, tool_choice=choice)), name)
+        found.append(None if request is None else msgspec.json.encode(request.body.get("tools")))
+
+    assert len(set(found)) == 1

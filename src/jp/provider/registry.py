@@ -148,8 +148,10 @@ def facts_in(settings: LlmConfig, provider: str) -> ProviderFacts:
         ConfigurationError: nobody knows it.
     """
     own = settings.servers.get(provider)
-    if own is None or provider in PROVIDERS:
+    if provider in PROVIDERS:
         return facts_of(provider)
+    if own is None:
+        raise _unknown_provider(provider, settings.servers)
     variables = () if own.api_key_env is None else (own.api_key_env,)
     return ProviderFacts(id=provider, key_variables=variables, needs_key=own.api_key_env is not None)
 
@@ -281,6 +283,8 @@ def _key(
     settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], stored: StoredKeys | None
 ) -> FoundKey | None:
     variables = key_variables(settings, facts.id)
+    if stored is not None and not facts.needs_key and not stored.may_have(facts.id):
+        stored = None
     found = find_key(facts.id, variables, environ=environ, stored=stored)
     if found is None and facts.needs_key:
         raise missing_key(facts.id, variables[0])

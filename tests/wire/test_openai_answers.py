@@ -312,6 +312,15 @@ def test_what_has_to_be_understood_and_is_not_is_worth_a_retry(event: wire.Event
     assert failure(Reply(body=b"data: " + data + b"\n\n")).kind == "transient"
 
 
+def test_what_is_told_twice_counts_once_and_tokens_may_be_unknown() -> None:
+    item = wire.message("M")
+    body = sse(*wire.item(0, item), *wire.item(0, item), wire.ending("completed", item, usage=None))
+    story = told(parts_of(body))
+
+    assert story.blocks == [Told("message", "M")]
+    assert story.usage == Usage()
+
+
 def test_an_event_may_be_named_by_its_line_alone() -> None:
     body = wire.answer(wire.message("a")).replace(b'"type":"response.output_text.delta",', b"")
 

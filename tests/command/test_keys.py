@@ -71,7 +71,7 @@ def test_the_environment_goes_before_the_keyring_and_that_before_the_file(tmp_pa
     in_ring = store(tmp_path, **ring)
 
     assert in_ring == (0, "the key for anthropic is stored in the keyring\n", "")
-    assert json.loads(file_of(tmp_path).read_text(encoding="utf-8")) == {}
+    assert json.loads(file_of(tmp_path).read_text(encoding="utf-8")) == {"anthropic": ""}
     assert line_of(run_jp("keys", "ls", cwd=tmp_path, env=ring), "anthropic") == "keyring  …ored"
     store(tmp_path, OTHER)
     assert key_sent(tmp_path, **ring) == KEY

@@ -14,6 +14,7 @@ from jp.config.partial import read_partial
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import Provider
+from jp.provider.keys import FoundKey
 from jp.provider.parts import TextDelta
 from jp.provider.registry import ModelId, create_provider
 from loopback import Loopback, Reply
@@ -74,3 +75,29 @@ def test_its_errors_name_it_and_its_settings() -> None:
     assert isinstance(page, JpError)
     assert missing.message == "mine answered 404: model: m"
     assert "`providers.llm.mine.base_url`" in page.hint
+
+
+class Hoard:
+    """Stored keys, of which it is known that there are some, or none."""
+
+    def __init__(self, *, known: bool) -> None:
+        self._known = known
+
+    def may_have(self, provider: str) -> bool:
+        return self._known
+
+    def find(self, provider: str) -> FoundKey | None:
+        assert self._known
+        return FoundKey(f"stored-{provider}", "keyring")
+
+
+@pytest.mark.parametrize(("known", "sent"), [(True, "stored-mine"), (False, None)])
+def test_whom_no_key_is_needed_for_is_only_asked_where_one_is_known_of(*, known: bool, sent: str | None) -> None:
+    with Loopback(Reply(body=message("Hello"))) as server:
+        config = config_of(
+            read_partial({"providers": {"llm": {"mine": {"kind": "anthropic", "base_url": server.url}}}})
+        )
+        provider = create_provider(config, ModelId("mine", "m"), environ={}, root=Path(), stored=Hoard(known=known))
+        asked(provider)
+
+        assert server.requests[0].headers.get("x-api-key") == sent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from jp.provider.key_ring import KeyRing
     from jp.provider.key_storage import KeyStorage
     from jp.provider.keys import FoundKey
 
@@ -25,6 +26,10 @@ class UserKeys:
             keep_secret(found.key)
         return found
 
+    def may_have(self, provider: str) -> bool:
+        """Whether a key has been stored for a provider."""
+        return open_key_storage().may_have(provider)
+
 
 def open_key_storage() -> KeyStorage:
     """Where the user's keys are: the keyring, and a file in the user's data directory.
@@ -33,8 +38,12 @@ def open_key_storage() -> KeyStorage:
         StorageError: there is no place for the user's data.
     """
     from jp.provider.key_file import KeyFile
-    from jp.provider.key_ring import open_ring
     from jp.provider.key_storage import KeyStorage
     from jp.workspace.layout import user_data_directory
 
-    return KeyStorage(KeyFile(user_data_directory() / "keys.json"), open_ring)
+    def ring() -> KeyRing | None:
+        from jp.provider.key_ring import open_ring
+
+        return open_ring()
+
+    return KeyStorage(KeyFile(user_data_directory() / "keys.json"), ring)

@@ -47,7 +47,7 @@ class KeyFile:
             self._write({**self._read(), provider: key})
 
     def remove(self, provider: str) -> bool:
-        """Remove a key; whether there was one.
+        """Remove a key, or the empty text in the place of one; whether there was a key.
 
         Raises:
             ConfigurationError: the file that is there may not be used.
@@ -57,10 +57,10 @@ class KeyFile:
             return False
         with self._locked():
             keys = dict(self._read())
-            if keys.pop(provider, None) is None:
-                return False
-            self._write(keys)
-        return True
+            removed = keys.pop(provider, None)
+            if removed is not None:
+                self._write(keys)
+        return bool(removed)
 
     def _read(self) -> Mapping[str, str]:
         try:

@@ -10,7 +10,10 @@ from jp.provider.keys import FoundKey
 
 
 class KeyStorage:
-    """The `StoredKeys` of a user. `open_ring` is called once, when the first key is asked for or stored."""
+    """The `StoredKeys` of a user. `open_ring` is called once, when the first key is asked for or stored.
+
+    That a key is in the keyring is noted in the file, under an empty text: a keyring takes long to be asked.
+    """
 
     def __init__(self, file: KeyFile, open_ring: Callable[[], KeyRing | None]) -> None:
         self._file = file
@@ -34,10 +37,19 @@ class KeyStorage:
             found, failed = None, error
         if found is None:
             key = self._file.get(provider)
-            found = None if key is None else FoundKey(key, "file", str(self._file.path))
+            found = None if not key else FoundKey(key, "file", str(self._file.path))
         if found is None and failed is not None:
             raise failed
         return found
+
+    def may_have(self, provider: str) -> bool:
+        """Whether a key has been stored for a provider, as far as the file says.
+
+        Raises:
+            ConfigurationError: the file may not be used, or is not what it should be.
+            StorageError: it cannot be read.
+        """
+        return self._file.get(provider) is not None
 
     def store(self, provider: str, key: str) -> FoundKey:
         """Store a key; where it is kept then. Another place that held one for the provider holds none any more.
@@ -48,7 +60,7 @@ class KeyStorage:
             StorageError: it could not be stored.
         """
         if self._is_in_ring(provider, key):
-            self._file.remove(provider)
+            self._file.set(provider, "")
             return FoundKey(key, "keyring")
         self._file.set(provider, key)
         return FoundKey(key, "file", str(self._file.path))

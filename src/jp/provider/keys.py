@@ -57,6 +57,10 @@ class StoredKeys(Protocol):
         """
         ...
 
+    def may_have(self, provider: str) -> bool:
+        """Whether it is worth asking, for whom can do without a key: this is cheap."""
+        ...
+
 
 def find_key(
     provider: str, variables: Sequence[str], *, environ: Mapping[str, str], stored: StoredKeys | None

@@ -24,6 +24,9 @@ class Stored:
         self.asked += 1
         return None if self._key is None else FoundKey(self._key, "file", f"/{provider}")
 
+    def may_have(self, provider: str) -> bool:
+        return self._key is not None
+
 
 class Ring:
     """A keyring: `locked`, it neither tells nor takes; `full`, it does not take; `forgetful`, it keeps nothing."""
@@ -145,3 +148,18 @@ def test_a_keyring_is_looked_for_once(tmp_path: Path) -> None:
 def test_a_key_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="is no file"):
         KeyFile(tmp_path).get("x")
+
+
+def test_that_a_key_is_in_the_keyring_is_known_without_asking_it(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    ring = Ring()
+    KeyStorage(file, lambda: KeyRing(ring)).store("x", KEY)
+
+    def never() -> None:
+        pytest.fail("the keyring was asked")
+
+    storage = KeyStorage(file, never)
+    assert (storage.may_have("x"), storage.may_have("y")) == (True, False)
+    assert KEY not in file.path.read_text(encoding="utf-8")
+    assert KeyStorage(file, lambda: KeyRing(ring)).remove("x") == ["the keyring"]
+    assert not storage.may_have("x")

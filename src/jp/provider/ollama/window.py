@@ -25,7 +25,12 @@ _MARGIN = 2
 _CROWDED = 0.75
 """The share of the window from which on an estimate does not rule out that the prompt did not fit."""
 
+_SHORTEST = 1024
+"""No model that is in use was made for fewer tokens than this: a shorter request was not cut, whatever is counted."""
+
 _BRIM = 1
+"""How far from the window a count is that fills it."""
+
 _KEPT = 16
 """How many tokens of the beginning a server keeps at most when it throws away half of a prompt, unless told."""
 
@@ -88,7 +93,8 @@ def shortfall(body: JsonObject, counted: Counted) -> str:
     estimate = _estimate(body)
     if 0 <= prompt - window // 2 <= _KEPT and estimate > window * _CROWDED:
         return f"it has read {prompt} tokens of about {estimate}"
-    if counted.is_whole and prompt < estimate // _MARGIN and prompt < least_tokens(body, more_than=prompt):
+    is_suspect = counted.is_whole and estimate > _SHORTEST and prompt < estimate // _MARGIN
+    if is_suspect and prompt < least_tokens(body, more_than=prompt):
         return f"it has read {prompt} tokens of about {estimate}"
     return ""
 

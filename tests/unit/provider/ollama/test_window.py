@@ -79,6 +79,11 @@ def test_half_a_window_is_no_sign_where_the_request_is_short() -> None:
     assert shortfall(body("short"), Counted(prompt=2050)) == ""
 
 
+def test_a_request_that_every_model_holds_was_not_cut() -> None:
+    assert shortfall(body(WORDS[:4000]), Counted(prompt=5, load_nanoseconds=LOADED)) == ""
+    assert shortfall(body(WORDS[:4800]), Counted(prompt=5, load_nanoseconds=LOADED)) != ""
+
+
 def test_a_text_that_may_be_one_token_betrays_nothing() -> None:
     assert shortfall(body("=" * 20_000, window=16_384), Counted(prompt=300, load_nanoseconds=LOADED)) == ""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jp.config.model import AppConfig
     from jp.provider.keys import FoundKey
 
-_Provider = Annotated[str, typer.Argument(help="Such as anthropic.", metavar="PROVIDER")]
+_Provider = Annotated[str, typer.Argument(help="Such as anthropic, or the name of a server of yours.", metavar="PROVIDER")]
 
 
 def set_key(
@@ -29,6 +29,7 @@ def set_key(
 
     Examples:
         jp keys set anthropic
+        jp keys set openrouter
         pass show anthropic | jp keys set anthropic --stdin
     """
     from jp.cli.output import notice, print_result
@@ -53,6 +54,7 @@ def set_key(
 def ls(options: GlobalOptions) -> None:
     """List where the key of each provider comes from, and its last characters; never the key.
 
+    Servers that you have declared under `providers.llm.NAME` come last. A server on this machine usually needs none.
     A key in the environment goes before one in the keyring, and that before one in the file.
 
     Examples:

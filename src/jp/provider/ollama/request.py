@@ -97,7 +97,7 @@ def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | N
         return (None if server.is_hosted or is_in_cloud(model) else server.context_window), other
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
         message = f"{wanted!r} is no context window"
-        raise ConfigurationError(message, hint=f"it is a number of tokens: `--param {_WINDOW}=32768`")
+        raise ConfigurationError(message, hint=f"it is a number of tokens: `--param other.{_WINDOW}:=32768`")
     return wanted, other
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.render.amounts import count_text, duration_text, elapsed_text, size_text
+from jp.render.amounts import count_text, duration_text, elapsed_text, money_text, short_count, size_text
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,35 @@ def test_elapsed_time_is_whole_seconds() -> None:
 
 def test_counts() -> None:
     assert [count_text(count, "line") for count in (0, 1, 1200)] == ["0 lines", "1 line", "1,200 lines"]
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (0, "$0"),
+        (0.00000001, "<$0.0001"),
+        (0.00006, "$0.0001"),
+        (0.01234, "$0.0123"),
+        (99.5, "$99.5000"),
+        (1234.5, "$1,234.50"),
+    ],
+)
+def test_money(usd: float, text: str) -> None:
+    assert money_text(usd) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0"),
+        (9999, "9,999"),
+        (10_000, "10.0k"),
+        (999_949, "999.9k"),
+        (999_950, "1.0M"),
+        (12_345_678, "12.3M"),
+        (5 * 10**9, "5.0G"),
+        (5 * 10**15, "5,000.0T"),
+    ],
+)
+def test_short_counts(count: int, text: str) -> None:
+    assert short_count(count) == text

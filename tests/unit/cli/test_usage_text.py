@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from jp.cli.conversation.usage_report import CycleRow, Report, TurnRow, report_of
+from jp.cli.conversation.usage_text import changed_text, report_text
+from jp.config.model import AppConfig
+from jp.conversation.entries import Usage
+from jp.turn.cache_misses import CacheReport, Change, Miss
+from jp.turn.spending import Spending
+from jp.workspace.metadata import Parent
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds", "text"),
+    [
+        (Change(section="tools"), 1, "the tool definitions changed"),
+        (Change(section="system"), 1, "the system prompt changed"),
+        (Change(section="message", message=3, turn=1), 1, "message 3, turn 1, changed"),
+        (Change(section="message", message=3), 1, "message 3 changed"),
+        (Change(section="parameters", parameters=("a", "b")), 1, "same prefix, other parameters: a, b"),
+        (
+            Change(section="nothing"),
+            59,
+            "same prefix; the provider's cache had expired or missed after less than a minute",
+        ),
+        (Change(section="nothing"), 250, "same prefix; the provider's cache had expired or missed after 4 min"),
+        (Change(section="nothing"), None, "same prefix; the provider's cache had expired or missed"),
+        (Change(section="untold"), 1, "the log does not say what was sent"),
+    ],
+)
+def test_what_changed_is_named_for_a_person(change: Change, seconds: float | None, text: str) -> None:
+    assert changed_text(change, seconds) == text
+
+
+def report(spending: Spending, *, misses: int = 0, lapsed: int = 0) -> Report:
+    cycle = CycleRow(number=0, attempts=1, model="p/m", spending=spending)
+    turn = TurnRow(number=0, is_undone=False, is_copied=True, cycles=(cycle,), spending=spending)
+    miss = Miss(turn=0, cycle=0, attempt=1, change=Change(section="tools"), expected=9000, read=10, seconds=1.0)
+    return Report(
+        turns=(turn,),
+        models={"p/m": spending},
+        total=spending,
+        undone=Spending(),
+        copied=spending,
+        parent="jp-c1",
+        cache=CacheReport(misses=(miss,) * misses, lapsed=lapsed),
+    )
+
+
+PARTLY = Spending(cycles=2, usage=Usage(input=1000, cache_read=3000, output=5), usd=0.5, untold=1, unpriced=1)
+
+
+def test_what_is_only_a_part_is_marked() -> None:
+    lines = report_text(report(PARTLY), width=None, by_cycle=False).splitlines()
+
+    assert lines[1].split() == ["0", "copied", "1", "1,000+", "3,000+", "0+", "5+", "0+", "$0.5000+", "p/m"]
+    assert "total      1 turn, 2 cycles: 4,000 tokens in, 5 out" in lines
+    assert "           the tokens of 1 of the cycles are not recorded" in lines
+    assert "cost       at least $0.5000; the price of 1 of 2 cycles is unknown" in lines
+    assert "cache      75% of the tokens that went in were read from it" in lines
+    assert "copied     at least $0.5000 of it in turns that were copied from jp-c1" in lines
+
+
+def test_only_so_many_misses_are_listed() -> None:
+    text = report_text(report(PARTLY, misses=1022, lapsed=2), width=None, by_cycle=False)
+
+    assert text.count("  turn 0, cycle 0: the tool definitions changed (10 of about 9,000 tokens read)\n") == 20
+    assert "  and 1,002 more: `--format json` lists them all\n" in text
+    assert "\n2 requests came later than the cache is kept" in text
+
+
+def test_a_turn_that_asked_nothing_has_no_numbers() -> None:
+    empty = replace(report(Spending()), parent=None)
+    turn = replace(empty.turns[0], cycles=(), is_copied=False)
+
+    assert report_text(replace(empty, turns=(turn,)), width=None, by_cycle=False).splitlines()[1].split() == [
+        "0", "0", "-", "-", "-", "-", "-", "-", "-",
+    ]  # fmt: skip
+
+
+def test_the_turns_that_a_fork_was_made_of_are_its_first() -> None:
+    found = report_of((), AppConfig(), parent=Parent(conversation="jp-c1", from_turn=2, to_turn=3))
+
+    assert (found.parent, found.turns, found.hit_rate) == ("jp-c1", (), None)

@@ -13,9 +13,7 @@ from jp.provider.chat.parameters import choice_of
 from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.chat.request import Asked
 from jp.provider.models import find_model
-from jp.provider.openrouter.reasoning import reasoning_of
-
-PROVIDER = "openrouter"
+from jp.provider.openrouter.reasoning import PROVIDER, reasoning_of
 
 QUIRKS = Quirks(
     return_reasoning="reasoning",

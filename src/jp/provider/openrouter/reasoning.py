@@ -10,6 +10,9 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.abilities import Abilities, Level, Model
 from jp.provider.effort import effort_of, nearest_level
+from jp.provider.opaque import is_made_by
+
+PROVIDER = "openrouter"
 
 _LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "xhigh")
 _LEAST_BUDGET = 1024
@@ -66,16 +69,17 @@ def _goes_on_without_thought(thread: Thread) -> bool:
     for event in reversed(thread.events):
         match event:
             case UserText(synthetic=False):
-                return False
+                break
             case ToolCall():
                 has_calls = True
             case AssistantReasoning(metadata=metadata) if has_calls:
-                return "reasoning_details" not in (metadata or {})
+                is_own = is_made_by(metadata, PROVIDER, thread.model)
+                return not is_own or "reasoning_details" not in (metadata or {})
             case ToolResult() if has_calls:
-                return True
+                break
             case _:
                 continue
-    return False
+    return has_calls
 
 
 def _wire(parameters: Parameters) -> JsonObject | None:

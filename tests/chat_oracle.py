@@ -1,0 +1,102 @@
+"""What the official SDK says of Chat Completions: whether a request is one, and what a stream says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from jp.conversation.entries import Usage
+from stories import Story, Told
+
+_FOREIGN = {
+    "": frozenset({"top_k", "reasoning", "session_id", "chat_template_kwargs", "reasoning_format"}),
+    "messages": frozenset({"reasoning", "reasoning_content", "reasoning_details"}),
+    "tool_calls": frozenset({"index"}),
+    "content": frozenset({"cache_control"}),
+}
+"""What servers take that OpenAI does not, by where it stands."""
+
+
+@cache
+def _adapter() -> Any:
+    # The SDK takes a second to import.
+    from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+    from pydantic import TypeAdapter
+
+    return TypeAdapter[Any](CompletionCreateParamsStreaming)
+
+
+def _plain(value: object) -> object:
+    """The value with everything lazy read: only reading validates it."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    return [_plain(item) for item in cast("Iterable[object]", value)]
+
+
+def _own(value: object, place: str = "") -> object:
+    """The value without what only other servers take."""
+    if isinstance(value, list):
+        return [_own(item, place) for item in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, object]", value)
+    foreign = _FOREIGN.get(place, frozenset[str]())
+    return {name: _own(item, name) for name, item in given.items() if name not in foreign}
+
+
+def assert_accepted(body: dict[str, Any]) -> None:
+    """The SDK's types have a place for everything in `body`, and miss nothing.
+
+    What they do not know they would drop, so what comes out has to equal what went in.
+    """
+    known = _own(body)
+
+    assert _plain(_adapter().validate_python(known)) == known
+
+
+def story_of_sdk(url: str) -> Story:
+    """The SDK's reading of what a server streams: one answer, its pieces put together."""
+    import openai
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+
+    state: Any = ChatCompletionStreamState()
+    thoughts: list[str] = []
+    usage: Any = None
+    with openai.OpenAI(api_key="test", base_url=url, max_retries=0) as client:
+        stream = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
+        for chunk in stream:
+            usage = chunk.usage or usage
+            for choice in chunk.choices:
+                extra: dict[str, Any] = choice.delta.model_extra or {}
+                thoughts.append(extra.get("reasoning") or extra.get("reasoning_content") or "")
+            state.handle_chunk(chunk)
+    choice: Any = state.get_final_completion().choices[0]
+    return Story(_blocks("".join(thoughts), choice.message), str(choice.finish_reason), _usage(usage))
+
+
+def _blocks(thought: str, message: Any) -> list[Told]:
+    blocks = [Told("reasoning", thought)] if thought else []
+    if message.content:
+        blocks.append(Told("message", message.content))
+    for call in message.tool_calls or ():
+        arguments = msgspec.json.encode(msgspec.json.decode(call.function.arguments or "{}")).decode()
+        blocks.append(Told("tool_call", arguments, call_id=call.id, name=call.function.name))
+    return blocks
+
+
+def _usage(usage: Any) -> Usage:
+    if usage is None:
+        return Usage()
+    cached = (usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0
+    reasoning = (usage.completion_tokens_details and usage.completion_tokens_details.reasoning_tokens) or 0
+    return Usage(
+        input=usage.prompt_tokens - cached,
+        output=usage.completion_tokens,
+        cache_read=cached,
+        reasoning=min(reasoning, usage.completion_tokens),
+    )

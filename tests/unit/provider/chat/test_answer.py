@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from jp.conversation.entries import JsonObject
+from jp.provider.chat.answer import response_format, rules
+from jp.provider.chat.quirks import Quirks
+from jp.provider.models import find_model
+from jp.provider.structured import in_words
+
+OBJECT: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+OPEN: JsonObject = {"type": "object"}
+LIST: JsonObject = {"type": "array", "items": {"type": "string"}}
+MODEL = find_model("openai-compatible", "m")
+
+
+def asked(schema: JsonObject | None, *, has_tools: bool = False, **abilities: Any) -> list[object]:
+    """For each way to hold an answer: the type on the wire, and whether words are needed."""
+    model = replace(MODEL, abilities=replace(MODEL.abilities, **abilities))
+    found: list[object] = []
+    for way in ("json_schema", "json_object", "none"):
+        quirks = Quirks(structured=way)
+        wire = response_format(schema, model, quirks, has_tools=has_tools)
+        found.append((wire and wire["type"], rules(schema, model, quirks, has_tools=has_tools)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (None, [(None, ()), (None, ()), (None, ())]),
+        (OBJECT, [("json_schema", ()), ("json_object", (in_words(OBJECT),)), (None, (in_words(OBJECT),))]),
+        (LIST, [("json_schema", ()), (None, (in_words(LIST),)), (None, (in_words(LIST),))]),
+        (OPEN, [(None, (in_words(OPEN),)), ("json_object", (in_words(OPEN),)), (None, (in_words(OPEN),))]),
+    ],
+)
+def test_an_answer_is_held_to_its_schema_as_the_server_can(schema: JsonObject | None, expected: list[object]) -> None:
+    assert asked(schema) == expected
+
+
+def test_a_model_that_cannot_be_held_is_told_in_words() -> None:
+    told = (None, (in_words(OBJECT),))
+
+    assert asked(OBJECT, structured=False) == [told] * 3
+    assert asked(OBJECT, structured_with_tools=False, has_tools=True) == [told] * 3
+    assert asked(OBJECT, structured_with_tools=False) == asked(OBJECT)
+
+
+def test_a_schema_goes_out_strict() -> None:
+    wire = response_format({**OBJECT, "required": []}, MODEL, Quirks(), has_tools=False)
+
+    assert wire is not None
+    assert wire["json_schema"]["strict"] is True
+    assert wire["json_schema"]["schema"]["required"] == ["a"]
+    assert wire["json_schema"]["schema"]["additionalProperties"] is False

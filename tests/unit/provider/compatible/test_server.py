@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jp.config.accounts import ServerConfig
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import Parameters, Thread, UserText
+from jp.provider.base import WireRequest
+from jp.provider.compatible.server import create
+
+
+def asked(settings: JsonObject, **parameters: Any) -> WireRequest:
+    thread = Thread(
+        model="m",
+        system=("Be brief.",),
+        tools=(),
+        events=(UserText(text="Hi", turn=0),),
+        parameters=Parameters(**parameters),
+    )
+    return create(ServerConfig(**settings), "groq").render(thread)
+
+
+@pytest.mark.parametrize("way", ["none", "effort", "enable_thinking"])
+@pytest.mark.parametrize("wanted", [None, "auto"])
+def test_reasoning_is_left_to_the_server_unless_it_is_set(way: str, wanted: object) -> None:
+    request = asked({"reasoning": way}, reasoning=wanted)
+
+    assert not {"reasoning_effort", "chat_template_kwargs"}.intersection(request.body)
+    assert request.left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "level", "left_out"),
+    [
+        ("off", "none", ()),
+        ("none", "none", ()),
+        ("xlow", "low", ()),
+        ("medium", "medium", ()),
+        ("xhigh", "high", ("reasoning 'xhigh' sent as 'high', the most that servers commonly know",)),
+        ("max", "high", ("reasoning 'max' sent as 'high', the most that servers commonly know",)),
+        (500, "low", ("reasoning 500 sent as 'low': the server takes no number of tokens",)),
+        (20_000, "high", ("reasoning 20000 sent as 'high': the server takes no number of tokens",)),
+    ],
+)
+def test_an_effort_is_asked_for_by_its_level(wanted: Any, level: str, left_out: tuple[str, ...]) -> None:
+    request = asked({"reasoning": "effort"}, reasoning=wanted)
+
+    assert request.body["reasoning_effort"] == level
+    assert request.left_out == left_out
+
+
+def test_a_number_is_a_share_of_the_longest_output() -> None:
+    assert asked({"reasoning": "effort"}, reasoning=500, max_tokens=600).body["reasoning_effort"] == "high"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "thinks", "left_out"),
+    [
+        ("off", False, ()),
+        ("high", True, ("reasoning 'high' sent as on: the server knows on and off only",)),
+        (500, True, ("reasoning 500 sent as on: the server knows on and off only",)),
+    ],
+)
+def test_a_template_is_told_on_or_off(wanted: Any, thinks: bool, left_out: tuple[str, ...]) -> None:  # noqa: FBT001 - a parameter
+    request = asked({"reasoning": "enable_thinking"}, reasoning=wanted)
+
+    assert request.body["chat_template_kwargs"] == {"enable_thinking": thinks}
+    assert request.left_out == left_out
+
+
+@pytest.mark.parametrize("wanted", ["off", "high", 500])
+def test_a_server_of_which_nothing_is_known_is_told_nothing_and_the_user_why(wanted: Any) -> None:
+    request = asked({}, reasoning=wanted)
+
+    assert set(request.body) == {"model", "messages", "stream", "stream_options"}
+    assert request.left_out == (
+        f"reasoning {wanted!r} not sent: `providers.llm.groq.reasoning` says how the server is asked for it",
+    )
+
+
+def test_every_setting_is_heeded() -> None:
+    plain = asked({}, max_tokens=9).body
+    settings: JsonObject = {
+        "max_tokens_name": "max_completion_tokens",
+        "system_role": "developer",
+        "stream_usage": False,
+    }
+
+    assert plain["max_tokens"] == 9
+    assert asked(settings, max_tokens=9).body == {
+        "model": "m",
+        "stream": True,
+        "max_completion_tokens": 9,
+        "messages": [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+    }

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import (
+    AssistantReasoning,
+    Parameters,
+    Thread,
+    ToolCall,
+    ToolResult,
+    UserText,
+    ViewEvent,
+)
+from jp.provider.models import find_model
+from jp.provider.openrouter.reasoning import Reasoning, reasoning_of
+
+OFF: JsonObject = {"enabled": False}
+HIDDEN: JsonObject = {"effort": "minimal", "exclude": True}
+OPUS = "anthropic/claude-opus-5"
+"""It reasons by itself, and can be kept from it."""
+HAIKU = "anthropic/claude-haiku-4.5"
+"""It reasons only where it is asked to."""
+ASKED = UserText(text="q", turn=0)
+
+
+def reasoning(
+    wanted: Any, *, model: str = OPUS, forced: bool = False, events: tuple[ViewEvent, ...] = (ASKED,), **more: Any
+) -> Reasoning:
+    parameters = Parameters(reasoning=wanted, **more)
+    thread = Thread(model=model, system=(), tools=(), events=events, parameters=parameters)
+    return reasoning_of(thread, find_model("openrouter", model), forced=forced)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "wire", "left_out"),
+    [
+        (None, None, ()),
+        ("auto", {"enabled": True}, ()),
+        ("off", OFF, ()),
+        ("none", OFF, ()),
+        ("xlow", {"effort": "minimal"}, ()),
+        ("low", {"effort": "low"}, ()),
+        ("medium", {"effort": "medium"}, ()),
+        ("high", {"effort": "high"}, ()),
+        ("xhigh", {"effort": "xhigh"}, ()),
+        ("max", {"effort": "xhigh"}, ("reasoning 'max' sent as 'xhigh', the most that OpenRouter knows",)),
+        (5000, {"max_tokens": 5000}, ()),
+        (5, {"max_tokens": 1024}, ("reasoning 5 sent as 1024: the least that there is",)),
+    ],
+)
+def test_what_is_wanted_has_its_form(wanted: Any, wire: JsonObject | None, left_out: tuple[str, ...]) -> None:
+    found = reasoning(wanted)
+
+    assert (found.wire, found.left_out) == (wire, left_out)
+
+
+def test_thoughts_leave_room_for_an_answer() -> None:
+    found = reasoning(50_000, max_tokens=20_000)
+
+    assert found.wire == {"max_tokens": 18_000}
+    assert found.left_out == ("reasoning 50000 sent as 18000: the longest output, 20000, holds the answer too",)
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted", "active"),
+    [(OPUS, None, True), (OPUS, "off", False), (HAIKU, None, False), (HAIKU, "low", True), ("z-ai/glm", None, False)],
+)
+def test_it_is_known_whether_a_model_reasons(model: str, wanted: Any, active: bool) -> None:  # noqa: FBT001 - a parameter
+    assert reasoning(wanted, model=model).is_active is active
+
+
+def test_a_model_that_cannot_be_kept_from_reasoning_does_it_unseen() -> None:
+    assert reasoning("off", model="openai/gpt-5-mini") == Reasoning(
+        wire=HIDDEN, is_active=True, left_out=("'openai/gpt-5-mini' cannot wholly be kept from reasoning",)
+    )
+
+
+@pytest.mark.parametrize(("wanted", "left_out"), [(None, False), ("auto", False), ("off", False), ("high", True)])
+def test_a_model_that_does_not_reason_is_not_asked_to(wanted: Any, left_out: bool) -> None:  # noqa: FBT001 - a parameter
+    found = reasoning(wanted, model="openai/gpt-4o")
+    why = ("reasoning 'high' not sent: 'openai/gpt-4o' does not reason",)
+
+    assert found == Reasoning(wire=None, is_active=False, left_out=why if left_out else ())
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted", "wire"),
+    [
+        (OPUS, None, OFF),
+        (OPUS, "high", OFF),
+        (HAIKU, None, None),
+        (HAIKU, "high", OFF),
+        ("openai/gpt-5.6", "high", {"effort": "high"}),
+        ("anthropic/claude-fable-5", "high", {"effort": "high"}),
+    ],
+)
+def test_a_call_that_is_forced_is_not_reasoned_about_at_anthropic(model: str, wanted: Any, wire: object) -> None:
+    assert reasoning(wanted, model=model, forced=True).wire == wire
+
+
+def test_reasoning_that_was_asked_for_and_is_not_sent_is_said() -> None:
+    assert reasoning("high", forced=True).left_out == (
+        f"reasoning 'high' not sent: {OPUS!r} does not reason about this call",
+    )
+    assert reasoning("auto", forced=True).left_out == ()
+
+
+CALL = ToolCall(call_id="c", name="run", arguments={}, turn=0, origin="c")
+DONE = ToolResult(call="c", call_id="c", name="run", content=(), turn=0)
+OWN = AssistantReasoning(text="hm", turn=0, metadata={"provider": "openrouter", "model": OPUS, "reasoning_details": []})
+FOREIGN = AssistantReasoning(text="hm", turn=0)
+AGAIN = UserText(text="continue", turn=0, synthetic=True)
+
+
+@pytest.mark.parametrize(
+    ("events", "wire"),
+    [
+        ((ASKED, OWN, CALL, DONE), {"effort": "high"}),
+        ((ASKED, FOREIGN, CALL, DONE), OFF),
+        ((ASKED, CALL, DONE), OFF),
+        ((ASKED, CALL, DONE, AGAIN), OFF),
+        ((ASKED, OWN, CALL, DONE, CALL, DONE), OFF),
+        ((ASKED, CALL, DONE, OWN, CALL, DONE), {"effort": "high"}),
+        ((ASKED, CALL, DONE, ASKED), {"effort": "high"}),
+        ((CALL, CALL), OFF),
+        ((), {"effort": "high"}),
+    ],
+)
+def test_an_answer_that_called_without_a_thought_goes_on_without_one(
+    events: tuple[ViewEvent, ...], wire: JsonObject
+) -> None:
+    assert reasoning("high", events=events).wire == wire

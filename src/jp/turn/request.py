@@ -10,7 +10,7 @@ import msgspec
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StandIns
 from jp.conversation.carriers import map_view_carriers
-from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject, RequestContext, TurnStart
+from jp.conversation.entries import AnyEntry, ChatRequest, Header, JsonObject, RequestContext, TurnStart
 from jp.conversation.resource import Carrier, Payload, Resource, StoredContent, checksum, content_of
 from jp.conversation.thread import Parameters, Thread, ToolDefinition, set_parameters
 
@@ -48,7 +48,6 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[str, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
     parameters: Parameters = Parameters()
-    conversation: str = ""
 
 
 class ContentCache:
@@ -155,5 +154,11 @@ def build_thread(
         events=tuple(map_view_carriers(event, content.load) for event in view.events),
         parameters=settings.parameters,
         schema=schema_in_force(entries),
-        conversation=settings.conversation,
+        conversation=_name_of(entries),
     )
+
+
+def _name_of(entries: Sequence[AnyEntry]) -> str:
+    """What names a conversation to providers: by its log alone, so that it is the same wherever that is read."""
+    first = entries[0] if entries else None
+    return first.id if isinstance(first, Header) else ""

@@ -4,18 +4,27 @@ from typing import TypeVar
 
 import pytest
 
+from jp.compaction.stand_ins import StatusLines
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
     ChatResponse,
     CycleEnd,
+    Header,
     JsonObject,
     ToolCallRequest,
     TurnStart,
 )
 from jp.conversation.resource import Carrier, Payload, Resource, checksum
 from jp.conversation.thread import ToolDefinition
-from jp.turn.request import ContentCache, InlineLoader, canonical_tools, schema_in_force
+from jp.turn.request import (
+    ContentCache,
+    InlineLoader,
+    RequestSettings,
+    build_thread,
+    canonical_tools,
+    schema_in_force,
+)
 
 C = TypeVar("C", bound=Carrier)
 
@@ -62,6 +71,17 @@ SECOND: JsonObject = {"type": "array"}
 )
 def test_a_schema_holds_for_its_turn(entries: list[AnyEntry], schema: JsonObject | None) -> None:
     assert schema_in_force(entries) == schema
+
+
+def test_a_conversation_is_named_by_its_log() -> None:
+    """So that requests of one conversation reach a provider's cache, and the log tells under which name."""
+    asked: tuple[AnyEntry, ...] = (TurnStart(), ChatRequest(content="q"))
+    header = Header(id="01m", format=1, created_at="2026-11-20T00:00:00Z")
+    settings = RequestSettings(provider="p", model="m", renderer=1)
+    logs: tuple[tuple[AnyEntry, ...], ...] = ((header, *asked), asked, ())
+    threads = [build_thread(log, settings, loader=InlineLoader(), stand_ins=StatusLines()) for log in logs]
+
+    assert [thread.conversation for thread in threads] == ["01m", "", ""]
 
 
 def test_stored_content_is_read_once() -> None:

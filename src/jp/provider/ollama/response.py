@@ -167,8 +167,9 @@ class OllamaDecoder:
 
     def _call_id(self, given: str) -> str:
         """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
-        base = given or f"call_{self._index}"
-        call_id = base if base not in self._call_ids else f"{base}_{self._index}"
+        call_id = given or f"call_{self._index}"
+        while call_id in self._call_ids:
+            call_id = f"{call_id}_{self._index}"
         self._call_ids.add(call_id)
         return call_id
 

@@ -89,9 +89,9 @@ def test_thoughts_that_are_left_in_the_text_are_taken_out_of_it() -> None:
 
 
 def test_ids_that_repeat_are_told_apart() -> None:
-    parts = read(said(tool_calls=[call(id="x"), call(id="x")]))
+    parts = read(said(tool_calls=[call(id="x"), call(id="x_2"), call(id="x")]))
 
-    assert [part.call_id for part in parts if isinstance(part, ToolCallStart)] == ["x", "x_1"]
+    assert [part.call_id for part in parts if isinstance(part, ToolCallStart)] == ["x", "x_2", "x_2_2"]
 
 
 def test_text_is_data_where_a_schema_holds_it() -> None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from jp.config.model import AppConfig
     from jp.provider.keys import FoundKey
 
-_Provider = Annotated[str, typer.Argument(help="Such as anthropic, or the name of a server of yours.", metavar="PROVIDER")]
+_Provider = Annotated[
+    str, typer.Argument(help="Such as anthropic, or the name of a server of yours.", metavar="PROVIDER")
+]
 
 
 def set_key(

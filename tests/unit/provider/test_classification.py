@@ -256,7 +256,7 @@ def test_hints_say_what_mends_it() -> None:
         "near: 'anthropic/claude-opus-5-5'"
     )
     assert classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint == (
-        "name another model with `--model`"
+        "name another model with `--model`; `jp model ls` lists them"
     )
     assert "jp query --new" in classified(413, b"").hint
     assert "`--model`" in classified(400, anthropic("x", "thinking signature invalid")).hint

@@ -18,6 +18,7 @@ from jp.workspace.layout import (
     find_root,
     path_digest,
     silo_directory,
+    user_cache_directory,
     user_data_directory,
 )
 
@@ -53,6 +54,20 @@ def test_otherwise_it_is_where_the_platform_keeps_such_things(platform: str, exp
 
 def test_on_another_platform_platformdirs_knows() -> None:
     assert user_data_directory({"HOME": "/home/me"}, platform="freebsd14").name == "jp"
+    assert user_cache_directory({"HOME": "/home/me"}, platform="freebsd14").name == "jp"
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "expected"),
+    [
+        ({"JP_USER_DATA_DIR": "/data/mine", "XDG_CACHE_HOME": "/xdg"}, "linux", "/data/mine/cache"),
+        ({"XDG_CACHE_HOME": "/xdg"}, "darwin", "/xdg/jp"),
+        ({"XDG_CACHE_HOME": "xdg"}, "linux", "/home/me/.cache/jp"),
+        ({}, "darwin", "/home/me/Library/Caches/jp"),
+    ],
+)
+def test_what_can_be_got_again_is_kept_apart(environment: dict[str, str], platform: str, expected: str) -> None:
+    assert user_cache_directory({"HOME": "/home/me", **environment}, platform=platform) == Path(expected)
 
 
 def test_without_a_home_in_the_environment_the_system_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def ls(
     from jp.cli.output import print_result
     from jp.cli.trusted import trusted_config
 
-    config = trusted_config(options)
+    config = trusted_config(options, say=True)
     settings = config.providers.llm
     providers = _providers(config, provider)
     fresh: Mapping[str, Kept] = {}

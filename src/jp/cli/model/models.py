@@ -12,7 +12,7 @@ from jp.errors import ConfigurationError
 from jp.provider.catalogue.known import CAPABILITIES, LIMITS, PRICES, Known, known_model, listed_as
 from jp.provider.catalogue.store import Kept
 from jp.provider.models import TABLE_DATE, canonical_name, known_names
-from jp.provider.registry import ModelId, account_of, kind_of
+from jp.provider.registry import ModelId, account_of
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,6 @@ def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *,
     answers nobody.
     """
     catalogue = kept.catalogue
-    kind = kind_of(settings, provider)
     shipped = known_names(provider)
     names = dict.fromkeys((*shipped, *_named(settings, provider, naming)))
     listed = () if catalogue is None else catalogue.models
@@ -70,11 +69,12 @@ def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *,
             left_out += not is_known
             continue
         names[model.id] = None
+    known = tuple(known_model(settings, ModelId(provider, name), catalogue) for name in names)
     return Models(
         provider=provider,
-        table_date=TABLE_DATE if known_names(kind) else None,
+        table_date=TABLE_DATE if any(model.in_table for model in known) else None,
         kept=kept,
-        known=tuple(known_model(settings, ModelId(provider, name), catalogue) for name in names),
+        known=known,
         left_out=left_out,
     )
 

@@ -57,7 +57,7 @@ def show(
     from jp.provider.models import TABLE_DATE
     from jp.provider.registry import parse_model_id
 
-    config = trusted_config(options)
+    config = trusted_config(options, say=True)
     settings = config.providers.llm
     found = parse_model_id(model, settings)
     kept = kept_of(settings, found.provider)

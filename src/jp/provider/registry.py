@@ -40,7 +40,7 @@ class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 FACTS = (
     ProviderFacts(id="anthropic", key_variables=("ANTHROPIC_API_KEY",), proposed="anthropic/claude-sonnet-5-5"),
-    ProviderFacts(id="openai", key_variables=("OPENAI_API_KEY",), proposed="openai/gpt-5.6"),
+    ProviderFacts(id="openai", key_variables=("OPENAI_API_KEY",), proposed="openai/gpt-6.1-sol"),
     ProviderFacts(id="google", key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), proposed="google/gemini-3.8-flash"),
     ProviderFacts(
         id="openrouter", key_variables=("OPENROUTER_API_KEY",), proposed="openrouter/anthropic/claude-sonnet-5.5"

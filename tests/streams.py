@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeVar
 
 import msgspec
@@ -69,6 +70,12 @@ arguments = st.one_of(
     st.just(NO_ARGUMENTS),
     st.just('{"path": "a'),
 )
+# What is made once is looked at once: hypothesis takes longer to check a strategy than to draw from it.
+booleans = st.booleans()
+up_to_three = st.integers(0, 3)
+up_to_four = st.integers(0, 4)
+kinds_of_answers = st.lists(st.sampled_from(("reasoning", "message", "data", "blank", "call")), max_size=3)
+summaries = st.none() | st.none() | st.builds(SummaryPolicy, text=words)
 metadata = st.none() | st.fixed_dictionaries({"provider": st.just("anthropic"), "signature": st.sampled_from("abc")})
 
 
@@ -91,6 +98,11 @@ def stored(text: str) -> Resource:
     raw = text.encode()
     sha256 = hashlib.sha256(raw).hexdigest()
     return Resource(uri="", sha256=sha256, size=len(raw), chars=len(text), lines=text.count("\n"))
+
+
+@cache
+def _one_of(choices: Sequence[T]) -> st.SearchStrategy[T]:
+    return st.sampled_from(choices)
 
 
 class Author:
@@ -116,10 +128,10 @@ class Author:
         return Story(entries=tuple(self.entries), requests=tuple(self.requests))
 
     def _pick(self, choices: Sequence[T]) -> T:
-        return self._draw(st.sampled_from(choices))
+        return self._draw(_one_of(choices))
 
     def _chance(self) -> bool:
-        return self._draw(st.booleans())
+        return self._draw(booleans)
 
     def _append(self, entry: E) -> E:
         stamped = replace(entry, id=f"e{len(self.entries):05d}", at=AT)
@@ -142,7 +154,7 @@ class Author:
             if finish in {"stop", "refused", None}:
                 return
             continuing = finish in {"length", "error", "cancelled"}
-            if finish == "cancelled" or self._draw(st.integers(0, 3)) == 0:
+            if finish == "cancelled" or self._draw(up_to_three) == 0:
                 if self._chance():
                     return
                 self._ask()
@@ -170,7 +182,7 @@ class Author:
 
     def _answers(self, *, wants_calls: bool) -> list[ToolCallRequest]:
         kinds = ["call"] if wants_calls else []
-        kinds += self._draw(st.lists(st.sampled_from(("reasoning", "message", "data", "blank", "call")), max_size=3))
+        kinds += self._draw(kinds_of_answers)
         calls: list[ToolCallRequest] = []
         for kind in sorted(kinds, key=("reasoning", "blank", "message", "data", "call").index):
             note = self._draw(metadata)
@@ -197,7 +209,7 @@ class Author:
 
     def _run(self, calls: list[ToolCallRequest]) -> None:
         for call in self._draw(st.permutations(calls)):
-            if self._draw(st.integers(0, 4)) == 0:
+            if self._draw(up_to_four) == 0:
                 question = Question(id="q", text="Sure?", kind="boolean", default=True)
                 asked = self._append(InquiryRequest(request=call.id, question=question))
                 self._append(InquiryResponse(request=asked.id, answer=True, answered_by="user"))
@@ -231,8 +243,8 @@ class Author:
         earlier, newest = self._delivered.get((uri, version)), self._newest.get(uri)
         self._taken.append((uri, version))
         if earlier is not None:
-            return replace(resource, duplicate_of=earlier) if self._draw(st.integers(0, 3)) else resource
-        if self._diffs and newest is not None and self._draw(st.integers(0, 3)) == 0:
+            return replace(resource, duplicate_of=earlier) if self._draw(up_to_three) else resource
+        if self._diffs and newest is not None and self._draw(up_to_three) == 0:
             return replace(resource, formatted="@@ -1 +1 @@", formatted_against=newest)
         return resource
 
@@ -258,7 +270,7 @@ class Author:
             to_turn=self._draw(st.integers(0, len(turns) + 2)),
             from_id=self._draw(ids),
             to_id=self._draw(ids),
-            summary=self._draw(st.none() | st.none() | st.builds(SummaryPolicy, text=words)),
+            summary=self._draw(summaries),
             reasoning=self._pick((None, "strip")),
             tool_calls=self._draw(tool_policies),
             tool_overrides=self._draw(overrides),

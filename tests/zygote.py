@@ -135,7 +135,20 @@ def _import_everything() -> None:
         with contextlib.suppress(ImportError, SyntaxError, NameError):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
-    for name in ("anyio._backends._asyncio", "asyncio", "rich.console", "tomlkit", "tomllib", "difflib", "tempfile"):
+    for name in (
+        "anyio._backends._asyncio",
+        "asyncio",
+        "rich.console",
+        "tomlkit",
+        "tomllib",
+        "difflib",
+        "tempfile",
+        "httpcore2",
+        "truststore",
+        "jsonschema",
+        "prompt_toolkit.application",
+        "prompt_toolkit.layout",
+    ):
         import_module(name)
 
 
@@ -144,12 +157,18 @@ def _read_annotations() -> None:
     import msgspec
 
     from jp.cli import lazy, tree
+    from jp.config.model import Section
+    from jp.config.schema import Table
 
     ours = [vars(module).values() for name, module in list(sys.modules.items()) if name.startswith("jp.")]
     for kind in itertools.chain(*ours):
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             with contextlib.suppress(Exception):
                 msgspec.convert({}, kind)
+        if isinstance(kind, type) and issubclass(kind, Section):
+            table = Table(kind)
+            with contextlib.suppress(Exception):
+                _ = table.fields, table.others
     lazy.build = cache(lazy.build)
     for path, command in tree.walk(tree.ROOT):
         with contextlib.suppress(Exception):

@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
+# Whoever sets it has pytest rewrite every test anew in each worker.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check format lint types imports coverage bench lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider

@@ -1,14 +1,30 @@
-"""What holds for every test: how many examples a property is tried on, and which objects the collector leaves alone."""
+"""What holds for every test: where it writes, on how many examples a property is tried, what the collector skips."""
 
 from __future__ import annotations
 
 import gc
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
 _EXAMPLES = os.environ.get("JP_TEST_EXAMPLES", "")
 """How many examples each property is tried on, new ones in each run. Unset: a few, the same in each run."""
+
+_MEMORY = "/dev/shm"  # noqa: S108 - files in it have names of their own, as below any directory for temporary files
+_LEAST_FREE_BYTES = 1 << 30
+
+
+def _write_to_memory() -> None:
+    """Keep temporary files in memory where there is enough of it: jp waits for the disk after each entry of a log."""
+    if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
+        return
+    limits = os.statvfs(_MEMORY)
+    if limits.f_bavail * limits.f_frsize >= _LEAST_FREE_BYTES and not limits.f_flag & os.ST_NOEXEC:
+        tempfile.tempdir = os.environ["TMPDIR"] = _MEMORY
+
+
+_write_to_memory()
 
 settings.register_profile(
     "jp",
@@ -25,3 +41,8 @@ def pytest_collection_finish() -> None:
     """Tests and libraries stay to the end: looking through them for garbage again and again takes 7 % of the suite."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: many tests wait for a process or a deadline."""
+    return (os.cpu_count() or 1) + 1

@@ -96,6 +96,7 @@ def test_what_is_asked_for_is_kept_and_joined_with_what_is_configured(tmp_path: 
     day = catalogue["at"][:10]
     assert heading.startswith(f"mine: catalogue of {day} (0 s ago), 1 left out (--all), 1 skipped that cannot be used")
     assert first.split()[:6] == ["mine/large", "8,192", "-", "1.5", "-", "-"]
+    assert "tools? images? schema?" in first
     assert second.split()[:3] == ["?", "mine/not/there", "-"]
     assert (again.code, again.stdout.splitlines()[1:]) == (0, done.stdout.splitlines()[1:])
     assert (catalogue["models"], catalogue["skipped"], everything["left_out"]) == (2, 1, 0)

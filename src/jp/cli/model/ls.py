@@ -40,7 +40,8 @@ def ls(
     jp brings a table of models along and keeps what providers have told it: the line above each list says of which
     date both are. Nobody is asked without --refresh. That asks each provider whose key is there and each server that
     answers, or the one that is named. `*` marks the model in use, `?` one that its provider does not list, `-` what
-    is not known. Prices are those of input, of output, and of input from the provider's cache.
+    is not known; a word with a `?` is inferred from the model's name. Prices are those of input, of output, and of
+    input from the provider's cache.
 
     Examples:
         jp model ls
@@ -162,7 +163,7 @@ def _row(known: Known, models: Models, naming: Naming) -> tuple[str, ...]:
 
     details, text = known.details, str(known.model)
     mark = "*" if text == naming.in_use else "?" if is_listed(known, models.kept) is False else ""
-    able = " ".join(word for field, word in _ABLE if known.capabilities[field])
+    able = " ".join(_doubted(word, field, known) for field, word in _ABLE if known.capabilities[field])
     prices = (details.input_price, details.output_price, details.cache_read_price)
     return (
         mark,
@@ -170,9 +171,14 @@ def _row(known: Known, models: Models, naming: Naming) -> tuple[str, ...]:
         *(_count(tokens) for tokens in (details.context_window, details.max_output)),
         *(_price(price) for price in prices),
         ", ".join(naming.aliases.get(text, ())),
-        _levels(known.reasoning),
+        _doubted(_levels(known.reasoning), "reasoning", known),
         able,
     )
+
+
+def _doubted(text: str, field: str, known: Known) -> str:
+    """A capability, with a mark where only the model's name lets expect it."""
+    return f"{text}?" if known.sources[field] == "inferred" and text != "-" else text
 
 
 def _count(tokens: int | None) -> str:

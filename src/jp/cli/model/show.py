@@ -112,8 +112,8 @@ def _facts(known: Known, naming: Naming) -> Iterator[_Fact]:
     yield from _names(known, naming)
     for label, field in _LIMITS:
         yield _Fact(label, _count(getattr(known.details, field)), field)
-    if known.trained_window is not None:
-        yield _Fact("", f"its server holds no more; the model alone {known.trained_window:,}")
+        if field == "context_window" and known.trained_window is not None:
+            yield _Fact("", f"its server holds no more; the model alone {known.trained_window:,}")
     yield from _prices(known.details)
     for label, field in _CAPABILITIES:
         yield _Fact(label, "yes" if known.capabilities[field] else "no", field)

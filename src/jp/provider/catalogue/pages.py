@@ -12,8 +12,10 @@ from jp.provider.catalogue.values import Fields, fields, flag, items, name, pric
 
 _LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
-_SPEECHLESS = ("embed", "whisper", "tts", "dall-e", "davinci", "babbage", "moderation", "image", "sora", "realtime")
-_SPEECHLESS_ENDS = ("-transcribe", "-audio", "-transcribe-diarize")
+_SPEECHLESS = frozenset({
+    *("audio", "babbage", "dall", "davinci", "embedding", "image", "instruct", "moderation", "realtime"),
+    *("sora", "transcribe", "tts", "whisper"),
+})
 """What OpenAI's list has besides models that answer in words, where their names are all that it says of them."""
 
 
@@ -84,8 +86,7 @@ def _google(entry: Fields) -> Listed:
 
 def _openai(entry: Fields) -> Listed:
     found = name(entry.get("id"))
-    is_speechless = any(part in found for part in _SPEECHLESS) or found.endswith(_SPEECHLESS_ENDS)
-    return Listed(id=found, answers=False if is_speechless else None)
+    return Listed(id=found, answers=None if _SPEECHLESS.isdisjoint(found.split("-")) else False)
 
 
 def _openrouter(entry: Fields) -> Listed:

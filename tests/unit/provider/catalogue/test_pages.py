@@ -87,7 +87,10 @@ def test_google_says_which_models_answer() -> None:
         ("whisper-1", False),
         ("gpt-image-2", False),
         ("gpt-4o-transcribe", False),
-        ("gpt-audio", False),
+        ("gpt-audio-1.5", False),
+        ("dall-e-3", False),
+        ("gpt-3.5-turbo-instruct", False),
+        ("chat-latest", None),
         ("davinci-002", False),
     ],
 )

@@ -57,6 +57,9 @@ FACTS = (
 )
 """The providers of this version; what `jp init` and `jp keys` know of them comes from here."""
 
+_AT_HOME = frozenset({"ollama", "llamacpp"})
+_PATIENCE_AT_HOME_SECS = 600.0
+
 PROVIDERS = tuple(facts.id for facts in FACTS)
 
 _HINT = "a model is `provider/name`, such as `anthropic/claude-sonnet-5-5`, or an alias of `providers.llm.aliases`"
@@ -202,7 +205,7 @@ def create_provider(
     adapter = create_adapter(settings, model.provider, kind=kind)
     account = _account(settings, facts, environ, found)
     account = msgspec.structs.replace(account, hints=hints_of(kind, model.provider, model.name))
-    return HttpProvider(adapter, account, limits_of(config.assistant.request))
+    return HttpProvider(adapter, account, limits_for(kind, config.assistant.request))
 
 
 def create_account(
@@ -289,6 +292,18 @@ def _key(
     if found is None and facts.needs_key:
         raise missing_key(facts.id, variables[0])
     return found
+
+
+def limits_for(kind: str, request: RequestConfig) -> Limits:
+    """How long and how much an answer may be, of a server that speaks as `kind` does.
+
+    Where nothing else is set, servers of one's own machine get more time: they may have to load the model, and read a
+    long prompt without a word.
+    """
+    limits = limits_of(request)
+    if kind in _AT_HOME and request.stream_idle_timeout_secs == RequestConfig().stream_idle_timeout_secs:
+        return msgspec.structs.replace(limits, idle_timeout=_PATIENCE_AT_HOME_SECS)
+    return limits
 
 
 def limits_of(request: RequestConfig) -> Limits:

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from jp.config.accounts import ServerConfig
-from jp.config.model import AppConfig, LlmConfig
+from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
-from jp.provider.registry import PROVIDERS, ModelId, create_provider, parse_model_id
+from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, parse_model_id
 
 ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
 SETTINGS = LlmConfig(aliases=ALIASES, servers={"mine": ServerConfig(base_url="http://127.0.0.1:1/v1")})
@@ -98,3 +98,13 @@ def test_a_scenario_is_looked_for_from_the_root(tmp_path: Path) -> None:
 
 def test_every_provider_of_this_version_is_known_to_the_registry() -> None:
     assert {parse_model_id(f"{name}/x", LlmConfig()).provider for name in PROVIDERS} == set(PROVIDERS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "patience"),
+    [("anthropic", 60, 60), ("ollama", 60, 600), ("llamacpp", 60, 600), ("ollama", 5, 5), ("ollama", 0, None)],
+)
+def test_a_server_at_home_gets_more_time_where_nothing_else_is_set(
+    kind: str, seconds: int, patience: float | None
+) -> None:
+    assert limits_for(kind, RequestConfig(stream_idle_timeout_secs=seconds)).idle_timeout == patience

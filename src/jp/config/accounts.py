@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from jp.config.kinds import Positive, Price, Section, Url, VariableName
+from jp.config.kinds import CloudName, Positive, Price, Section, Url, VariableName
+
+Platform = Literal["bedrock", "vertex", "foundry", "azure"]
 
 
 class ModelFactsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,7 +32,26 @@ class Account(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     models: dict[str, ModelFactsConfig] = {}
 
 
-class AnthropicConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CloudAccount(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What accounts share whose models a cloud has, too."""
+
+    transport: Literal["http", "sdk"] = "http"
+    """Who authenticates requests: jp with a key (`http`), or the vendor's SDK as a cloud wants it (`sdk`)."""
+    platform: Platform | None = None
+    """With `transport = "sdk"`, the cloud: Claude is on any but `azure`, GPT on `azure`, Gemini on `vertex`."""
+    endpoint: Url | None = None
+    """Where requests to the cloud go: Azure's and Foundry's address of your resource; elsewhere, another than usual."""
+    region: CloudName | None = None
+    """The region of Bedrock or Vertex; without it, what the environment or the profile says."""
+    project: CloudName | None = None
+    """The project of Vertex; without it, what the environment or the credentials say."""
+    profile: str | None = None
+    """The profile of the AWS configuration whose credentials Bedrock is shown."""
+    api_version: CloudName | None = None
+    """The dated version of Azure's API, for resources without `/openai/v1`."""
+
+
+class AnthropicConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Anthropic."""
 
     api_key_env: VariableName = "ANTHROPIC_API_KEY"
@@ -43,7 +64,7 @@ class AnthropicConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether a response that reached its token limit is continued."""
 
 
-class OpenaiConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OpenaiConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with OpenAI."""
 
     api_key_env: VariableName = "OPENAI_API_KEY"
@@ -54,7 +75,7 @@ class OpenaiConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How much is shown of reasoning; organizations that OpenAI has not verified have to do without (`none`)."""
 
 
-class GoogleConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GoogleConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The account with Google (Gemini)."""
 
     api_key_env: VariableName = "GEMINI_API_KEY"
@@ -109,7 +130,7 @@ class LlamacppConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How the server separates reasoning; what it leaves in the text under `<think>` is separated here."""
 
 
-class ServerConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServerConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Any other server, under a name of your own; `NAME/model` is then a model's id."""
 
     kind: Literal["openai-compatible", "anthropic", "openai", "google", "ollama", "llamacpp"] = "openai-compatible"

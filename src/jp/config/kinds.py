@@ -35,6 +35,14 @@ Url = Annotated[
 ]
 """Where requests go. Paths are added to it, so it has neither a query nor a fragment."""
 
+CloudName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:-]*\Z", description="a name of a cloud's", examples=["us-east-1"]
+    ),
+]
+"""A region, a project or a version: it becomes part of an address."""
+
 VariableName = Annotated[
     str,
     msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z", description="a variable's name", examples=["MY_API_KEY"]),

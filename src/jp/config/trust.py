@@ -74,9 +74,13 @@ def _scheme_other_than(*schemes: str) -> Needs:
     return needs
 
 
+_CLOUD = ("transport", "platform", "endpoint", "region", "project", "profile", "api_version")
+
 _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "base_url"), _always),
     (("providers", "llm", "*", "api_key_env"), _always),
+    # In a cloud these say where requests go, and whose credentials they carry.
+    *((("providers", "llm", "*", name), _always) for name in _CLOUD),
     # Who may say what a token costs, says what a limit of costs lets through.
     (("providers", "llm", "*", "models", "*", "input_price"), _always),
     (("providers", "llm", "*", "models", "*", "output_price"), _always),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
 from jp.provider.errors import ProviderError
@@ -19,6 +21,22 @@ class ServerSentEvent(msgspec.Struct, frozen=True):
     data: bytes
     id: str = ""
     retry: int | None = None
+
+
+class Frames(Protocol):
+    """What cuts a response into events."""
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Take more bytes; the events that they complete.
+
+        Raises:
+            ProviderError: an event is too long, of kind `output_limit`, or the bytes are none.
+        """
+        ...
+
+    def close(self) -> list[ServerSentEvent]:
+        """The stream is over: the event that it left unfinished. Its data may be cut."""
+        ...
 
 
 class _Lines:

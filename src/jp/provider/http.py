@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,6 +16,9 @@ from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.keys import missing_key
 from jp.provider.parts import Part
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
+
+if TYPE_CHECKING:
+    from jp.provider.framing import Frames
 
 _SUCCESS = range(200, 300)
 
@@ -37,6 +40,8 @@ _REFUSED: dict[Framing, tuple[str, ...]] = {
     "json": ("text/html",),
 }
 """What no answer comes as: a proxy's page, or a single object where events were asked for."""
+
+_SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token"})
 
 
 class Adapter(Protocol):
@@ -73,6 +78,23 @@ class Adapter(Protocol):
         ...
 
 
+class Signer(Protocol):
+    """Who makes of a request one that a cloud accepts, where that takes more than a key in a header."""
+
+    async def sign(self, request: WireRequest) -> HttpRequest:
+        """What goes over the wire for `request`, with its credentials.
+
+        Raises:
+            ConfigurationError: what the cloud has to know is not set.
+            ProviderError: there are no credentials, or they cannot be had now.
+        """
+        ...
+
+    def frames(self, headers: Mapping[str, str]) -> Frames | None:
+        """What cuts a response with such headers into events; None where it is framed as the adapter expects."""
+        ...
+
+
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes.
 
@@ -99,16 +121,24 @@ def joined(base_url: str, path: str) -> str:
     return f"{base}/{rest}" if rest and base.endswith(f"/{version}") else base + path
 
 
+def secrets_of(request: HttpRequest) -> tuple[str, ...]:
+    """What no message may show: the values of the headers that carry credentials, with and without their scheme."""
+    values = [value for name, value in request.headers if name.lower() in _SECRET_HEADERS]
+    return tuple(secret for value in values for secret in (value, value.rpartition(" ")[2]))
+
+
 class HttpProvider:
     """A `Provider` that sends requests over HTTP. The key is asked for only when a request is sent.
 
-    `limits.max_response_bytes` bounds the content of an answer; the bytes on the wire may be many more.
+    `limits.max_response_bytes` bounds the content of an answer; the bytes on the wire may be many more. A `signer`
+    knows where requests go and how they are authenticated; else both follow from the account.
     """
 
-    def __init__(self, adapter: Adapter, account: Account, limits: Limits) -> None:
+    def __init__(self, adapter: Adapter, account: Account, limits: Limits, *, signer: Signer | None = None) -> None:
         self._adapter = adapter
         self._account = account
         self._limits = limits
+        self._signer = signer
 
     @property
     def id(self) -> str:
@@ -145,13 +175,13 @@ class HttpProvider:
         """
         if request.unfit is not None:
             raise ProviderError(request.unfit.message, kind="context_too_long", hint=request.unfit.hint)
-        async with self._post(request) as response:
-            await self._check(response, request)
+        async with self._exchange(request) as response:
             # Reading is imported while the provider thinks.
             from jp.provider.reader import Reader
 
             decoder = self._adapter.decoder(request)
-            reader = Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes)
+            frames = None if self._signer is None else self._signer.frames(response.headers)
+            reader = Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes, frames=frames)
             async for chunk in response.chunks():
                 for part in reader.feed(chunk):
                     yield part
@@ -162,10 +192,23 @@ class HttpProvider:
         if not reader.finished:
             raise ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
 
+    async def ask(self, request: WireRequest) -> bytes:
+        """Send what is answered with one JSON value, which is no answer of a model, and get it.
+
+        Raises:
+            AuthenticationError: there is no key.
+            ProviderError: the request failed.
+        """
+        async with self._exchange(request) as response:
+            return b"".join([chunk async for chunk in response.chunks()])
+
     @asynccontextmanager
-    async def _post(self, request: WireRequest) -> AsyncGenerator[HttpResponse, None]:
+    async def _exchange(self, request: WireRequest) -> AsyncGenerator[HttpResponse, None]:
+        """The response to `request`, where it is what was asked for."""
+        sent = self._http_request(request) if self._signer is None else await self._signer.sign(request)
         try:
-            async with post(self._http_request(request), self._wire_limits(request.framing)) as response:
+            async with post(sent, self._wire_limits(request.framing)) as response:
+                await self._check(response, request, secrets=secrets_of(sent))
                 yield response
         except ProviderError as error:
             if error.kind == "connect" and self._account.reach_hint:
@@ -196,7 +239,7 @@ class HttpProvider:
             url=joined(self._account.base_url, request.path), headers=headers, body=msgspec.json.encode(request.body)
         )
 
-    async def _check(self, response: HttpResponse, request: WireRequest) -> None:
+    async def _check(self, response: HttpResponse, request: WireRequest, *, secrets: tuple[str, ...]) -> None:
         """Refuse what is no stream of events: an error, a redirect, a proxy's page."""
         kind = response.headers.get("content-type", "")
         if response.status in _SUCCESS and not kind.startswith(_REFUSED[request.framing]):
@@ -212,6 +255,6 @@ class HttpProvider:
             key_hint=account.key_hint,
             hints=account.hints,
             base_url_setting=account.base_url_setting,
-            secrets=() if account.key is None else (account.key,),
+            secrets=secrets,
         )
         raise classify(reply, origin, now=time.time())

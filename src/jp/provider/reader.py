@@ -9,7 +9,7 @@ import msgspec
 
 from jp.provider.base import Framing, ResponseDecoder
 from jp.provider.errors import ProviderError
-from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder, WholeDecoder
+from jp.provider.framing import Frames, NdjsonDecoder, ServerSentEvent, SseDecoder, WholeDecoder
 from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
 
 
@@ -29,7 +29,7 @@ def _is_whole(event: ServerSentEvent) -> bool:
     return True
 
 
-def _frames(framing: Framing) -> SseDecoder | NdjsonDecoder | WholeDecoder:
+def _frames(framing: Framing) -> Frames:
     match framing:
         case "sse":
             return SseDecoder()
@@ -44,12 +44,14 @@ def _frames(framing: Framing) -> SseDecoder | NdjsonDecoder | WholeDecoder:
 class Reader:
     """Turns the bytes of one response into parts, up to `Finished`.
 
-    `max_bytes` bounds their content.
+    `max_bytes` bounds their content. `frames` goes before `framing`, where a cloud has wrapped the events otherwise.
     """
 
-    def __init__(self, decoder: ResponseDecoder, framing: Framing, *, max_bytes: int) -> None:
+    def __init__(
+        self, decoder: ResponseDecoder, framing: Framing, *, max_bytes: int, frames: Frames | None = None
+    ) -> None:
         self._decoder = decoder
-        self._frames = _frames(framing)
+        self._frames = _frames(framing) if frames is None else frames
         self._max_bytes = max_bytes
         self._bytes = 0
         self.finished = False

@@ -28,7 +28,7 @@ _LONG_LIMIT = re.compile(r"per_?day|\blimit: 0\b", re.IGNORECASE)
 
 _TOO_LONG = re.compile(
     r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum |available )?context"
-    r"|exceed context limit|maximum context length|too many (input )?tokens|input is too long"
+    r"|exceed context limit|maximum context length|too many (input )?tokens(?!, please wait)|input is too long"
     r"|prompt is longer than the context|exceed_context_size"
     r"|request too large for|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
     re.IGNORECASE,
@@ -45,8 +45,14 @@ _REASONING = re.compile(
 _UNVERIFIED = b"verified to generate reasoning summaries"
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
-_NO_MODEL = re.compile(r"not a valid model|no endpoints found for|model .{0,80}(not found|not exist)", re.IGNORECASE)
+_NO_MODEL = re.compile(
+    r"not a valid model|model identifier is invalid|no endpoints found for|model .{0,80}(not found|not exist)",
+    re.IGNORECASE,
+)
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b", re.IGNORECASE)
+_NOWHERE = re.compile(rb'(\{"\w+": ?"not found"\}|404 page not found|not found)?', re.IGNORECASE)
+"""What web servers say of a path that they do not know."""
+
 _KEY = re.compile(r"\b(sk|pk|xai|gsk)-[\w\-]{6,}|\bAIza[\w\-]{10,}")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -75,6 +81,13 @@ _KINDS: dict[str, ErrorKind] = {
     "UNAVAILABLE": "transient",
     "INVALID_ARGUMENT": "invalid_request",
     "model_not_found": "model_not_found",
+    "DeploymentNotFound": "model_not_found",
+    "throttlingException": "rate_limit",
+    "modelStreamErrorException": "transient",
+    "modelTimeoutException": "transient",
+    "internalServerException": "transient",
+    "serviceUnavailableException": "transient",
+    "validationException": "invalid_request",
 }
 """What providers call an error, where that decides."""
 
@@ -93,6 +106,7 @@ _STATUSES: dict[int, ErrorKind] = {
     408: "transient",
     409: "transient",
     413: "context_too_long",
+    424: "transient",
     429: "rate_limit",
 }
 
@@ -167,12 +181,32 @@ def _report(reply: Reply) -> _Report:
     if error is None:
         return _Report(_plain_text(reply.body), ())
     details = _first_object(error.get("details"))
-    message = next((value for key in ("message", "detail") if isinstance(value := error.get(key), str)), "")
+    message = next(filter(None, (_words(error.get(key)) for key in ("message", "detail"))), "")
     found = (error.get("type"), error.get("code"), details.get("error_code"), *_reasons(error), error.get("status"))
     names = tuple(name for name in found if isinstance(name, str))
     text = _with_upstream(message, _first_object(error.get("metadata")))
     statuses = (status for key in ("code", "status") if isinstance(status := error.get(key), int))
     return _Report(text or (names[0].replace("_", " ") if names else ""), names, next(statuses, None))
+
+
+class _Problem(msgspec.Struct):
+    """What a server says of a part of a request that it has checked against its types."""
+
+    loc: list[str | int] = []
+    msg: str = ""
+
+
+def _words(value: object) -> str:
+    """A message: as it is, or of all problems that were found."""
+    if isinstance(value, str):
+        return value
+    found = _first_object(value).get("detail", value)
+    try:
+        problems = msgspec.convert(found, list[_Problem])
+    except msgspec.ValidationError:
+        return ""
+    told = (f"{'.'.join(map(str, problem.loc))}: {problem.msg}" for problem in problems if problem.msg)
+    return "; ".join(text.removeprefix(": ") for text in told)
 
 
 def _with_upstream(message: str, metadata: Mapping[str, object]) -> str:
@@ -292,6 +326,8 @@ def _hint_of(reply: Reply, origin: Origin) -> str:
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
         return f"redirects are not followed, because the key would go with them: set {setting}"
+    if reply.status == _NOT_FOUND and setting and _NOWHERE.fullmatch(reply.body.strip()):
+        return f"check `{setting}`: nobody answers such requests there"
     if _is_page(reply):
         address = f"check `{setting}`" if setting else "check the provider's address"
         return f"this is no API's answer: {address}, and whether a proxy or the network's login page is in between"

@@ -407,3 +407,35 @@ def test_the_words_of_the_server_behind_a_router_are_told(metadata: dict[str, ob
     assert (
         classified(500, routed(500, "Provider returned error", **metadata)).message == f"anthropic answered 500: {text}"
     )
+
+
+PROBLEM = {"type": "extra_forbidden", "loc": ["body", "messages", 1], "msg": "Extra inputs are not permitted"}
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ({"detail": [PROBLEM, {"msg": "too long"}]}, "body.messages.1: Extra inputs are not permitted; too long"),
+        ({"object": "error", "message": {"detail": [PROBLEM]}}, "body.messages.1: Extra inputs are not permitted"),
+        ({"detail": "Not Found"}, "Not Found"),
+        ({"message": "", "detail": "Not Found"}, "Not Found"),
+    ],
+)
+def test_problems_of_a_request_that_was_checked_are_told(error: object, text: str) -> None:
+    found = classified(422, error)
+
+    assert (found.message, found.kind) == (f"anthropic answered 422: {text}", "invalid_request")
+
+
+@pytest.mark.parametrize("error", [{"detail": [{"loc": ["body"]}]}, {"detail": 3}, {"message": {"detail": [3]}}])
+def test_problems_without_words_are_none(error: object) -> None:
+    assert classified(422, error).message == "anthropic answered 422"
+
+
+@pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b'{"error": "Not Found"}\n', b"404 page not found", b""])
+def test_an_address_where_nothing_is_has_a_hint(body: bytes) -> None:
+    assert classified(404, body).hint == (
+        "check `providers.llm.anthropic.base_url`: nobody answers such requests there"
+    )
+    assert "base_url" not in classified(404, body, origin=Origin(provider="p")).hint
+    assert "base_url" not in classified(400, body).hint

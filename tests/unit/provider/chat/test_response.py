@@ -309,7 +309,7 @@ def test_an_event_that_cannot_be_read_is_worth_another_try(data: bytes) -> None:
     ],
 )
 def test_an_event_without_meaning_gives_nothing(data: bytes) -> None:
-    assert ChatDecoder(model="m", provider="mine").feed("ping", data) == []
+    assert list(ChatDecoder(model="m", provider="mine").feed("ping", data)) == []
 
 
 def test_an_answer_to_a_schema_is_data_as_the_schema_was_given() -> None:

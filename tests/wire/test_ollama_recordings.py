@@ -51,4 +51,7 @@ def test_every_recording_says_what_was_expected(recording: Recording, end: str) 
     for turn in recording["expected"]["turns"]:
         if len(turn["exchanges"]) == 1:
             number: int = turn["exchanges"][0]
-            assert "".join(block.text for block in stories[number].blocks if block.kind == "message") == turn["message_text"]
+            assert (
+                "".join(block.text for block in stories[number].blocks if block.kind == "message")
+                == turn["message_text"]
+            )

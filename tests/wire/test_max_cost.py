@@ -118,6 +118,14 @@ def test_a_correction_is_paid_from_the_same_limit(root: Path) -> None:
     assert sum(isinstance(entry, TurnStart) for entry in only_log(root)) == 1
 
 
+def test_a_value_that_is_cut_for_its_cost_is_no_misfit(root: Path) -> None:
+    with Loopback(saying('{"name": "', *["word " * 20] * 20)) as server:
+        stopped = query(server, root, "--max-cost", "0.0015", "--schema", "name str", "Hi")
+
+    assert (stopped.code, stopped.stdout) == (6, "")
+    assert stopped.stderr.endswith(GO_ON)
+
+
 @pytest.mark.parametrize(("limit", "has_title"), [("0.00005", False), ("0.01", True)])
 def test_a_title_is_paid_from_the_same_limit(root: Path, limit: str, *, has_title: bool) -> None:
     def answer(request: Received) -> Reply:

@@ -356,6 +356,10 @@ def test_the_cache_is_asked_for_as_the_family_knows_it(model: str, cache: str, s
         assert any("cache 'off'" in sentence for sentence in request.left_out) is (model == "gpt-5.5")
 
 
+def test_a_key_of_the_cache_is_no_longer_than_the_api_takes() -> None:
+    assert body(replace(thread(), conversation="c" * 100))["prompt_cache_key"] == "c" * 64
+
+
 def test_a_request_is_seen_without_its_markers() -> None:
     attached = UserResource(resource=Resource(uri="u:a", text="A"), turn=0)
     request = rendered(thread(attached, HI, thought(), said(item_id="msg_1"), called(), result(), tools=(DRAW,)))

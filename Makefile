@@ -2,17 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+FOREIGN := .venv-foreign
+FOREIGN_STAMP := $(FOREIGN)/.installed
 
 # Whoever sets it has pytest rewrite every test anew in each worker.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check format lint types imports coverage bench lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
 
 test: $(STAMP)  ## the whole suite
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not foreign"
+
+test-foreign: $(STAMP) $(FOREIGN_STAMP)  ## jp against a server that is not ours; the first time it is compiled, for minutes
+	$(BIN)/python -m pytest -q -m foreign tests/foreign
 
 check: lint types imports coverage  ## format, lint, types, import contracts, coverage of the pure packages
 
@@ -44,12 +49,19 @@ lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	  --no-annotate pyproject.toml -o requirements/run.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate pyproject.toml --group dev -o requirements/dev.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-annotate --group pyproject.toml:foreign -o requirements/foreign.txt
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .coverage* dist build
+	rm -rf .venv $(FOREIGN) .pytest_cache .ruff_cache .hypothesis .coverage* dist build
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
+
+$(FOREIGN_STAMP): requirements/foreign.txt
+	$(PYTHON) -m venv $(FOREIGN)
+	$(FOREIGN)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/foreign.txt
+	@touch $(FOREIGN_STAMP)

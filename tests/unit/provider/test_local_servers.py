@@ -127,7 +127,7 @@ def test_a_configured_variable_and_a_configured_server_count() -> None:
         found = next((each for each in (find() for _ in range(20)) if len(each) > 1), find())
 
     assert found == (
-        Proposal(model="openai/gpt-5.6", because="MINE is set"),
+        Proposal(model="openai/gpt-6.1-sol", because="MINE is set"),
         Proposal(model="llamacpp/Qwen3", because=f"a server answers at {server.url}/v1"),
     )
 

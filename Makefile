@@ -33,7 +33,7 @@ types: $(STAMP)
 	$(BIN)/pyright
 
 imports: $(STAMP)
-	$(BIN)/lint-imports
+	PYTHONSAFEPATH=1 $(BIN)/lint-imports
 
 coverage: $(STAMP)
 	$(BIN)/coverage erase

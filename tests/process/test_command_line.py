@@ -40,6 +40,14 @@ def test_the_installed_script_and_the_module_are_the_same_program() -> None:
     assert run_jp("--help", program=script) == run_jp("--help")
 
 
+def test_a_script_beside_the_command_is_not_taken_for_the_package(tmp_path: Path) -> None:
+    (tmp_path / "jp.py").write_text("raise SystemExit('another program')", encoding="utf-8")
+    script = tmp_path / "jp"
+    script.write_bytes(Path(sys.executable).with_name("jp").read_bytes())
+
+    assert run_jp("--version", program=(sys.executable, str(script))) == (0, f"jp {__version__}\n", "")
+
+
 def test_help_fits_any_terminal_and_the_newcomer() -> None:
     result = run_jp("--help", env={"COLUMNS": "40"})
 

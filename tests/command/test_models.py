@@ -254,6 +254,19 @@ def test_a_price_of_the_users_own_is_that_of_an_estimate(tmp_path: Path) -> None
     assert estimate["usd"] == pytest.approx(estimate["total"] / 1000)
 
 
+def test_what_a_provider_has_said_counts_for_an_estimate(tmp_path: Path) -> None:
+    def window() -> int:
+        done = run_jp("query", "--model", "ollama/llama3", "--dry-run", "-F", "json", "hi", cwd=tmp_path)
+        return json.loads(done.stdout)["estimate"]["context_window"]
+
+    with Loopback(otherwise=servers) as server:
+        configure(tmp_path, server)
+        before = window()
+        run_jp("model", "ls", "ollama", "--refresh", cwd=tmp_path)
+
+    assert (before, window()) == (16_384, 8_192)
+
+
 def test_ctrl_c_ends_the_wait_and_keeps_what_came(tmp_path: Path) -> None:
     gate = threading.Event()
 

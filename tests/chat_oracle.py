@@ -16,6 +16,7 @@ _FOREIGN = {
     "messages": frozenset({"reasoning", "reasoning_content", "reasoning_details"}),
     "tool_calls": frozenset({"index"}),
     "content": frozenset({"cache_control"}),
+    "response_format": frozenset({"schema"}),
 }
 """What servers take that OpenAI does not, by where it stands."""
 

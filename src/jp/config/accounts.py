@@ -149,7 +149,7 @@ class ServerConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     """How reasoning is asked for: not at all, by `reasoning_effort`, or by the chat template's `enable_thinking`."""
     return_reasoning: Literal["none", "reasoning_content", "reasoning", "text"] = "none"
     """How earlier reasoning goes back: not at all, under one of these names, or as text between `<think>` tags."""
-    structured: Literal["json_schema", "json_object", "none"] = "json_schema"
+    structured: Literal["json_schema", "json_object_schema", "json_object", "none"] = "json_schema"
     """How the server is held to a schema."""
     tool_choice: bool = True
     """Whether the server knows `tool_choice`."""

@@ -11,7 +11,7 @@ from jp.provider.showing import IMAGES, PDF
 from jp.provider.strict import PLAIN, Strictness
 
 ReturnReasoning = Literal["none", "reasoning_content", "reasoning", "text"]
-Structured = Literal["json_schema", "json_object", "none"]
+Structured = Literal["json_schema", "json_object_schema", "json_object", "none"]
 
 
 class Quirks(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from jp.conversation.entries import JsonObject
 from jp.provider.base import WireRequest
+from jp.provider.chat.answer import strict_schema
 from jp.provider.chat.calls import CallPiece, Calls
 from jp.provider.chat.chunks import Choice, Chunk, Delta, chunk_of, details_of, plain, says_something, usage_of
 from jp.provider.chat.prose import Indices, Prose
@@ -77,7 +78,7 @@ class ChatDecoder:
             model=request.model,
             provider=server.provider,
             is_structured=bool(wanted),
-            strict=wanted.get("json_schema", {}).get("schema"),
+            strict=strict_schema(wanted),
             think_tags=server.quirks.think_tags,
         )
 

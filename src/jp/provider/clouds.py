@@ -5,11 +5,11 @@ Where requests go and how they are authenticated is the SDKs' to know: see `jp.p
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
 
 import msgspec
 
-from jp.config.accounts import Platform
+from jp.config.accounts import CloudAccount, Platform
 from jp.errors import ConfigurationError
 
 PLATFORMS: dict[str, tuple[Platform, ...]] = {
@@ -21,33 +21,11 @@ PLATFORMS: dict[str, tuple[Platform, ...]] = {
 
 TITLES: dict[Platform, str] = {"bedrock": "Bedrock", "vertex": "Vertex AI", "foundry": "Foundry", "azure": "Azure"}
 
+_BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
+"""Bedrock's own keys, which its SDK finds by itself."""
+
 _KEYS: dict[Platform, str] = {"foundry": "ANTHROPIC_FOUNDRY_API_KEY", "azure": "AZURE_OPENAI_API_KEY"}
 """The variables of those that take keys; the others know credentials of their own."""
-
-
-class CloudSettings(Protocol):
-    """What an account says of a cloud; see `jp.config.accounts.CloudAccount`."""
-
-    @property
-    def transport(self) -> str: ...
-
-    @property
-    def platform(self) -> Platform | None: ...
-
-    @property
-    def endpoint(self) -> str | None: ...
-
-    @property
-    def region(self) -> str | None: ...
-
-    @property
-    def project(self) -> str | None: ...
-
-    @property
-    def profile(self) -> str | None: ...
-
-    @property
-    def api_version(self) -> str | None: ...
 
 
 class Cloud(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +55,70 @@ class Cloud(msgspec.Struct, frozen=True, kw_only=True):
         return f"providers.llm.{self.provider}.{name}"
 
 
-def create_cloud(settings: CloudSettings, provider: str, *, kind: str) -> Cloud:
+_FROM_ENVIRONMENT: dict[tuple[str, Platform], dict[str, tuple[str, ...]]] = {
+    ("anthropic", "bedrock"): {
+        "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+        "endpoint": ("ANTHROPIC_BEDROCK_BASE_URL",),
+    },
+    ("anthropic", "vertex"): {
+        "region": ("CLOUD_ML_REGION",),
+        "project": ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"),
+        "endpoint": ("ANTHROPIC_VERTEX_BASE_URL",),
+    },
+    ("anthropic", "foundry"): {"endpoint": ("ANTHROPIC_FOUNDRY_BASE_URL",)},
+    ("openai", "azure"): {"endpoint": ("AZURE_OPENAI_ENDPOINT",), "api_version": ("OPENAI_API_VERSION",)},
+    ("google", "vertex"): {
+        "region": ("GOOGLE_CLOUD_LOCATION",),
+        "project": ("GOOGLE_CLOUD_PROJECT",),
+    },
+}
+"""The variables by which the SDKs know what is not set here."""
+
+_FOUNDRY_RESOURCE = "ANTHROPIC_FOUNDRY_RESOURCE"
+
+
+def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
+    """`cloud` with what the environment says of it where the settings are silent.
+
+    Raises:
+        ConfigurationError: neither says what there is no default for, or they contradict each other.
+    """
+    values: dict[str, str] = {}
+    for name, variables in _FROM_ENVIRONMENT[cloud.kind, cloud.platform].items():
+        if getattr(cloud, name) is None:
+            values[name] = next(filter(None, (environ.get(variable, "").strip() for variable in variables)), "")
+    values = {name: value for name, value in values.items() if value}
+    resource = environ.get(_FOUNDRY_RESOURCE, "").strip()
+    if cloud.platform == "foundry" and cloud.endpoint is None and resource:
+        values.setdefault("endpoint", f"https://{resource}.services.ai.azure.com")
+    if (cloud.kind, cloud.platform) == ("google", "vertex") and cloud.region is None:
+        values.setdefault("region", "global")
+    if "endpoint" in values:
+        values["endpoint"] = values["endpoint"].rstrip("/")
+    cloud = msgspec.structs.replace(cloud, **values)
+    _check(cloud, environ)
+    return cloud
+
+
+def _check(cloud: Cloud, environ: Mapping[str, str]) -> None:
+    if cloud.platform in {"azure", "foundry"} and cloud.endpoint is None:
+        host = "openai.azure.com" if cloud.platform == "azure" else "services.ai.azure.com"
+        raise _unset(cloud, "endpoint", f"https://RESOURCE.{host}")
+    if (cloud.kind, cloud.platform) == ("anthropic", "vertex") and cloud.region is None:
+        raise _unset(cloud, "region", "global")
+    if cloud.platform == "vertex" and cloud.endpoint is not None and cloud.project is None:
+        raise _unset(cloud, "project", "PROJECT")
+    if cloud.platform == "bedrock" and cloud.profile is not None and environ.get(_BEDROCK_KEY, "").strip():
+        message = f"{cloud.setting('profile')!r} is set, and so is the variable {_BEDROCK_KEY!r}: which of them counts?"
+        raise ConfigurationError(message, hint=f"unset one of them: `unset {_BEDROCK_KEY}`")
+
+
+def _unset(cloud: Cloud, name: str, example: str) -> ConfigurationError:
+    where = cloud.setting(name)
+    return ConfigurationError(f"{where!r} is not set", hint=f"set it, such as `jp config set {where}={example}`")
+
+
+def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
     """The cloud that the settings of an account name.
 
     Raises:

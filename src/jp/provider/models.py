@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Protocol, cast
@@ -14,6 +15,9 @@ TABLE_DATE = "2026-11-20"
 """When the table was last compared with what the providers publish."""
 
 _MILLION = 1_000_000
+_CLOUD = re.compile(r"\A(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?)?\Z")
+"""What Bedrock puts around a name: a region, the vendor, a version. Vertex puts `@` before the date."""
+
 _DATES = ("-20260102", "-2026-01-02")
 """How the date of a snapshot stands at the end of a name."""
 
@@ -60,7 +64,9 @@ _ANY = Abilities(thinking="none", levels=(), sampling=True, documents=False)
 
 
 def canonical_name(name: str) -> str:
-    """A model's name without the date of its snapshot."""
+    """A model's name without the date of its snapshot, and without what a cloud adds to it."""
+    if "claude-" in name:
+        name = _CLOUD.sub(r"\1", name).replace("@", "-")
     for date in _DATES:
         stem, end = name[: -len(date)], name[-len(date) :]
         if stem and all(a == b or (a.isdigit() and b.isdigit()) for a, b in zip(end, date, strict=False)):
@@ -79,7 +85,7 @@ def find_model(kind: str, name: str) -> Model:
     if found is not None:
         return found
     table = _table(kind)
-    abilities = _ANY if table is None else table.inferred(name)
+    abilities = _ANY if table is None else table.inferred(canonical_name(name))
     return Model(details=ModelDetails(provider=kind, id=name), abilities=abilities, known=False)
 
 

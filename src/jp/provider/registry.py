@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from jp.config.accounts import ModelFactsConfig
+from jp.config.accounts import CloudAccount, ModelFactsConfig
 from jp.config.aliases import resolve_alias
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.errors import ConfigurationError
@@ -20,6 +20,7 @@ from jp.provider.server_address import LocalServer, address_of
 from jp.provider.transport import Limits
 
 if TYPE_CHECKING:
+    from jp.provider.clouds import Cloud
     from jp.provider.http import Account
 
 
@@ -161,10 +162,35 @@ def facts_in(settings: LlmConfig, provider: str) -> ProviderFacts:
 
 def key_variables(settings: LlmConfig, provider: str) -> tuple[str, ...]:
     """The environment variables that may hold a provider's key: the configured one goes before the usual ones."""
+    if (cloud := cloud_of(settings, provider)) is not None:
+        return _cloud_variables(settings, cloud)
     facts = facts_in(settings, provider)
     account = account_of(settings, provider)
     configured = () if account is None or account.api_key_env is None else (account.api_key_env,)
     return tuple(dict.fromkeys((*configured, *facts.key_variables)))
+
+
+def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
+    """Those for the key of a cloud, if it takes one: the usual ones of the vendor's own API are not for it."""
+    account, usual = account_of(settings, cloud.provider), account_of(LlmConfig(), cloud.provider)
+    configured = None if account is None else account.api_key_env
+    vendors = None if usual is None else usual.api_key_env
+    named = () if configured in {None, vendors} else (configured,)
+    return tuple(filter(None, (*named, cloud.key_variable))) if cloud.key_variable else ()
+
+
+def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
+    """The cloud that an account is with, None where it is with the vendor itself.
+
+    Raises:
+        ConfigurationError: the settings say that there is one, and not which, or one that cannot be.
+    """
+    account = account_of(settings, provider)
+    if not isinstance(account, CloudAccount) or account.transport == "http":
+        return None
+    from jp.provider.clouds import create_cloud
+
+    return create_cloud(account, provider, kind=kind_of(settings, provider))
 
 
 def kind_of(settings: LlmConfig, provider: str) -> str:
@@ -200,9 +226,17 @@ def create_provider(
     from jp.provider.adapters import create_adapter
     from jp.provider.http import HttpProvider
 
-    found = _key(settings, facts, environ, stored) if needs_key else None
     kind = kind_of(settings, model.provider)
     adapter = create_adapter(settings, model.provider, kind=kind)
+    limits = limits_of(config.assistant.request)
+    if (cloud := cloud_of(settings, model.provider)) is not None:
+        from jp.provider.sdk.provider import cloud_key, create
+
+        variables = _cloud_variables(settings, cloud)
+        found = cloud_key(cloud, variables, environ=environ, stored=stored) if needs_key else None
+        headers = _headers(settings, model.provider)
+        return create(cloud, adapter, limits, headers=headers, key=found, environ=environ if needs_key else None)
+    found = _key(settings, facts, environ, stored) if needs_key else None
     account = _account(settings, facts, environ, found)
     account = msgspec.structs.replace(account, hints=hints_of(kind, model.provider, model.name))
     return HttpProvider(adapter, account, limits_for(kind, config.assistant.request))
@@ -222,8 +256,11 @@ def create_account(
 
     Raises:
         AuthenticationError: the provider needs a key and there is none.
-        ConfigurationError: the provider is unknown, or its settings are malformed.
+        ConfigurationError: the provider is unknown, or its settings are malformed, or it is in a cloud.
     """
+    if (cloud := cloud_of(settings, provider)) is not None:
+        message = f"{provider!r} is in a cloud ({cloud.title}), which tells its models on its own pages only"
+        raise ConfigurationError(message, hint=f"use one of them all the same: `--model {provider}/NAME`")
     facts = facts_in(settings, provider)
     if not needs_key:
         facts = msgspec.structs.replace(facts, needs_key=False)

@@ -61,9 +61,10 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     """What is known of a model; `catalogue` is that of its provider. A provider that nobody knows has any model."""
     kind = kind_of(settings, model.provider)
     expected = find_model(kind, model.name)
-    details = expected.details if kind == model.provider else _without_prices(expected.details)
-    listed = listed_as(catalogue, model.name)
     account = account_of(settings, model.provider)
+    is_vendors = kind == model.provider and getattr(account, "transport", "http") == "http"
+    details = expected.details if is_vendors else _without_prices(expected.details)
+    listed = listed_as(catalogue, model.name)
     configured = None if account is None else account.models.get(model.name)
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
@@ -98,7 +99,7 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
 
 
 def _without_prices(details: ModelDetails) -> ModelDetails:
-    """What holds for a model on another's server: there, it costs what its owner asks for."""
+    """What holds for a model on another's server, or in a cloud: there, it costs what its owner asks for."""
     return ModelDetails(
         provider=details.provider,
         id=details.id,

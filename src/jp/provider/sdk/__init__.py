@@ -1,0 +1,1 @@
+"""Requests to the clouds whose authentication the vendors' SDKs own."""

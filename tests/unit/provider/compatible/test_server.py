@@ -6,7 +6,16 @@ import pytest
 
 from jp.config.accounts import ServerConfig
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import Parameters, Thread, UserText
+from jp.conversation.resource import Resource
+from jp.conversation.thread import (
+    AssistantReasoning,
+    AssistantText,
+    Parameters,
+    Thread,
+    ToolDefinition,
+    UserResource,
+    UserText,
+)
 from jp.provider.base import WireRequest
 from jp.provider.compatible.server import create
 
@@ -95,3 +104,52 @@ def test_every_setting_is_heeded() -> None:
         "max_completion_tokens": 9,
         "messages": [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
     }
+
+
+SCHEMA: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+TALK = Thread(
+    model="m",
+    system=(),
+    tools=(ToolDefinition(name="run", description="", parameters={}),),
+    events=(
+        UserResource(resource=Resource(uri="u:1", mime_type="image/png", blob=b"x"), turn=0, origin="a"),
+        UserText(text="one", turn=0, origin="a"),
+        AssistantReasoning(text="hm", turn=0, metadata={"provider": "groq", "model": "m"}),
+        AssistantText(text="1", turn=0),
+        UserText(text="two", turn=1, origin="b", schema=SCHEMA),
+    ),
+    parameters=Parameters(tool_choice="run"),
+    schema=SCHEMA,
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "in_body", "in_messages"),
+    [
+        ({}, {"tool_choice", "response_format"}, {"image_url"}),
+        ({"images": False}, {"tool_choice", "response_format"}, {"cannot be shown"}),
+        ({"return_reasoning": "reasoning"}, {"tool_choice", "response_format"}, {"image_url", "'reasoning': 'hm'"}),
+        ({"return_reasoning": "reasoning_content"}, {"tool_choice", "response_format"}, {"image_url", "g_content"}),
+        ({"return_reasoning": "text"}, {"tool_choice", "response_format"}, {"image_url", "<think>"}),
+        ({"tool_choice": False}, {"response_format"}, {"image_url", "Call the tool"}),
+        ({"structured": "json_object"}, {"tool_choice", "response_format"}, {"image_url", "JSON Schema"}),
+        ({"structured": "none"}, {"tool_choice"}, {"image_url", "JSON Schema"}),
+    ],
+)
+def test_every_setting_changes_what_it_is_about_and_nothing_else(
+    settings: JsonObject, in_body: set[str], in_messages: set[str]
+) -> None:
+    body = create(ServerConfig(**settings), "groq").render(TALK).body
+    said = str(body["messages"])
+    marks = {
+        "image_url",
+        "cannot be shown",
+        "'reasoning': 'hm'",
+        "g_content",
+        "<think>",
+        "Call the tool",
+        "JSON Schema",
+    }
+
+    assert body.keys() - {"model", "messages", "stream", "stream_options", "tools"} == in_body
+    assert {mark for mark in marks if mark in said} == in_messages

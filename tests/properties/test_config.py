@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import tomllib
 from random import Random
-from typing import Any, assert_never, cast
+from typing import Any, Literal, assert_never, cast, get_args, get_origin
 
 import msgspec
 from hypothesis import given
@@ -37,24 +37,15 @@ FREE = st.recursive(
 
 
 def scalar(annotation: Any) -> st.SearchStrategy[Any]:
-    candidates = [
-        True,
-        False,
-        1,
-        2,
-        0.5,
-        "auto",
-        "off",
-        "high",
-        "short",
-        "full",
-        "ask",
-        "a",
-        "b",
-        "https://a",
-        "https://b",
-    ]
+    candidates = [True, False, 1, 2, 0.5, "a", "b", "https://a", "https://b", *choices(annotation)]
     return st.sampled_from([value for value in candidates if accepts(annotation, value)])
+
+
+def choices(annotation: Any) -> list[Any]:
+    """Two of the words that an annotation names."""
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation)[:2])
+    return [word for member in get_args(annotation) for word in choices(member)]
 
 
 def accepts(annotation: Any, value: object) -> bool:
@@ -115,6 +106,8 @@ def tables(node: Table, *, plain: bool) -> st.SearchStrategy[Raw]:
         for name, field in node.fields.items()
         if not field.required
     }
+    if node.others is not None:
+        optional["x"] = values(node.others.value, plain=plain)
     return st.fixed_dictionaries(required, optional=optional)
 
 

@@ -90,7 +90,6 @@ def rendered(
         system=("Be brief.",),
         tools=(SEARCH,),
         parameters=Parameters(**parameters),
-        conversation="jp-c1",
     )
     thread = build_thread(more, settings, loader=InlineLoader(), stand_ins=StatusLines())
     return provider.render(thread).body

@@ -27,7 +27,7 @@ from jp.errors import JpError
 from jp.provider.base import Provider, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.parts import Part
-from jp.provider.registry import ModelId, parse_model_id
+from jp.provider.registry import ModelId, cloud_of, parse_model_id
 from jp.turn.ports import Recorder
 
 if TYPE_CHECKING:
@@ -200,7 +200,9 @@ class Titling:
         if generate.model is not None:
             return parse_model_id(generate.model, self._config.providers.llm)
         main = self._plain.model
-        name = small_model(main.provider, main.name)
+        # A cloud has what was made available there, under names of its own.
+        is_vendors = cloud_of(self._config.providers.llm, main.provider) is None
+        name = small_model(main.provider, main.name) if is_vendors else None
         if name is None:
             why = f"no cheap model is known beside {str(main)!r}; 'conversation.title.generate.model' names one"
             log(self._options, f"no title: {why}")

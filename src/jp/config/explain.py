@@ -130,11 +130,12 @@ class _Reader:
             elements = _by_statement(elements) if _is_said(said) else _by_default(node)
         else:
             effects = _effects(said)
-        first = Statement(origin=DEFAULT, action="default", value=_default_of(path), effect=effects[0])
+        value = self._value(path)
+        # A table of the user's own that a later layer takes out has no defaults any more.
+        default = msgspec.UNSET if value is msgspec.UNSET else _default_of(path)
+        first = Statement(origin=DEFAULT, action="default", value=default, effect=effects[0])
         rest = (self._statement(one, path, effect) for one, effect in zip(said, effects[1:], strict=True))
-        return Explanation(
-            key=key_text(path), value=self._value(path), rule=rule, statements=(first, *rest), elements=elements
-        )
+        return Explanation(key=key_text(path), value=value, rule=rule, statements=(first, *rest), elements=elements)
 
     def _value(self, path: KeyPath) -> Any:
         try:

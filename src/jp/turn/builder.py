@@ -65,7 +65,7 @@ def _arguments(text: str) -> JsonObject | str:
         return {}
     try:
         return msgspec.json.decode(text, type=JsonObject)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 

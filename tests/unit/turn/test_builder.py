@@ -60,6 +60,14 @@ def test_arguments_that_are_no_object_are_kept_as_text() -> None:
     assert arguments("  ") == {}
 
 
+def test_arguments_that_are_nested_too_deeply_are_kept_as_text() -> None:
+    deep = '{"a":' * 20_000 + "1" + "}" * 20_000
+    (entry,) = built(ToolCallStart(0, "a", "read"), ToolArgumentsDelta(0, deep), BlockEnd(0))
+
+    assert isinstance(entry, ToolCallRequest)
+    assert entry.arguments == deep
+
+
 def test_reasoning_without_text_is_kept_for_its_metadata() -> None:
     redacted = {"provider": "p", "redacted": "x"}
 

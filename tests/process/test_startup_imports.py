@@ -11,6 +11,10 @@ from stage import make_workspace
 
 ENTRY = "from jp.__main__ import main; main()"
 TRIAL = "import sys; from jp.cli.app import run; from trial import ROOT; run(sys.argv[1:], ROOT)"
+VENDORS = ("ANTHROPIC", "CEREBRAS", "GEMINI", "LLAMACPP", "MINE", "OLLAMA", "OPENAI", "OPENROUTER")
+KEYS = {f"{name}_API_KEY": "k" for name in VENDORS}
+"""With a key in the environment, nobody looks where keys are stored."""
+
 HEAVY = {
     "anyio",
     "asyncio",
@@ -36,12 +40,18 @@ HEAVY = {
 
 NOT_BEFORE_THE_REQUEST = {
     "anthropic",
+    "boto3",
+    "botocore",
     "click",
+    "google.auth",
+    "google.genai",
     "jp.attachment",
     "jp.cli.help",
     "jp.cli.query.dry_run",
     "jp.provider.anthropic.response",
     "jp.provider.classification",
+    "jp.provider.clouds",
+    "jp.provider.counting",
     "jp.provider.failures",
     "jp.provider.key_file",
     "jp.provider.key_ring",
@@ -49,6 +59,7 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.provider.local_servers",
     "jp.provider.reader",
     "jp.provider.script",
+    "jp.provider.sdk",
     "jp.render.jsonl",
     "jp.render.markdown",
     "jp.render.sanitise",
@@ -58,6 +69,7 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.workspace.ephemeral",
     "keyring",
     "markdown_it",
+    "openai",
     "pathspec",
     "platformdirs",
     "pydantic",
@@ -89,8 +101,7 @@ def imported_before_the_request(server: Loopback, cwd: Path, *arguments: str) ->
     """The modules that a query has imported when its request has come. It gets no answer."""
     trace = cwd.parent / "trace"
     code = f"import os; os.dup2(os.open({str(trace)!r}, os.O_WRONLY | os.O_CREAT), 2); {ENTRY}"
-    key = {"ANTHROPIC_API_KEY": "k"}
-    with start_jp("query", *arguments, cwd=cwd, env=key, program=traced(code)) as process:
+    with start_jp("query", *arguments, cwd=cwd, env=KEYS, program=traced(code)) as process:
         assert process.stdin is not None
         process.stdin.close()
         server.wait_for_requests(1)
@@ -146,15 +157,32 @@ def test_an_unknown_command_imports_no_command() -> None:
     assert heavy(modules) == set()
 
 
-def test_a_query_imports_nothing_before_its_request_that_can_wait(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "adapter"),
+    [
+        ("anthropic/claude-haiku-4-5", "anthropic"),
+        ("openai/gpt-5.6", "openai"),
+        ("google/gemini-3.8-flash", "google"),
+        ("openrouter/z-ai/glm-5.2", "openrouter"),
+        ("cerebras/gpt-oss-120b", "cerebras"),
+        ("ollama/qwen3:8b", "ollama"),
+        ("llamacpp/any", "llamacpp"),
+        ("mine/any", "compatible"),
+    ],
+)
+def test_a_query_imports_nothing_before_its_request_that_can_wait(tmp_path: Path, model: str, adapter: str) -> None:
     cwd = tmp_path / "work"
     cwd.mkdir()
+    provider = model.partition("/")[0]
 
     with Loopback(Reply(headless=True, ends="hang")) as server:
-        to_server = ("--cfg", f"providers.llm.anthropic.base_url={server.url}", "--model", "anthropic/claude-haiku-4-5")
-        modules = imported_before_the_request(server, cwd, "--new", *to_server, "hello")
+        to_server = ("--cfg", f"providers.llm.{provider}.base_url={server.url}/v1", "--model", model)
+        own = ("--cfg", "providers.llm.mine.api_key_env=MINE_API_KEY") if provider == "mine" else ()
+        modules = imported_before_the_request(server, cwd, "--new", *to_server, *own, "hello")
 
-    assert {"httpx2", "jp.provider.anthropic.request", "jp.turn.loop"} <= modules
+    assert {"httpx2", "jp.turn.loop"} <= modules
+    assert any(name.startswith(f"jp.provider.{adapter}.") for name in modules)
+    assert not any(name.startswith("jp.provider.") and name.endswith(".response") for name in modules)
     packages = {name.partition(".")[0] for name in modules}
     assert (modules | packages) & NOT_BEFORE_THE_REQUEST == set()
 

@@ -181,7 +181,7 @@ def _report(reply: Reply) -> _Report:
     if error is None:
         return _Report(_plain_text(reply.body), ())
     details = _first_object(error.get("details"))
-    message = next(filter(None, (_words(error.get(key)) for key in ("message", "detail"))), "")
+    message = next(filter(None, (_words(error.get(key)) for key in ("message", "Message", "detail"))), "")
     found = (error.get("type"), error.get("code"), details.get("error_code"), *_reasons(error), error.get("status"))
     names = tuple(name for name in found if isinstance(name, str))
     text = _with_upstream(message, _first_object(error.get("metadata")))

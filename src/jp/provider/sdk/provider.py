@@ -44,7 +44,7 @@ def create(
         key_hint=_key_hint(cloud, key),
         headers=headers,
     )
-    signer = CloudSigner(cloud, key=None if key is None else key.key, headers=headers, timeout=limits.idle_timeout)
+    signer = CloudSigner(cloud, key=None if key is None else key.key, headers=headers, patience=limits.idle_timeout)
     return HttpProvider(adapter, account, limits, signer=signer)
 
 

@@ -18,6 +18,9 @@ from jp.provider.transport import HttpRequest
 
 T = TypeVar("T")
 
+_LEAST_TIMEOUT = 60.0
+"""Seconds: an import and several calls for credentials take longer than a server that streams is silent."""
+
 _PACKAGES: dict[tuple[str, str], tuple[str, ...]] = {
     ("anthropic", "bedrock"): ("anthropic", "boto3", "botocore"),
     ("anthropic", "vertex"): ("anthropic", "google.auth", "requests"),
@@ -51,16 +54,16 @@ def is_installed(name: str) -> bool:
 class CloudSigner:
     """Signs requests for one cloud; see `jp.provider.http.Signer`.
 
-    `headers` are the user's own. To be signed a request may take `timeout` seconds, as long as one may be silent.
+    `headers` are the user's own. `patience` is how many seconds a server may be silent, None where there is no limit.
     """
 
     def __init__(
-        self, cloud: Cloud, *, key: str | None, headers: tuple[tuple[str, str], ...], timeout: float | None
+        self, cloud: Cloud, *, key: str | None, headers: tuple[tuple[str, str], ...], patience: float | None
     ) -> None:
         self._cloud = cloud
         self._key = key
         self._headers = headers
-        self._timeout = timeout
+        self._timeout = None if patience is None else max(patience, _LEAST_TIMEOUT)
 
     async def sign(self, request: WireRequest) -> HttpRequest:
         """See the port."""

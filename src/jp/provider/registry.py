@@ -323,8 +323,10 @@ def _key(
     settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], stored: StoredKeys | None
 ) -> FoundKey | None:
     variables = key_variables(settings, facts.id)
-    if stored is not None and not facts.needs_key and not stored.may_have(facts.id):
-        stored = None
+    if not facts.needs_key:
+        found = find_key(facts.id, variables, environ=environ, stored=None)
+        if found is not None or stored is None or not stored.may_have(facts.id):
+            return found
     found = find_key(facts.id, variables, environ=environ, stored=stored)
     if found is None and facts.needs_key:
         raise missing_key(facts.id, variables[0])

@@ -14,10 +14,11 @@ from jp.config.partial import read_partial
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import Provider
+from jp.provider.errors import ProviderError
 from jp.provider.keys import FoundKey
 from jp.provider.parts import TextDelta
 from jp.provider.registry import ModelId, create_provider
-from loopback import Loopback, Reply
+from loopback import JSON, Loopback, Reply
 from provider_at import Ending, receive
 
 HI = Thread(model="m", system=(), tools=(), events=(UserText(text="Hi", turn=0),))
@@ -101,3 +102,34 @@ def test_whom_no_key_is_needed_for_is_only_asked_where_one_is_known_of(*, known:
         asked(provider)
 
         assert server.requests[0].headers.get("x-api-key") == sent
+
+
+SAID = b'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}\n\n'
+TOO_LONG = (
+    b'{"error":{"message":"This model\'s maximum context length is 4096 tokens.","code":"context_length_exceeded"}}'
+)
+
+
+@pytest.mark.parametrize("kind", ["openai-compatible", "llamacpp"])
+def test_a_server_that_ends_a_stream_without_a_word_is_asked_for_its_reason(kind: str) -> None:
+    with Loopback(Reply(), Reply(body=TOO_LONG, status=400, headers=JSON)) as server:
+        ending = asked(mine(kind=kind, base_url=server.url))
+        streamed, probed = (request.json() for request in server.requests)
+
+    assert isinstance(ending.error, ProviderError)
+    assert ending.error.kind == "context_too_long"
+    streamed.pop("stream_options")
+    assert probed == {**streamed, "stream": False, "max_tokens": 1}
+
+
+def test_what_has_no_reason_and_what_broke_off_later_are_cut() -> None:
+    whole = Reply(body=b'{"choices":[]}', headers=JSON)
+    with Loopback(Reply(), whole, Reply(body=SAID)) as server:
+        provider = mine(kind="openai-compatible", base_url=server.url)
+        without_reason, later = asked(provider).error, asked(provider).error
+
+        assert len(server.requests) == 3
+
+    for error in (without_reason, later):
+        assert isinstance(error, ProviderError)
+        assert (error.kind, error.message) == ("cut", "mine ended the answer before it was complete")

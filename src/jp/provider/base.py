@@ -29,7 +29,8 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     `path` is appended to the account's base URL. `model` is whom it asks, `framing` how the answer comes. `headers` are
     the adapter's own (versions, betas). `left_out` are sentences about parameters that the model is not sent, or in
     another form, because it does not take them. `unfit` is there where the request is certain not to fit the model's
-    window: it can be looked at, and is not sent.
+    window: it can be looked at, and is not sent. `probe` is a body that asks for next to nothing, as a whole: a server
+    that ends a stream before its first event may answer that with the reason.
     """
 
     path: str
@@ -39,6 +40,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
     unfit: Unfit | None = None
+    probe: JsonObject | None = None
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,9 @@ _TOO_LONG = re.compile(
 _LASTING = re.compile(r"requires more system memory|requires --jinja|image input is not supported", re.IGNORECASE)
 """What no second attempt changes, whatever the status says."""
 
+_INVALID = re.compile(r"\b\d+ validation errors?\b", re.IGNORECASE)
+"""Servers on FastAPI that catch all errors report this one, too, as their own failure (500)."""
+
 _REASONING = re.compile(
     r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking|thought[ _]?signature"
     r"|type 'reasoning' was provided without|required 'reasoning' item|item with id 'rs_"
@@ -268,7 +271,7 @@ def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
         return "other"
     if _REASONING.search(words):
         return "rejected_reasoning"
-    return None
+    return "invalid_request" if _INVALID.search(words) else None
 
 
 def _kind_by_status(status: int, report: _Report) -> ErrorKind:
@@ -311,12 +314,14 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
     """What mends the error, where more is known than its kind."""
     if kind == "authentication":
         return origin.key_hint
+    if hint := _hint_of(reply, origin):
+        return hint
     if kind in origin.hints:
         return origin.hints[kind]
     if kind == "model_not_found":
         near = near_names(origin.model, known_names(origin.provider))
         return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
-    return _hint_of(reply, origin)
+    return ""
 
 
 def _hint_of(reply: Reply, origin: Origin) -> str:

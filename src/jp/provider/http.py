@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from jp import __version__
+from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.base import Framing, ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
@@ -190,7 +191,14 @@ class HttpProvider:
             for part in reader.close():
                 yield part
         if not reader.finished:
+            if request.probe is not None and not reader.begun:
+                await self._probe(request, request.probe)
             raise ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
+
+    async def _probe(self, request: WireRequest, body: JsonObject) -> None:
+        """Let a server say why it does not answer: one that has promised a stream already can only end it."""
+        async with self._exchange(msgspec.structs.replace(request, body=body, framing="json")):
+            pass
 
     async def ask(self, request: WireRequest) -> bytes:
         """Send what is answered with one JSON value, which is no answer of a model, and get it.

@@ -18,5 +18,10 @@ def hints_of(kind: str, provider: str, model: str) -> Mapping[ErrorKind, str]:
             }
         case "llamacpp":
             return {"context_too_long": "start the server with more room (`llama-server --ctx-size …`), or send less"}
+        case "openai-compatible":
+            return {
+                "invalid_request": f"`providers.llm.{provider}` has settings for what a server does not take, such as "
+                "`structured`; `jp query --dry-run --format json …` shows what is sent"
+            }
         case _:
             return {}

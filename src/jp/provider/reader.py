@@ -42,7 +42,7 @@ def _frames(framing: Framing) -> Frames:
 
 
 class Reader:
-    """Turns the bytes of one response into parts, up to `Finished`.
+    """Turns the bytes of one response into parts, up to `Finished`. `begun` says whether there was any event.
 
     `max_bytes` bounds their content. `frames` goes before `framing`, where a cloud has wrapped the events otherwise.
     """
@@ -54,6 +54,7 @@ class Reader:
         self._frames = _frames(framing) if frames is None else frames
         self._max_bytes = max_bytes
         self._bytes = 0
+        self.begun = False
         self.finished = False
 
     def feed(self, chunk: bytes) -> Iterable[Part]:
@@ -71,6 +72,7 @@ class Reader:
             yield from self._counted(self._decoder.close())
 
     def _parts(self, events: list[ServerSentEvent]) -> Iterable[Part]:
+        self.begun = self.begun or bool(events)
         for event in events:
             yield from self._counted(self._decoder.feed(event.event, event.data))
             if self.finished:

@@ -34,6 +34,16 @@ def anthropic(kind: str, message: str, **details: object) -> dict[str, object]:
     ("status", "error", "kind"),
     [
         (400, anthropic("invalid_request_error", "max_tokens: must be positive"), "invalid_request"),
+        (
+            500,
+            {
+                "error": {
+                    "message": "1 validation error:\n  {'type': 'literal_error', …}",
+                    "type": "internal_server_error",
+                }
+            },
+            "invalid_request",
+        ),
         (400, anthropic("invalid_request_error", "prompt is too long: 201 tokens > 200 maximum"), "context_too_long"),
         (
             400,

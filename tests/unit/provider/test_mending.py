@@ -16,3 +16,7 @@ def test_the_window_of_llama_cpp_is_set_where_the_server_starts() -> None:
 
 def test_nothing_more_is_known_of_others() -> None:
     assert hints_of("openai", "openai", "m") == {}
+
+
+def test_what_a_server_of_ones_own_does_not_take_is_a_matter_of_its_settings() -> None:
+    assert "`providers.llm.mine` has settings" in hints_of("openai-compatible", "mine", "m")["invalid_request"]

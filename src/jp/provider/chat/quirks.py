@@ -24,7 +24,8 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True):
     (audio and video) are what can be attached, where the model takes it as well. `stream_usage` asks for the count of
     tokens. With `text_parts` a message of text is a list of parts as well: cache markers need that, and few servers
     take it everywhere. `numbers_calls` gives earlier calls an index. `think_tags` looks for reasoning at the beginning
-    of the text.
+    of the text. `probes` asks again for one token, as a whole, where a stream ends before its first event: small
+    servers begin it before they have looked at the request.
     """
 
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -40,6 +41,7 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True):
     text_parts: bool = False
     numbers_calls: bool = False
     think_tags: bool = True
+    probes: bool = False
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):

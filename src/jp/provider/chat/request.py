@@ -15,7 +15,7 @@ from jp.provider.chat.answer import response_format
 from jp.provider.chat.content import text_part
 from jp.provider.chat.messages import Messages, build_messages, system_texts, wire_message
 from jp.provider.chat.parameters import PROTECTED, choice_of, tool
-from jp.provider.chat.quirks import Server
+from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
@@ -72,13 +72,20 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
         body.update(sampling_of(parameters))
     body.update(asked.fields)
     body["messages"] = _messages(thread, server, conversation, marker=asked.marker)
+    body = merged(body, parameters.other, protected=PROTECTED)
     return WireRequest(
         path=_PATH,
         model=thread.model,
-        body=merged(body, parameters.other, protected=PROTECTED),
+        body=body,
         headers=asked.headers,
         left_out=asked.left_out,
+        probe=_probe(body, quirks) if quirks.probes else None,
     )
+
+
+def _probe(body: JsonObject, quirks: Quirks) -> JsonObject:
+    least: JsonObject = {name: value for name, value in body.items() if name != "stream_options"}
+    return {**least, "stream": False, quirks.max_tokens_name: 1}
 
 
 def _messages(thread: Thread, server: Server, conversation: Messages, *, marker: JsonObject | None) -> list[JsonObject]:

@@ -34,6 +34,7 @@ def create(settings: ServerConfig, provider: str) -> ChatAdapter:
         tool_choice=settings.tool_choice,
         images=settings.images,
         stream_usage=settings.stream_usage,
+        probes=True,
     )
     server = Server(provider=provider, kind=KIND, quirks=quirks)
     return ChatAdapter(server, partial(asked, settings=settings, provider=provider))

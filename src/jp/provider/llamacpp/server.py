@@ -48,7 +48,7 @@ class LlamacppAdapter(ChatAdapter):
 
 
 def _quirks(*, tool_choice: bool) -> Quirks:
-    return Quirks(return_reasoning="reasoning_content", tool_choice=tool_choice)
+    return Quirks(return_reasoning="reasoning_content", tool_choice=tool_choice, probes=True)
 
 
 def create(settings: LlmConfig, provider: str) -> LlamacppAdapter:

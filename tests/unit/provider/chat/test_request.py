@@ -214,3 +214,12 @@ def test_a_cache_sees_tools_then_the_system_prompt_then_messages() -> None:
         b'{"tool_call_id":"c"}',
         b'{"text":"The tool returned nothing.","type":"text"}',
     )
+
+
+def test_only_a_server_that_is_probed_has_a_probe() -> None:
+    request = render(replace(HI, parameters=Parameters(max_tokens=9)), server(probes=True))
+    streamed = {name: value for name, value in request.body.items() if name != "stream_options"}
+
+    assert "stream_options" in request.body
+    assert request.probe == {**streamed, "stream": False, "max_tokens": 1}
+    assert render(HI, server()).probe is None

@@ -29,6 +29,7 @@ from jp.provider.parts import (
     ToolCallStart,
     UsageReport,
 )
+from jp.turn.prompt_size import prompt_size
 
 CUT = "the limit on what it may cost"
 """Why an answer that was cut here is not whole."""
@@ -140,15 +141,17 @@ class CappedProvider:
 
     It is a `Cap`, too. `cached` is how many tokens of the next prompt the provider's cache may already hold. `stopped`
     says that a request was not sent, or its answer was cut; `least_refused` is what that request costs at least.
+    `ratio` is how many tokens the model takes for one that is estimated.
     """
 
-    def __init__(self, provider: Provider, purse: Purse, prices: Prices) -> None:
+    def __init__(self, provider: Provider, purse: Purse, prices: Prices, *, ratio: float = 1.0) -> None:
         self.inner = provider
         self.purse = purse
         self.cached = 0
         self.stopped = False
         self.least_refused = 0.0
         self._prices = prices
+        self._ratio = ratio
 
     @property
     def id(self) -> str:
@@ -196,6 +199,4 @@ class CappedProvider:
                 yield part
 
     def _estimate(self, request: WireRequest) -> int:
-        sections = self.inner.sections(request)
-        items = [*sections.tools, *sections.system, *(item for message in sections.messages for item in message)]
-        return sum(estimate_tokens(item.decode()) for item in items)
+        return prompt_size(self.inner.sections(request)).scaled(self._ratio).total

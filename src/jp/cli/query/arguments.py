@@ -52,6 +52,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     schema: str | None = None
     extract: bool = False
     dry_run: bool = False
+    exact: bool = False
     max_cycles: int | None = None
     max_cost: float | None = None
     deadline: float | None = None
@@ -92,11 +93,17 @@ def check(arguments: QueryArguments) -> None:
     for option, is_given in (("--replay", arguments.replay), ("--quote", arguments.quote)):
         if is_given and arguments.new:
             raise UsageError(f"{option} and --new exclude each other", hint=f"{option} needs what was said before")
+    if arguments.exact and not arguments.dry_run:
+        raise UsageError("--exact is for --dry-run", hint="`jp query --dry-run --exact …` counts what would be sent")
     if arguments.template and (arguments.quote or (arguments.replay and arguments.edit)):
         raise UsageError(
             "--template would read what was said before as a template",
             hint="leave --template out, or --quote and --edit",
         )
+    _check_limits(arguments)
+
+
+def _check_limits(arguments: QueryArguments) -> None:
     if arguments.max_cost is not None and arguments.max_cost <= 0:
         raise UsageError(
             f"--max-cost cannot be {arguments.max_cost:g}",

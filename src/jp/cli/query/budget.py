@@ -31,7 +31,7 @@ def capped(provider: Provider, model: ModelId, config: AppConfig, limit: float) 
         ConfigurationError: what the model costs is not known.
     """
     prices = _prices(model, config, limit, cache=config.assistant.request.cache)
-    return CappedProvider(provider, Purse(limit), prices)
+    return CappedProvider(provider, Purse(limit), prices, ratio=_ratio(model))
 
 
 def beside(main: CappedProvider, provider: Provider, model: ModelId, config: AppConfig) -> CappedProvider:
@@ -41,7 +41,8 @@ def beside(main: CappedProvider, provider: Provider, model: ModelId, config: App
         ConfigurationError: what the model costs is not known.
     """
     inner = main.inner if provider is main else provider
-    return CappedProvider(inner, main.purse, _prices(model, config, main.purse.limit, cache="off"))
+    prices = _prices(model, config, main.purse.limit, cache="off")
+    return CappedProvider(inner, main.purse, prices, ratio=_ratio(model))
 
 
 def permits_turn(
@@ -102,6 +103,12 @@ def _last_prompt(entries: Sequence[AnyEntry], settings: RequestSettings) -> int:
         return 0
     sizes = (prompt_tokens(entry.usage) for entry in reversed(entries) if isinstance(entry, CycleEnd))
     return next((size for size in sizes if size), 0)
+
+
+def _ratio(model: ModelId) -> float:
+    from jp.cli.estimates import known_of
+
+    return known_of(str(model)).ratio
 
 
 def _prices(model: ModelId, config: AppConfig, limit: float, *, cache: str) -> Prices:

@@ -102,6 +102,10 @@ def query(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
     ] = False,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="With --dry-run: have the provider count the tokens; takes a key and a network."),
+    ] = False,
     max_cycles: Annotated[
         int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Stop after N requests to the model.")
     ] = None,
@@ -150,6 +154,7 @@ def query(
         jp query --new --model anthropic/claude-sonnet-5-5 "hello"
         jp query --attach 'cmd:git log --oneline -20' "what changed?"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
+        jp query --dry-run --exact --attach book.txt "who did it?"
         jp query --edit
         jp query --replay "but shorter"
         jp query --fork=3 "what if we had used a queue?"
@@ -190,6 +195,7 @@ def query(
         schema=schema,
         extract=extract,
         dry_run=dry_run,
+        exact=exact,
         max_cycles=max_cycles,
         max_cost=max_cost,
         deadline=_seconds(deadline, "--deadline"),

@@ -10,12 +10,12 @@ from jp.cli.query.conversation import Held
 from jp.cli.query.healing import HealingLoader
 from jp.cli.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.stand_ins import StatusLines
-from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
 from jp.provider.base import Sections, WireRequest
 from jp.render.amounts import count_text
+from jp.turn.prompt_size import prompt_size
 from jp.turn.request import InlineLoader, build_thread
 
 _LONGEST_SCHEMA = 200
@@ -25,7 +25,11 @@ _NEXT = "next"
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """About how many tokens each section of a request has; `usd` is the price of all as uncached input."""
+    """About how many tokens each section of a request has; `usd` is the price of all as uncached input.
+
+    `answers` is how many answers of the model have taught by what its tokens differ from the usual: it takes `ratio`
+    for one of these.
+    """
 
     tools: int
     system: int
@@ -33,10 +37,27 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     context_window: int | None
     usd: float | None
+    ratio: float
+    answers: int
 
 
-def show_request(options: GlobalOptions, held: Held | None, wiring: Wiring, request: ChatRequest) -> int:
-    """Print the request; nothing is sent or written."""
+class Exact(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tokens a request has, by whom they were counted, and what they cost as uncached input."""
+
+    tokens: int
+    by: str
+    usd: float | None
+
+
+async def show_request(
+    options: GlobalOptions, held: Held | None, wiring: Wiring, request: ChatRequest, *, exact: bool
+) -> int:
+    """Print the request; nothing is written, and sent only what has its tokens counted, where they are to be `exact`.
+
+    Raises:
+        UsageError: nobody counts them.
+        ProviderError: they could not be counted.
+    """
     entries = () if held is None else held.entries
     loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
@@ -46,52 +67,75 @@ def show_request(options: GlobalOptions, held: Held | None, wiring: Wiring, requ
     wire = wiring.provider.render(thread)
     say_what_is_left_out(wiring, wire)
     estimate = _estimate(wiring, wiring.provider.sections(wire))
+    count = await _count(wiring, wire) if exact else None
     print_result(
         options,
-        text=_summary(wiring, wire, request, estimate),
+        text=_summary(wiring, request, estimate, count),
         value={
             "model": str(wiring.model),
             "request": {"path": wire.path, "headers": dict(wire.headers), "body": wire.body},
             "estimate": msgspec.to_builtins(estimate),
+            "exact": msgspec.to_builtins(count),
         },
     )
     return ExitCode.OK
 
 
 def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
+    from jp.cli.estimates import known_of
     from jp.cli.model_details import details_of
-    from jp.provider.models import cost
 
-    tools = sum(estimate_tokens(item.decode()) for item in sections.tools)
-    system = sum(estimate_tokens(item.decode()) for item in sections.system)
-    messages = sum(estimate_tokens(item.decode()) for message in sections.messages for item in message)
-    total = tools + system + messages
-    details = details_of(wiring.config, wiring.model)
+    known = known_of(str(wiring.model))
+    size = prompt_size(sections).scaled(known.ratio)
     return Estimate(
-        tools=tools,
-        system=system,
-        messages=messages,
-        total=total,
-        context_window=details.context_window,
-        usd=cost(Usage(input=total), details),
+        tools=size.tools,
+        system=size.system,
+        messages=size.messages,
+        total=size.total,
+        context_window=details_of(wiring.config, wiring.model).context_window,
+        usd=_usd(wiring, size.total),
+        ratio=known.ratio,
+        answers=known.answers,
     )
 
 
-def _summary(wiring: Wiring, wire: WireRequest, request: ChatRequest, estimate: Estimate) -> str:
+async def _count(wiring: Wiring, wire: WireRequest) -> Exact:
+    from jp.cli.query.counting import count_tokens
+
+    tokens = await count_tokens(wiring, wire)
+    return Exact(tokens=tokens, by=wiring.model.provider, usd=_usd(wiring, tokens))
+
+
+def _usd(wiring: Wiring, tokens: int) -> float | None:
+    from jp.cli.model_details import details_of
+    from jp.provider.models import cost
+
+    return cost(Usage(input=tokens), details_of(wiring.config, wiring.model))
+
+
+def _total(estimate: Estimate, count: Exact | None) -> str:
+    window = "" if estimate.context_window is None else f" of {estimate.context_window:,}"
+    if count is not None:
+        money = "" if count.usd is None else f", ${count.usd:.4f} for the input"
+        return f"{count.tokens:,}{window} tokens, counted by {count.by}{money}"
     money = "" if estimate.usd is None else f", about ${estimate.usd:.4f} for the input"
-    window = estimate.context_window
-    share = "" if window is None else f" of {window:,}"
+    taught = f" (calibrated by {count_text(estimate.answers, 'answer')} of this model)" if estimate.answers else ""
+    return f"about {estimate.total:,}{window} tokens{taught}{money}"
+
+
+def _summary(wiring: Wiring, request: ChatRequest, estimate: Estimate, count: Exact | None) -> str:
     lines = [
         f"model      {wiring.model}",
         f"tools      {len(wiring.settings.tools)}, about {estimate.tools:,} tokens",
         f"system     {count_text(len(wiring.settings.system), 'part')}, about {estimate.system:,} tokens",
         f"messages   about {estimate.messages:,} tokens",
-        f"total      about {estimate.total:,}{share} tokens{money}",
+        f"total      {_total(estimate, count)}",
     ]
     if request.schema is not None:
         lines.append(f"schema     the answer has to fit {_short_json(request.schema)}")
     lines += [f"attached   {_resource(resource)}" for resource in request.resources]
-    return "\n".join([*lines, "nothing was sent or written; --format json shows the request"])
+    sent = "nothing was sent or written" if count is None else "nothing was written, or sent but to be counted"
+    return "\n".join([*lines, f"{sent}; --format json shows the request"])
 
 
 def _short_json(schema: JsonObject) -> str:

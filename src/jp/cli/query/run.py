@@ -14,13 +14,14 @@ from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
 from jp.cli.query.composing import compose
-from jp.cli.query.conversation import Asked, Held, begin, choose_conversation, find_place, hold, settle
+from jp.cli.query.conversation import Asked, Held, Place, begin, choose_conversation, find_place, hold, settle
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.question import read_question
 from jp.cli.query.schema import read_wanted, with_schema
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import Wiring, check_rendering, wire
 from jp.cli.signals import Interruption, heed_interruptions, interruptions
+from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
 from jp.turn.request import InlineLoader
@@ -64,7 +65,7 @@ async def _query(
     config, missing = without_missing_tools(settings.resolved)
     for sentence in missing:
         notice(options, sentence)
-    wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence))
+    wiring = _wired(options, arguments, config, place, stack)
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
     request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
@@ -76,7 +77,9 @@ async def _query(
     if arguments.dry_run:
         from jp.cli.query.dry_run import show_request
 
-        return show_request(options, held and replace(held, entries=entries), wiring, request)
+        return await show_request(
+            options, held and replace(held, entries=entries), wiring, request, exact=arguments.exact
+        )
     check_theme(options, config.style)
     _check(wiring, held, entries, request)
     await heed_interruptions()  # before anything is written
@@ -102,6 +105,23 @@ async def _query(
     )
     composed.answered()
     return code
+
+
+def _wired(
+    options: GlobalOptions, arguments: QueryArguments, config: AppConfig, place: Place, stack: AsyncExitStack
+) -> Wiring:
+    """Everybody who takes part; in the end is learned how far estimates were off."""
+    wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence))
+    stack.callback(_learn, options, wiring)
+    return wiring
+
+
+def _learn(options: GlobalOptions, wiring: Wiring) -> None:
+    """Keep how far estimates were off."""
+    if wiring.measuring is not None and wiring.measuring.measured and options.persist:
+        from jp.cli.estimates import learn
+
+        learn(wiring.model.provider, wiring.measuring.measured)
 
 
 def _check(wiring: Wiring, held: Held | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:

@@ -18,6 +18,7 @@ from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, parse_model_id
 from jp.tool.runner import ToolRunner
+from jp.turn.measuring import MeasuringProvider
 from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools
 from jp.turn.settings import parameters_of, system_parts
@@ -31,7 +32,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """The model, the tools, and what a request holds besides the stream.
 
     `config` is for what a person is told, such as prices: requests are made of `settings`. A `cap` is the provider,
-    too.
+    too; `measuring` is it, or is within it.
     """
 
     config: AppConfig
@@ -41,6 +42,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     settings: RequestSettings
     notice: Callable[[str], None]
     cap: CappedProvider | None = None
+    measuring: MeasuringProvider | None = None
 
 
 def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Wiring:
@@ -52,9 +54,13 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
             demanded that is not offered, or costs are limited that are not known.
     """
     model = _model(config)
-    provider = create_provider(
-        config, model, environ=os.environ, root=place.root, stored=UserKeys(), needs_key=not arguments.dry_run
+    is_shown = arguments.dry_run and not arguments.exact
+    provider: Provider = create_provider(
+        config, model, environ=os.environ, root=place.root, stored=UserKeys(), needs_key=not is_shown
     )
+    # What a scenario says of tokens, teaches nothing.
+    measuring = None if arguments.dry_run or model.provider == "script" else MeasuringProvider(provider)
+    provider = provider if measuring is None else measuring
     tools = _tools(config, place, arguments, notice)
     settings = RequestSettings(
         provider=provider.id,
@@ -74,6 +80,7 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
         settings=settings,
         notice=notice,
         cap=cap,
+        measuring=measuring,
     )
 
 

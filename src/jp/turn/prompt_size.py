@@ -1,0 +1,58 @@
+"""How large a prompt is, estimated from the request that holds it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from jp.context.budget import PER_IMAGE
+from jp.context.estimate import estimate_tokens
+from jp.provider.base import Sections
+
+_ADDRESS = r'(?<!\\)"(?:data:[\w/.+-]+;base64,)?'
+_PICTURE = re.compile(_ADDRESS + r'(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]*={0,2}"')
+_DOCUMENT = re.compile(_ADDRESS + "JVBERi0")
+"""Strings of JSON that are a picture (PNG, JPEG, GIF, WebP), and that begin a PDF, by their first bytes in Base64."""
+
+
+class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
+    """About how many tokens each section of a prompt has. `encoded` is how many pictures and documents are in it."""
+
+    tools: int
+    system: int
+    messages: int
+    encoded: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.tools + self.system + self.messages
+
+    def scaled(self, ratio: float) -> PromptSize:
+        """The size where a model's tokens are so many for one that is estimated."""
+        return PromptSize(
+            tools=round(self.tools * ratio),
+            system=round(self.system * ratio),
+            messages=round(self.messages * ratio),
+            encoded=self.encoded,
+        )
+
+
+def prompt_size(sections: Sections) -> PromptSize:
+    """The size of a prompt. A picture costs what pictures do, a document as much as its bytes would as text."""
+    tools, system = _estimated(sections.tools), _estimated(sections.system)
+    messages = _estimated(item for message in sections.messages for item in message)
+    return PromptSize(tools=tools[0], system=system[0], messages=messages[0], encoded=messages[1])
+
+
+def _estimated(items: Iterable[bytes]) -> tuple[int, int]:
+    """Tokens, and how many things are no text."""
+    tokens = encoded = 0
+    for item in items:
+        text = item.decode()
+        pieces = _PICTURE.split(text)
+        tokens += sum(map(estimate_tokens, pieces)) + PER_IMAGE * (len(pieces) - 1)
+        encoded += len(pieces) - 1 + len(_DOCUMENT.findall(text))
+    return tokens, encoded

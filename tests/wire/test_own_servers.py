@@ -66,6 +66,15 @@ def test_a_server_without_an_address_is_not_asked() -> None:
     assert caught.value.hint == "set it, such as `jp config set providers.llm.mine.base_url=http://127.0.0.1:8000/v1`"
 
 
+def test_whose_address_nobody_answers_at_may_not_be_running() -> None:
+    with Loopback() as server:
+        address = server.url
+    error = asked(mine(base_url=address)).error
+
+    assert isinstance(error, JpError)
+    assert error.hint == "is the server running? `providers.llm.mine.base_url` says where it is looked for"
+
+
 def test_its_errors_name_it_and_its_settings() -> None:
     body = b'{"type":"error","error":{"type":"not_found_error","message":"model: m"}}'
     html = (("content-type", "text/html"),)

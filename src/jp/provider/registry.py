@@ -314,9 +314,8 @@ def _headers(settings: LlmConfig, provider: str) -> tuple[tuple[str, str], ...]:
 
 
 def _reach_hint(facts: ProviderFacts, where: str) -> str:
-    if facts.server is None:
-        return ""
-    return f"is the server running? `{where}` says where it is looked for"
+    is_anothers = facts.server is None and facts.id in PROVIDERS
+    return "" if is_anothers else f"is the server running? `{where}` says where it is looked for"
 
 
 def _key(

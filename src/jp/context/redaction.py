@@ -1,0 +1,50 @@
+"""Secrets leave a text before anything is derived from it: a digest, a prompt for a summary, a report, a log.
+
+Known by their shape (what vendors issue, tokens in three parts, private keys, passwords in addresses) or by the name
+that they are assigned to. It takes time in proportion to the text, whatever the text is. A secret with neither a known
+shape nor a telling name, such as a password in prose, is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from jp.context.secret_names import SecretKind
+from jp.context.secret_shapes import Span, shapes
+from jp.context.secret_values import assigned
+
+
+class Redacted(msgspec.Struct, frozen=True):
+    """`text` is the very object that came in where nothing was `found`: the kinds of what was, in their order."""
+
+    text: str
+    found: tuple[SecretKind, ...] = ()
+
+
+def redact(text: str) -> Redacted:
+    """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
+    spans = list(_merged(sorted((*shapes(text), *assigned(text)))))
+    if not spans:
+        return Redacted(text)
+    pieces: list[str] = []
+    position = 0
+    for span in spans:
+        pieces += [text[position : span.start], f"[redacted:{span.kind}]"]
+        position = span.end
+    return Redacted("".join((*pieces, text[position:])), tuple(span.kind for span in spans))
+
+
+def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+    """Of spans that overlap one, with the kind of the first."""
+    last: Span | None = None
+    for span in spans:
+        if last is not None and span.start < last.end:
+            last = Span(last.start, max(last.end, span.end), last.kind)
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last

@@ -1,0 +1,141 @@
+"""Secrets that give themselves away by their shape, whatever stands around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from jp.context.secret_names import SecretKind
+
+
+class Span(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A secret from `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+    kind: SecretKind
+
+
+_KEY = "[A-Za-z0-9_-]{16,}"
+_ISSUED: dict[str, str] = {
+    r"sk-": _KEY,
+    r"[sr]k_live_|[sr]k_test_": "[A-Za-z0-9]{8,}",
+    r"whsec_": "[A-Za-z0-9+/=]{16,}",
+    r"gh[opusr]_|github_pat_": "[A-Za-z0-9_]{16,}",
+    r"glpat-|glptt-|glrt-|gldt-|glft-": "[A-Za-z0-9_.-]{16,}",
+    r"xox[a-z]-|xapp-": "[A-Za-z0-9-]{8,}",
+    r"ya29\.|hvs\.|dckr_pat_|pypi-|nvapi-|tvly-|glsa_": _KEY,
+    r"hf_|npm_|gsk_|xai-|csk-|pplx-|lin_api_": "[A-Za-z0-9]{16,}",
+    r"SG\.": r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}",
+    r"shpat_|shpss_|shpca_|shppa_|dop_v1_": "[A-Fa-f0-9]{16,}",
+}
+"""What the keys that vendors issue begin with, and what follows. Each beginning ends with one of `-`, `_` and `.`."""
+
+_SEPARATOR = re.compile(
+    r"[-_.](?<=sk-|ve_|st_|ec_|h[opusr]_|at_|at-|tt-|rt-|dt-|ft-|x[a-z]-|pp-|29\.|vs\.|pi-|ly-|sa_|hf_|pm_|sk_|ai-|lx-|pi_"
+    r"|SG\.|ss_|ca_|pa_|v1_)(?=[A-Za-z0-9_+/-]{8})"
+)
+"""The end of a beginning, perhaps: what is rare in any text, so that little is looked at twice."""
+
+_BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(_ISSUED)})\Z")
+_LONGEST_BEGINNING = 16
+_ISSUED_KEY = re.compile("|".join(f"(?:{beginning}){rest}" for beginning, rest in _ISSUED.items()))
+
+_OTHERS: dict[str, tuple[re.Pattern[str], SecretKind]] = {
+    "AIza": (re.compile(r"AIza(?:(?<![A-Za-z0-9]AIza)|(?<=\\[nrt]AIza))[A-Za-z0-9_-]{30,}"), "api-key"),
+    "AKIA": (re.compile(r"AKIA(?:(?<![A-Za-z0-9]AKIA)|(?<=\\[nrt]AKIA))[A-Z0-9]{16}"), "api-key"),
+    "ASIA": (re.compile(r"ASIA(?:(?<![A-Za-z0-9]ASIA)|(?<=\\[nrt]ASIA))[A-Z0-9]{16}"), "api-key"),
+    "AGE-SECRET-KEY-1": (re.compile(r"AGE-SECRET-KEY-1[A-Z0-9]{16,}"), "private-key"),
+    "eyJ": (
+        re.compile(
+            r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
+        ),
+        "token",
+    ),
+}
+"""Keys of other forms, by what has to stand in a text that has one."""
+
+_DIGIT = re.compile(r"[0-9]")
+_DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
+
+_PRIVATE_KEY = re.compile(r"-----(?:(?P<begins>BEGIN)|END) (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_ARMOUR = re.compile(
+    r"(?:\s*+(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*+"
+    r"[\s\\]*+(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*+(?:[A-Za-z0-9+/]{1,15}={1,2})?"
+)
+_ARMOUR_BACKWARDS = re.compile(r"[\s\\]*+(?:=?[A-Za-z0-9+/=]{1,64}+[\s\\]++)?(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*+")
+_LONGEST_KEY = 16_000
+
+_USERINFO = re.compile(r"://(?P<user>[^\s/:@\"'<>\\]{0,128})(?::(?P<password>[^\s/\"'<>\\]{1,256}))?@(?=[^\s@])")
+_OPAQUE_USER = re.compile(r"(?=.*[0-9])[A-Za-z0-9_.~-]{16,}")
+_LOGIN = re.compile(r"\blogin\s{1,9}\S{1,128}\s{1,9}password\s{1,9}(\S{1,256})")
+_BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")
+
+
+def shapes(text: str) -> Iterator[Span]:
+    """The secrets in `text` that are known by their shape, in any order; they may overlap."""
+    yield from _issued(text)
+    for literal, (pattern, kind) in _OTHERS.items():
+        if literal in text:
+            yield from (Span(*found.span(), kind) for found in pattern.finditer(text))
+    if "PRIVATE KEY" in text:
+        yield from _private_keys(text)
+    if "://" in text:
+        yield from _in_addresses(text)
+    if "login" in text:
+        yield from (Span(*found.span(1), "password") for found in _LOGIN.finditer(text))
+    if "earer" in text or "BEARER" in text:
+        yield from _bearers(text)
+
+
+def _issued(text: str) -> Iterator[Span]:
+    done = 0
+    for separator in _SEPARATOR.finditer(text):
+        at = separator.end()
+        beginning = _BEGINNING.search(text, max(at - _LONGEST_BEGINNING, done), at)
+        found = _ISSUED_KEY.match(text, beginning.start()) if beginning else None
+        if found and _DIGIT_OR_CAPITAL.search(text, at, found.end()):
+            done = found.end()
+            yield Span(found.start(), done, "api-key")
+
+
+def _private_keys(text: str) -> Iterator[Span]:
+    """Whole blocks, and what is left of one whose beginning or end was cut off."""
+    opened: re.Match[str] | None = None
+    done = 0
+    for found in _PRIVATE_KEY.finditer(text):
+        if found["begins"] is None:
+            start = _start_of_armour(text, done, found.start()) if opened is None else opened.start()
+            yield Span(start, found.end(), "private-key")
+        elif opened is not None:
+            yield Span(opened.start(), _end_of_armour(text, opened.end()), "private-key")
+        opened = found if found["begins"] else None
+        done = found.end()
+    if opened is not None:
+        yield Span(opened.start(), _end_of_armour(text, opened.end()), "private-key")
+
+
+def _end_of_armour(text: str, start: int) -> int:
+    armour = _ARMOUR.match(text, start)
+    return start if armour is None else start + len(armour[0].rstrip())
+
+
+def _start_of_armour(text: str, done: int, end: int) -> int:
+    armour = _ARMOUR_BACKWARDS.match(text[max(done, end - _LONGEST_KEY) : end][::-1])
+    return end if armour is None else end - armour.end()
+
+
+def _in_addresses(text: str) -> Iterator[Span]:
+    for found in _USERINFO.finditer(text):
+        if found["password"]:
+            yield Span(*found.span("password"), "password")
+        elif _OPAQUE_USER.fullmatch(found["user"]):
+            yield Span(*found.span("user"), "token")
+
+
+def _bearers(text: str) -> Iterator[Span]:
+    for found in _BEARER.finditer(text):
+        if _DIGIT.search(found[1]):
+            yield Span(*found.span(1), "token")

@@ -1,0 +1,220 @@
+"""Secrets that are named: `NAME=value`, `"name": "value"`, `Name: value`, `--name value`, `<name>value`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from jp.context.secret_names import LONGEST_NAME, Sensitive, sensitive
+from jp.context.secret_shapes import Span
+
+_ASSIGNED = re.compile(
+    r"(?:pass|pwd|secret|token|key|cred|auth|cookie|session|sig(?:nature)?(?==))[a-z0-9_-]{0,40}+"
+    r"(?P<close>\\{0,7}[\"'`]?\]?)"
+    r"(?P<operator>[ \t]*+(?::=|=>|=(?![=~>])|:(?!:))[ \t]*+"
+    r"(?:[a-z_][a-z0-9_.|\[\]]{0,40}+[ \t]*+=[ \t]*+(?=[\"']))?"
+    r"|>|[ \t]{1,4})"
+)
+"""On lowered text: the end of a name, and what stands between it and its value."""
+
+_NAME_BACKWARDS = re.compile(r"[A-Za-z0-9_-]*+")
+_LINE_START = re.compile(r"(?:\A|\n|\\n)[ \t]{0,16}(?:[-+<>][ \t]?)?(?:(?:export|set|ENV)[ \t])?\Z")
+_MARGIN = 28
+
+_PAIR = re.compile(r"value\\{0,7}[\"']?[ \t]*+[:=][ \t]*+")
+_NAME_BEFORE = re.compile(
+    r"(?:name|key)[\"'\\]{0,8}\s{0,9}[:=]\s{0,9}[\"'\\]{0,8}([a-z0-9_-]{1,64}+)[\"'\\]{0,8}\s{0,9},?\s{0,40}[\"'\\]{0,8}\Z"
+)
+_NAME_AFTER = re.compile(
+    r"[\"'\\]{1,8}\s{0,9},\s{0,40}[\"'\\]{1,8}(?:name|key)[\"'\\]{1,8}\s{0,9}:\s{0,9}[\"'\\]{1,8}([a-z0-9_-]{1,64})"
+)
+_PAIR_REACH = 200
+
+_QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7}[\"'`])")
+_STRINGS = re.compile(r"\[(?:\s*+,?+\s*+(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'))++", re.DOTALL)
+_STRING = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*+[ \t]++")
+
+_BARE = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`,;&<>)\]}])*+")
+_WORD = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`])*+")
+_PHRASE = re.compile(r"(?:\\(?![nrt\"'])|[^\r\n\\\"'`])*+")
+_LINE = re.compile(r"(?:\\(?![nrt])|[^\r\n\\])*+")
+_ELEMENT = re.compile(r"[^<\r\n]*+")
+
+_HARMLESS = re.compile(
+    r"\[redacted:[a-z-]+\].*|[*.x?_\u2022-]*|<[^<>]*>?|\$\{?[A-Za-z_]\w*\}?|\{\{?[^{}]*\}?\}?|%[a-z]|%\(\w*\)s|\[?redacted\W?|none|null|nil"
+    r"|true|false|undefined|typeof|await|new|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Values that say nothing: markers, templates, variables, names of types."""
+
+_CODE = re.compile(r"[({\[&*!]|[A-Za-z_][\w.]*+(?:[(\[!?|]|::|->|=>)")
+_PATH_OF_NAMES = re.compile(r"(?:[A-Za-z_]+\.)*(?P<last>[A-Za-z_]+)")
+_IDENTIFIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|20[0-9]{2}-[01][0-9]-.*", re.DOTALL)
+"""What sessions are called in logs, and by which nobody gets into one."""
+
+_LONGEST_JUDGED = 512
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*[kKmM%]?")
+_OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]{12,}")
+
+
+def assigned(text: str) -> Iterator[Span]:
+    """The secrets in `text` that a name before them gives away, in any order; they may overlap."""
+    lowered = text.lower() if text.isascii() else _lowered(text)
+    runs = _Runs(text)
+    for found in _ASSIGNED.finditer(lowered):
+        yield from _after_name(runs, found)
+    if "value" in lowered:
+        yield from _pairs(runs, lowered)
+
+
+class _Runs:
+    """Where runs of characters end. Each is read once, however many names stand in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._last: dict[re.Pattern[str], tuple[int, int]] = {}
+
+    def span(self, pattern: re.Pattern[str], at: int) -> tuple[int, int]:
+        """From `at` to the end of what `pattern` matches there, without separators at its end."""
+        start, end = self._last.get(pattern, (0, 0))
+        if not start <= at < end:
+            found = pattern.match(self.text, at)
+            end = found.end() if found else at
+            self._last[pattern] = (at, end)
+        while end > at and self.text[end - 1] in " \t;,":
+            end -= 1
+        return at, end
+
+
+def _lowered(text: str) -> str:
+    """Only ASCII is lowered, so that every character keeps its place."""
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _after_name(runs: _Runs, found: re.Match[str]) -> Iterator[Span]:
+    text = runs.text
+    start, end = _name_at(text, found)
+    before, operator = text[start - 1 : start], found["operator"]
+    if operator == ">" and before != "<":
+        return
+    if operator.isspace() and text[start : start + 2] != "--":
+        return
+    name = text[start:end]
+    known = sensitive(name)
+    if known is None or text.endswith("[redacted:", 0, start):
+        return
+    is_field = bool(found["close"]) and known.kind != "key"
+    known = Sensitive(known.kind, known.certain or is_field or before in {"?", "&"})
+    at = found.end()
+    if _QUOTE.match(text, at) or text.startswith("[", at):
+        yield from _quoted(text, at, known)
+    elif operator == ">":
+        value = runs.span(_ELEMENT, at)
+        if text.startswith("</", value[1]):
+            yield from _judged(text, value, known, bare=False)
+    else:
+        yield from _bare(runs, at, known, _Place(name.lower(), operator, _starts_line(text, start), before))
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """How a value without quotes is assigned: after which name, by what, and whether the name starts its line."""
+
+    name: str
+    operator: str
+    starts_line: bool
+    before: str
+
+
+def _bare(runs: _Runs, at: int, known: Sensitive, place: _Place) -> Iterator[Span]:
+    text = runs.text
+    spaced = ":" in place.operator or place.operator.strip() not in {"", place.operator}
+    if place.name.endswith(("authorization", "cookie")) and ":" in place.operator:
+        start, end = runs.span(_LINE if place.starts_line else _PHRASE, at)
+        is_header = bool(_SCHEME.match(text, start, end)) or "=" in text[start:end]
+        yield from _judged(text, (start, end), Sensitive(known.kind, known.certain or is_header), bare=True)
+    elif place.starts_line and spaced and known.kind == "password" and known.certain:
+        yield from _judged(text, runs.span(_PHRASE, at), known, bare=True)
+    else:
+        wide = place.starts_line and place.before not in {"?", "&"}
+        yield from _judged(text, runs.span(_WORD if wide else _BARE, at), known, bare=True)
+
+
+def _quoted(text: str, at: int, known: Sensitive) -> Iterator[Span]:
+    quote = _QUOTE.match(text, at)
+    if quote:
+        yield from _judged(text, (quote.end(), _closing(text, quote.end(), quote[1])), known, bare=False)
+        return
+    strings = _STRINGS.match(text, at)
+    if strings:
+        for found in _STRING.finditer(text, at, strings.end()):
+            yield from _judged(text, found.span(found.lastindex or 0), known, bare=False)
+
+
+def _judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -> Iterator[Span]:
+    """The value from one place to another, if it is a secret."""
+    start, end = value
+    scheme = _SCHEME.match(text, start, end) if known.kind == "authorization" else None
+    start = scheme.end() if scheme else start
+    beginning = text[start : min(end, start + _LONGEST_JUDGED)]
+    if _HARMLESS.fullmatch(beginning) or (known.kind != "password" and _NUMBER.fullmatch(beginning)):
+        return
+    if known.kind == "session" and _IDENTIFIES.fullmatch(beginning):
+        return
+    is_opaque = end - start < _LONGEST_JUDGED and _OPAQUE.fullmatch(beginning)
+    if (known.certain or is_opaque) and not (bare and _is_code(beginning)):
+        yield Span(start, end, known.kind)
+
+
+def _is_code(value: str) -> bool:
+    """Whether a value without quotes is an expression: a call, or a variable that is itself named like a secret."""
+    if _CODE.match(value):
+        return True
+    path = _PATH_OF_NAMES.fullmatch(value)
+    return path is not None and sensitive(path["last"]) is not None
+
+
+def _closing(text: str, start: int, quote: str) -> int:
+    """Where the string ends that `quote` opened, backslashes included; at the end of its line if nothing closes it."""
+    at = text.find(quote, start)
+    while at > start and text[at - 1] == "\\" and text[at - 2 : at] != "\\\\":
+        at = text.find(quote, at + 1)
+    line = text.find("\n", start, at if at >= 0 else len(text))
+    if line >= 0:
+        return line
+    return at if at >= 0 else len(text)
+
+
+def _starts_line(text: str, start: int) -> bool:
+    return _LINE_START.search(text, max(start - _MARGIN, 0), start) is not None
+
+
+def _name_at(text: str, found: re.Match[str]) -> tuple[int, int]:
+    end = found.start("close")
+    before = text[max(found.start() - LONGEST_NAME, 0) : found.start()][::-1]
+    name = _NAME_BACKWARDS.match(before)
+    start = found.start() - (name.end() if name else 0)
+    if text[start - 1 : start] == "\\" and text[start : start + 1] in {"n", "r", "t"}:
+        start += 1
+    return start, end
+
+
+def _pairs(runs: _Runs, lowered: str) -> Iterator[Span]:
+    """`{"name": "API_KEY", "value": "…"}`, in either order."""
+    text = runs.text
+    for found in _PAIR.finditer(lowered):
+        at = found.end()
+        named = _NAME_BEFORE.search(lowered, max(found.start() - _PAIR_REACH, 0), found.start())
+        quote = _QUOTE.match(text, at)
+        if named is None and quote:
+            named = _NAME_AFTER.match(lowered, _closing(text, quote.end(), quote[1]))
+        known = None if named is None else sensitive(text[named.start(1) : named.end(1)])
+        if known is None:
+            continue
+        certain = Sensitive(known.kind)
+        if quote:
+            yield from _quoted(text, at, certain)
+        else:
+            yield from _judged(text, runs.span(_BARE, at), certain, bare=True)

@@ -39,6 +39,33 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [('providers.llm.mine.models."a.b".output_price', 0.0)],
         ),
         (
+            {
+                "providers": {
+                    "llm": {
+                        "work": {
+                            "kind": "anthropic",
+                            "transport": "sdk",
+                            "platform": "bedrock",
+                            "endpoint": "https://evil.example",
+                            "region": "us-east-1",
+                            "project": "theirs",
+                            "profile": "admin",
+                            "api_version": "v9",
+                        }
+                    }
+                }
+            },
+            [
+                ("providers.llm.work.api_version", "v9"),
+                ("providers.llm.work.endpoint", "https://evil.example"),
+                ("providers.llm.work.platform", "bedrock"),
+                ("providers.llm.work.profile", "admin"),
+                ("providers.llm.work.project", "theirs"),
+                ("providers.llm.work.region", "us-east-1"),
+                ("providers.llm.work.transport", "sdk"),
+            ],
+        ),
+        (
             {"providers": {"llm": {"anthropic": {"api_key_env": "AWS_SECRET_ACCESS_KEY"}}}},
             [("providers.llm.anthropic.api_key_env", "AWS_SECRET_ACCESS_KEY")],
         ),

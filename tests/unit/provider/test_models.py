@@ -144,3 +144,24 @@ def test_a_gemini_that_is_not_in_the_table_thinks_as_its_name_says(name: str, th
 def test_a_server_that_speaks_as_google_has_no_small_gemini() -> None:
     assert small_model("google", "gemini-next") == "gemini-3.5-flash-lite"
     assert small_model("google", "qwen3") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("us-gov.anthropic.claude-opus-4-6-v1", "claude-opus-4-6"),
+        ("global.anthropic.claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+    ],
+)
+def test_a_model_is_known_by_what_a_cloud_calls_it(name: str, model: str) -> None:
+    assert find_model("anthropic", name) == find_model("anthropic", model)
+
+
+def test_a_new_model_is_as_able_in_a_cloud_as_at_home() -> None:
+    there, here = find_model("anthropic", "us.anthropic.claude-next-9-v1:0"), find_model("anthropic", "claude-next-9")
+
+    assert there.abilities == here.abilities
+    assert there.details.id == "us.anthropic.claude-next-9-v1:0"

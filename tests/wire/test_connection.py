@@ -90,7 +90,7 @@ def test_signs_of_life_count() -> None:
                 del waiting[:count]
             return last
 
-        assert anyio.run(ping_by_ping, 0.4) == Finished("stop")
+        assert anyio.run(ping_by_ping, 0.8) == Finished("stop")
 
 
 @pytest.mark.parametrize("ends", ["close", "reset"])

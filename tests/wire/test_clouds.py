@@ -24,7 +24,9 @@ from jp.config.partial import read_partial
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import Provider
+from jp.provider.counting import count_request, counted
 from jp.provider.errors import ProviderError
+from jp.provider.http import HttpProvider
 from jp.provider.parts import Finished, Part, TextDelta
 from jp.provider.registry import ModelId, create_provider
 from loopback import HTML, JSON, Loopback, Received, Reply
@@ -148,10 +150,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "azure": {},
     "gemini": {"region": "europe-west1", "project": "p-1"},
 }
+_VERTEX = "/v1/projects/p-1/locations/europe-west1/publishers"
 PATHS = {
     "bedrock": "/model/us.anthropic.claude-haiku-4-5-20251001-v1:0/invoke-with-response-stream",
-    "vertex": "/v1/projects/p-1/locations/europe-west1/publishers/anthropic/models/claude-haiku-4-5@20251001:"
-    "streamRawPredict",
+    "vertex": f"{_VERTEX}/anthropic/models/claude-haiku-4-5@20251001:streamRawPredict",
     "foundry": "/anthropic/v1/messages",
     "azure": "/openai/v1/responses",
     "gemini": "/v1beta1/projects/p-1/locations/europe-west1/publishers/google/models/gemini-3.8-flash:"
@@ -424,6 +426,41 @@ def test_a_package_that_is_missing_is_named_before_anything_is_begun(
 
     assert f"the package {package!r}, which is not installed" in raised.value.message
     assert "pip install 'jp[sdk]'" in str(raised.value.hint)
+
+
+def test_an_exception_without_words_is_named() -> None:
+    body = bedrock_wire.message({":message-type": "error", ":error-code": "throttlingException"}, b"no json")
+    error = failed(Reply(body=body, headers=bedrock_wire.EVENT_STREAM))
+
+    assert (error.kind, error.message) == ("rate_limit", "work reported an error: throttlingException")
+
+
+@pytest.mark.usefixtures("google_credentials")
+@pytest.mark.parametrize(
+    ("name", "answer", "target"),
+    [
+        ("vertex", b'{"input_tokens":12}', f"{_VERTEX}/anthropic/models/count-tokens:rawPredict"),
+        ("foundry", b'{"input_tokens":12}', "/anthropic/v1/messages/count_tokens"),
+        ("azure", b'{"input_tokens":12}', "/openai/v1/responses/input_tokens"),
+        ("gemini", b'{"totalTokens":12}', f"{_VERTEX}/google/models/gemini-3.8-flash:countTokens"),
+    ],
+)
+def test_a_cloud_counts_tokens_as_it_answers(name: str, answer: bytes, target: str) -> None:
+    with Loopback(Reply(body=answer, headers=JSON)) as server:
+        settings: dict[str, Any] = {**SETTINGS[name], "api_version": "v1" if name == "gemini" else None}
+        provider = cloud(name, server.url, **settings)
+        kind = {"azure": "openai", "gemini": "google"}.get(name, "anthropic")
+        asking = count_request(kind, provider.render(asked(name)), platform="vertex" if name == "gemini" else name)
+        assert isinstance(provider, HttpProvider)
+        assert asking is not None
+        counts = counted("work", anyio.run(provider.ask, asking))
+        (sent,) = server.requests
+
+    assert counts == 12
+    assert sent.target.replace("%40", "@") == target
+    assert sent.headers.get("authorization", "") in {"", f"Bearer {KEY}", "Bearer token-of-google-0"}
+    for part, value in sent.json().items():
+        assert part == "anthropic_version" or value == asking.body[part]
 
 
 def test_secrets_that_a_server_repeats_are_not_shown() -> None:

@@ -114,6 +114,25 @@ def test_a_scenario_counts_nothing(root: Path) -> None:
     assert "'script' does not count tokens" in result.stderr
 
 
+def test_a_cloud_that_does_not_count_is_named(root: Path) -> None:
+    account = '{"transport":"sdk","platform":"bedrock","region":"us-east-1"}'
+    result = run_jp(
+        "query",
+        "--cfg",
+        f"providers.llm.anthropic:={account}",
+        "--model",
+        "anthropic/claude-haiku-4-5",
+        "--dry-run",
+        "--exact",
+        "Hi",
+        cwd=root,
+        env=ENV,
+    )
+
+    assert (result.code, result.stdout) == (2, "")
+    assert "error: 'anthropic' (Bedrock) does not count tokens" in result.stderr
+
+
 def test_counting_takes_a_key(root: Path) -> None:
     with Loopback() as server:
         result = jp(server, root, "anthropic/claude-haiku-4-5", "--dry-run", "--exact", "Hi", env={})

@@ -42,9 +42,10 @@ class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
 
 def prompt_size(sections: Sections) -> PromptSize:
     """The size of a prompt. A picture costs what pictures do, a document as much as its bytes would as text."""
-    tools, system = _estimated(sections.tools), _estimated(sections.system)
-    messages = _estimated(item for message in sections.messages for item in message)
-    return PromptSize(tools=tools[0], system=system[0], messages=messages[0], encoded=messages[1])
+    tools, in_tools = _estimated(sections.tools)
+    system, in_system = _estimated(sections.system)
+    messages, in_messages = _estimated(item for message in sections.messages for item in message)
+    return PromptSize(tools=tools, system=system, messages=messages, encoded=in_tools + in_system + in_messages)
 
 
 def _estimated(items: Iterable[bytes]) -> tuple[int, int]:

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from base64 import b64encode
 from contextlib import aclosing
 
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from doubles import ScriptedProvider, Step, answer
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
-from jp.provider.base import Provider
+from jp.provider.base import Provider, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.parts import Part, UsageReport
 from jp.turn.measuring import MeasuringProvider
@@ -53,6 +55,20 @@ def test_an_answer_that_breaks_off_after_its_report_teaches_too() -> None:
         anyio.run(taken, failed)
 
     assert len(left.measured) == len(failed.measured) == 1
+
+
+def test_pictures_teach_nothing_of_words() -> None:
+    provider = measuring(REPORT, *answer("a"))
+    picture = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(900)).decode()
+    shown = replace(provider.sections(provider.render(THREAD)), tools=(f'"{picture}"'.encode(),))
+
+    def sections(request: WireRequest) -> Sections:
+        return shown
+
+    provider.inner.__dict__["sections"] = sections
+    anyio.run(taken, provider)
+
+    assert provider.measured == []
 
 
 def test_without_a_report_nothing_is_learned() -> None:

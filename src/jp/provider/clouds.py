@@ -134,6 +134,9 @@ def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
     if platform is None:
         message = f"'{where}.transport' is 'sdk', but '{where}.platform' is not set"
         raise ConfigurationError(message, hint=f"set it to {_either(platforms)}")
+    if getattr(settings, "base_url", None) != getattr(type(settings)(), "base_url", None):
+        message = f"'{where}.base_url' is set, which says nothing of a cloud"
+        raise ConfigurationError(message, hint=f"leave it out, or say the cloud's address in `{where}.endpoint`")
     if platform not in platforms:
         message = f"'{where}.platform' is {platform!r}, where there is nothing that speaks as {kind!r} does"
         raise ConfigurationError(message, hint=f"set it to {_either(platforms)}")

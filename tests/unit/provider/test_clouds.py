@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from jp.config.accounts import CloudAccount
+from jp.config.accounts import AnthropicConfig, CloudAccount, ServerConfig
 from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.config.partial import read_partial
@@ -15,6 +17,18 @@ from jp.provider.catalogue.known import known_model
 from jp.provider.clouds import PLATFORMS, Cloud, completed, create_cloud
 from jp.provider.keys import FoundKey
 from jp.provider.registry import ModelId, cloud_of, create_account, create_provider, key_variables
+
+PAGE = Path(__file__, "../../../../docs/providers.md").resolve()
+SECTION = PAGE.read_text(encoding="utf-8").partition("\n## Clouds\n")[2]
+
+
+@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", SECTION, re.DOTALL))
+def test_every_example_of_the_page_is_a_cloud(example: str) -> None:
+    settings = config_of(read_partial(tomllib.loads(example)))
+    ((name, _),) = settings.providers.llm.servers.items()
+    provider = create_provider(settings, ModelId(name, "m"), environ={"AZURE_OPENAI_API_KEY": "k"}, root=Path())
+
+    assert provider.id == name
 
 
 def account(**settings: Any) -> CloudAccount:
@@ -50,6 +64,16 @@ def test_a_cloud_that_cannot_be_is_an_error(kind: str, settings: dict[str, str],
 
     assert message in raised.value.message
     assert hint in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("settings", [AnthropicConfig, ServerConfig])
+def test_an_address_of_the_vendor_s_is_none_of_a_cloud(settings: type[CloudAccount]) -> None:
+    given = {"transport": "sdk", "platform": "bedrock", "base_url": "https://a.example"}
+
+    with pytest.raises(ConfigurationError, match=r"'providers.llm.work.base_url' is set") as raised:
+        create_cloud(msgspec.convert(given, settings), "work", kind="anthropic")
+
+    assert "`providers.llm.work.endpoint`" in str(raised.value.hint)
 
 
 def cloud(kind: str, platform: str, **settings: str) -> Cloud:

@@ -69,8 +69,8 @@ def estimate_message(message: Message) -> int:
     """Tokens of `message` as it is sent: its content, its calls with their envelopes, what it answers."""
     content = message.content
     tokens = PER_MESSAGE
-    tokens += estimate_tokens(content) if isinstance(content, str) else sum(map(_estimate_block, content))
-    tokens += sum(map(_estimate_call, message.calls))
+    tokens += estimate_tokens(content) if isinstance(content, str) else sum(map(estimate_block, content))
+    tokens += sum(map(estimate_call, message.calls))
     if message.role == "tool":
         tokens += PER_RESULT + estimate_tokens(message.call_id)
     return tokens
@@ -104,16 +104,22 @@ def projected_usage(messages: Sequence[Message], *, measured: int | None, measur
 def size_of(message: Message) -> int:
     """Bytes of what is sent of `message`, escapes and field names aside; of stored content, its own."""
     content = message.content
-    size = _utf8(content) if isinstance(content, str) else sum(map(_size_of_block, content))
-    size += sum(_utf8(call.id) + _utf8(call.name) + _utf8(call.arguments) for call in message.calls)
-    return size + _utf8(message.call_id)
+    size = _utf8(content) if isinstance(content, str) else sum(map(size_of_block, content))
+    return size + sum(map(size_of_call, message.calls)) + _utf8(message.call_id)
 
 
-def _estimate_call(call: Call) -> int:
+def size_of_call(call: Call) -> int:
+    """Bytes of what is sent of `call`, as for a message."""
+    return _utf8(call.id) + _utf8(call.name) + _utf8(call.arguments)
+
+
+def estimate_call(call: Call) -> int:
+    """Tokens of a call with its envelope."""
     return PER_CALL + estimate_tokens(call.id) + estimate_tokens(call.name) + estimate_tokens(call.arguments)
 
 
-def _estimate_block(block: Block) -> int:
+def estimate_block(block: Block) -> int:
+    """Tokens of a block of content."""
     match block:
         case TextBlock(text=text) | ReasoningBlock(text=text):
             return estimate_tokens(text)
@@ -127,7 +133,8 @@ def _estimate_block(block: Block) -> int:
             assert_never(block)
 
 
-def _size_of_block(block: Block) -> int:
+def size_of_block(block: Block) -> int:
+    """Bytes of what is sent of `block`, as for a message."""
     match block:
         case TextBlock(text=text):
             return _utf8(text)

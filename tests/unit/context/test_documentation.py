@@ -42,6 +42,14 @@ def test_the_host_of_the_page_makes_room(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.splitlines() == [
         "70000 tokens",
         "not run: recall 0123abcd",
+        "reordered",
+        "tools 1 long tools",
+        "system 0 long static_prefix",
+        "messages 0 short newest",
+        "part 0: a timestamp (0000-00-00a00:00:00a) changes what should not",
+        '{"system":"…","messages":["new"]}',
+        "23 requests",
+        "[('system_prompt', 891), ('conversation', 9)] 119100",
         "6854 tokens at the end stay as they are (crossing), the latest request is among them",
     ]
 

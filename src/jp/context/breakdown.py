@@ -1,0 +1,225 @@
+"""What fills a context, for whoever has to see why something is left out: numbers, names of tools, and no text.
+
+What a provider reported wins over estimates: these are scaled to it, so that what is shown adds up to what is billed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal, TypeVar, get_args
+
+import msgspec
+
+from jp.context.items import Item, ItemKind
+from jp.context.shares import apportion
+from jp.context.triggers import Verdict
+
+Bucket = Literal[
+    "system_prompt", "tool_definitions", "rules", "skills", "mcp_tools", "subagents", "memory", "conversation"
+]
+"""`rules` are instructions and context files, `mcp_tools` the definitions of tools of MCP servers."""
+
+Source = Literal["provider_usage", "provider_usage+estimate", "local_estimate"]
+
+K = TypeVar("K")
+
+BUCKETS: tuple[Bucket, ...] = get_args(Bucket)
+_OF_CONVERSATION: tuple[ItemKind, ...] = tuple(kind for kind in get_args(ItemKind) if kind != "system")
+
+UNKNOWN_TOOL = "?"
+"""Stands for the names of tools that the host did not offer: a model may write anything in their place."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request has beside its messages: a section of the system prompt, the definition of a tool.
+
+    `is_static` says that every request begins with it.
+    """
+
+    bucket: Bucket
+    tokens: int
+    size: int = 0
+    is_static: bool = True
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """What the provider reported for a request, and the estimate of what was added since. Not positive is not known."""
+
+    tokens: int | None = None
+    added: int = 0
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is room for. None where nobody knows. `threshold` is from where on something should be left out."""
+
+    window: int | None = None
+    reserved: int = 0
+    threshold: int | None = None
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of one thing there is: `tokens` scaled to what was measured, and as `estimated`; bytes; how many."""
+
+    tokens: int
+    estimated: int
+    size: int
+    items: int
+
+
+class BucketShare(Share, frozen=True, kw_only=True):
+    """A bucket. `is_static`: every request begins with it. `is_compressible`: something of it can be left out."""
+
+    kind: Bucket
+    is_static: bool
+    is_compressible: bool
+
+
+class KindShare(Share, frozen=True, kw_only=True):
+    """A part of the conversation."""
+
+    kind: ItemKind
+
+
+class ToolShare(Share, frozen=True, kw_only=True):
+    """The results of one tool, a part of the conversation's `results`."""
+
+    name: str
+
+
+class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
+    """The eight buckets always, in one order, even where they are empty; of `conversation` and `tools` what is there.
+
+    The buckets and `other`, of which nothing is known, add up to `total`, `conversation` to its bucket, and `tools` to
+    its results. `ratio` is the total over the estimate, None where nothing was estimated.
+    """
+
+    room: Room
+    source: Source
+    total: int
+    estimated: int
+    ratio: float | None
+    buckets: tuple[BucketShare, ...]
+    other: int
+    conversation: tuple[KindShare, ...]
+    tools: tuple[ToolShare, ...]
+    trigger: Verdict | None = None
+
+    @property
+    def free(self) -> int | None:
+        """How many tokens are left besides those reserved for the answer, None where the window is not known."""
+        if self.room.window is None:
+            return None
+        return max(self.room.window - self.room.reserved - self.total, 0)
+
+
+class _Sum:
+    """Counts."""
+
+    def __init__(self) -> None:
+        self.tokens, self.size, self.items = 0, 0, 0
+
+    def add(self, tokens: int, size: int) -> None:
+        self.tokens += tokens
+        self.size += size
+        self.items += 1
+
+
+class _Tally:
+    """Sorts what there is."""
+
+    def __init__(self, known_tools: Collection[str]) -> None:
+        self.buckets: dict[Bucket, _Sum] = {bucket: _Sum() for bucket in BUCKETS}
+        self.kinds: dict[ItemKind, _Sum] = {kind: _Sum() for kind in _OF_CONVERSATION}
+        self.tools: dict[str, _Sum] = {}
+        self.changing: set[Bucket] = {"conversation"}
+        self._known_tools = known_tools
+
+    def add_part(self, part: Part) -> None:
+        self.buckets[part.bucket].add(part.tokens, part.size)
+        if not part.is_static:
+            self.changing.add(part.bucket)
+
+    def add_item(self, item: Item) -> None:
+        if item.kind == "system":
+            self.buckets["system_prompt"].add(item.tokens, item.size)
+            return
+        self.buckets["conversation"].add(item.tokens, item.size)
+        self.kinds[item.kind].add(item.tokens, item.size)
+        if item.kind == "results":
+            name = item.tool if item.tool in self._known_tools else UNKNOWN_TOOL
+            self.tools.setdefault(name, _Sum()).add(item.tokens, item.size)
+
+
+_ANY = Room()
+_NOTHING = Measurement()
+
+
+def break_down(
+    parts: Iterable[Part],
+    items: Iterable[Item],
+    *,
+    known_tools: Collection[str] = (),
+    room: Room = _ANY,
+    measured: Measurement = _NOTHING,
+    trigger: Verdict | None = None,
+) -> Breakdown:
+    """What fills a context that has `parts`, and a transcript of `items` (see `jp.context.items`).
+
+    `known_tools` are the tools that the host offers or offered; the results of others are under `UNKNOWN_TOOL`.
+    """
+    tally = _Tally(known_tools)
+    for part in parts:
+        tally.add_part(part)
+    for item in items:
+        tally.add_item(item)
+    estimated = sum(bucket.tokens for bucket in tally.buckets.values())
+    total, source = _total_of(measured, estimated)
+    buckets = tuple(
+        BucketShare(
+            kind=kind,
+            is_static=kind not in tally.changing,
+            is_compressible=kind == "conversation",
+            tokens=tokens,
+            estimated=found.tokens,
+            size=found.size,
+            items=found.items,
+        )
+        for kind, found, tokens in _scaled(tally.buckets, total)
+    )
+    conversation = tuple(
+        KindShare(kind=kind, tokens=tokens, estimated=found.tokens, size=found.size, items=found.items)
+        for kind, found, tokens in _scaled(tally.kinds, buckets[-1].tokens)
+        if found.items
+    )
+    results = next((share.tokens for share in conversation if share.kind == "results"), 0)
+    tools = (
+        ToolShare(name=name, tokens=tokens, estimated=found.tokens, size=found.size, items=found.items)
+        for name, found, tokens in _scaled(tally.tools, results)
+    )
+    return Breakdown(
+        room=room,
+        source=source,
+        total=total,
+        estimated=estimated,
+        ratio=total / estimated if estimated else None,
+        buckets=buckets,
+        other=total - sum(bucket.tokens for bucket in buckets),
+        conversation=conversation,
+        tools=tuple(sorted(tools, key=lambda tool: (-tool.tokens, tool.name))),
+        trigger=trigger,
+    )
+
+
+def _total_of(measured: Measurement, estimated: int) -> tuple[int, Source]:
+    if measured.tokens is None or measured.tokens <= 0:
+        return estimated, "local_estimate"
+    if measured.added <= 0:
+        return measured.tokens, "provider_usage"
+    return measured.tokens + measured.added, "provider_usage+estimate"
+
+
+def _scaled(sums: Mapping[K, _Sum], total: int) -> Iterator[tuple[K, _Sum, int]]:
+    """Each sum with its share of `total`."""
+    shares = apportion([found.tokens for found in sums.values()], total)
+    for (kind, found), tokens in zip(sums.items(), shares, strict=True):
+        yield kind, found, tokens

@@ -1,0 +1,43 @@
+"""Original text as it may stand in something new: without secrets, and cut around a marker where it is too long."""
+
+from __future__ import annotations
+
+from jp.context.markers import Cutter, marker, shortest_limit
+from jp.context.redaction import redact
+
+_HEAD_SHARE = 3
+_TAIL_SHARE = 4
+"""Of what is kept of a long text, its end gets one part in four."""
+
+
+def without_secrets(original: str) -> str:
+    """`original` as it may be written anew: no secrets, and no halves of surrogate pairs, which no file takes."""
+    text = redact(original).text
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def excerpt(original: str, limit: int, cutter: Cutter) -> str:
+    """`original` without its secrets in at most `limit` characters; its marker's handle recalls the original itself.
+
+    Where the limit is too small for a marker, the excerpt gets as long as one.
+    """
+    text = without_secrets(original)
+    if len(text) <= limit:
+        return text
+    limit = max(limit, shortest_limit(cutter.nonce))
+    if len(text) <= limit:
+        return text
+    handle = cutter.artifacts.keep(original)
+    kept = limit - len(marker(cutter.nonce, handle, len(text)))
+    head = kept * _HEAD_SHARE // _TAIL_SHARE
+    tail = len(text) - (kept - head)
+    return text[:head] + marker(cutter.nonce, handle, tail - head) + text[tail:]
+
+
+def cut_plainly(text: str, limit: int) -> str:
+    """The beginning and end of `text`, for a reader who cannot recall the rest; 40 characters more than `limit`."""
+    if len(text) <= limit:
+        return text
+    head = limit * _HEAD_SHARE // _TAIL_SHARE
+    tail = len(text) - (limit - head)
+    return f"{text[:head]} [{tail - head} characters left out] {text[tail:]}"

@@ -1,0 +1,75 @@
+"""What the person said, word for word, where the messages that said it leave the view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from jp.context.anchors import ANCHOR_LIMIT, is_real_user
+from jp.context.excerpt import excerpt
+from jp.context.markers import Cutter
+from jp.context.types import Message, StoredBlock, texts_of
+
+SPOKEN_LIMIT = 24_000
+
+
+class Spoken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Each message of the person once, oldest first.
+
+    `first` is what they began with. `active` is their newest, where no message after the summary is newer: it is being
+    worked on. `later` are those between.
+    """
+
+    first: str = ""
+    later: tuple[str, ...] = ()
+    active: str = ""
+
+    def all(self) -> tuple[str, ...]:
+        """All of them, oldest first."""
+        return tuple(text for text in (self.first, *self.later, self.active) if text)
+
+
+class SpokenFold(msgspec.Struct, frozen=True, kw_only=True):
+    """`evicted` are those for which there is no room any more, oldest first."""
+
+    spoken: Spoken
+    evicted: tuple[str, ...] = ()
+
+
+def spoken_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
+    """What the person says in `messages`, without secrets, exact up to 4,000 characters each; attachments are named."""
+    said = (_whole(message, cutter) for message in messages if is_real_user(message))
+    return tuple(excerpt(text, ANCHOR_LIMIT, cutter) for text in said)
+
+
+def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: int = SPOKEN_LIMIT) -> SpokenFold:
+    """What stays of `said`, oldest first: the newest that `limit` has room for, and always the first and the active.
+
+    `begins` is whether the first of them is what the person began with, `is_active` whether the last is their newest.
+    """
+    left = list(said)
+    active = left.pop() if left and is_active else ""
+    first = left.pop(0) if left and begins else ""
+    room = limit - len(active) - len(first)
+    kept = 0
+    for text in reversed(left):
+        room -= len(text)
+        if room < 0:
+            break
+        kept += 1
+    gone = len(left) - kept
+    return SpokenFold(spoken=Spoken(first=first, later=tuple(left[gone:]), active=active), evicted=tuple(left[:gone]))
+
+
+def _whole(message: Message, cutter: Cutter) -> str:
+    texts = [text for text in texts_of(message) if text]
+    if isinstance(message.content, tuple):
+        texts += [_attached(block, cutter) for block in message.content if isinstance(block, StoredBlock)]
+    return "\n\n".join(texts)
+
+
+def _attached(block: StoredBlock, cutter: Cutter) -> str:
+    kind = block.mime_type or "content"
+    name = f" {block.uri}" if block.uri else ""
+    return f"[attached: {kind}{name}, {block.size} bytes, recall {cutter.artifacts.handle(block.sha256)}]"

@@ -62,7 +62,7 @@ _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]
 
 def assigned(text: str) -> Iterator[Span]:
     """The secrets in `text` that a name before them gives away, in any order; they may overlap."""
-    lowered = text.lower() if text.isascii() else _lowered(text)
+    lowered = lowered_ascii(text)
     runs = _Runs(text)
     for found in _ASSIGNED.finditer(lowered):
         yield from _after_name(runs, found)
@@ -89,8 +89,10 @@ class _Runs:
         return at, end
 
 
-def _lowered(text: str) -> str:
-    """Only ASCII is lowered, so that every character keeps its place."""
+def lowered_ascii(text: str) -> str:
+    """`text` with its ASCII letters in lower case; every character keeps its place."""
+    if text.isascii():
+        return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 

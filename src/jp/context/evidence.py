@@ -1,0 +1,131 @@
+"""Lines of an output that a digest shows as they are: what went wrong, what failed, how it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from jp.context.secret_values import lowered_ascii
+
+LONGEST_LINE = 200
+MOST_LINES = 5
+
+_WRONG = (
+    "error:",
+    "error[",
+    " error ",
+    "error -",
+    "failed",
+    "failure",
+    "fatal",
+    "panic",
+    "exception",
+    "traceback",
+    "denied",
+    "not found",
+    "no such",
+    "cannot ",
+)
+"""What lines say that name a failure. It decides which lines are shown, and nothing else."""
+
+_FAILED_TEST = re.compile(
+    r"^(?:FAILED |[ \t]*--- FAIL: |not ok |[ \t]*[✕✗\u00d7] |test [^\n]{1,200} \.\.\. FAILED|[ \t]*FAIL[:! \t])[^\n]*",
+    re.MULTILINE,
+)
+_HINTS_OF_FAILED_TESTS = ("FAIL", "not ok", "✕", "✗", "\u00d7")
+_MOST_FAILED_TESTS = 3
+
+_SYMBOL = re.compile(
+    r"\b(?:def|class|func|fn|function|struct|interface|type|enum|trait|module|impl)[ \t]{1,4}"
+    r"(?:\([^()\n]{0,80}\)[ \t])?([A-Za-z_][A-Za-z0-9_]{0,60})"
+)
+_SEARCHED_FOR_SYMBOLS = 20_000
+_MATCH = re.compile(r"^([^\s:][^\n:]{0,250}):([0-9]{1,9})[:-]", re.MULTILINE)
+_ARMOUR = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9+/=]{40,200}")
+_SAYS_NOTHING = " \t\r\n`~-=_*#+|<>/(){}[],;"
+_COUNTED_MATCHES = 10_000
+
+
+def outcome_lines(text: str) -> tuple[str, ...]:
+    """Of what a command printed: the first and the last error, failed tests, and the last line; in their order."""
+    lowered = lowered_ascii(text)
+    firsts = [at for at in (lowered.find(word) for word in _WRONG) if at >= 0]
+    lasts = [at for at in (lowered.rfind(word) for word in _WRONG) if at >= 0]
+    places = [*([min(firsts), max(lasts)] if firsts else []), *_failed_tests(text), _last_place(text)]
+    return _lines_at(text, places)
+
+
+def first_and_last(text: str) -> tuple[str, ...]:
+    """The first and the last line of `text` that say something."""
+    return _lines_at(text, [len(text) - len(text.lstrip()), _last_place(text)])
+
+
+def matches(text: str, limit: int, most: int = 3) -> tuple[str, ...]:
+    """The first lines of the form `path:line`, each of at most `limit` characters."""
+    found: list[str] = []
+    for match in _MATCH.finditer(text):
+        line = _line_at(text, match.start())
+        found += [] if _is_armour(line) else [line[:limit]]
+        if len(found) == most:
+            break
+    return tuple(found)
+
+
+def files_matched(text: str) -> int | None:
+    """In how many files lines of the form `path:line` say that there is something; None where there are too many."""
+    files: set[str] = set()
+    for number, match in enumerate(_MATCH.finditer(text)):
+        if number == _COUNTED_MATCHES:
+            return None
+        files.add(match[1])
+    return len(files)
+
+
+def symbols(text: str, most: int = 8) -> tuple[str, ...]:
+    """The names of the first things that a source text defines."""
+    found: dict[str, None] = {}
+    for match in _SYMBOL.finditer(text, 0, _SEARCHED_FOR_SYMBOLS):
+        found[match[1]] = None
+        if len(found) == most:
+            break
+    return tuple(found)
+
+
+def changed_lines(text: str) -> tuple[int, int]:
+    """How many lines a unified diff adds and removes."""
+    lines = text.splitlines()
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    return added, sum(line.startswith("-") and not line.startswith("---") for line in lines)
+
+
+def _failed_tests(text: str) -> list[int]:
+    if not any(hint in text for hint in _HINTS_OF_FAILED_TESTS):
+        return []
+    found: list[int] = []
+    for match in _FAILED_TEST.finditer(text):
+        found.append(match.start() + len(match[0]) - len(match[0].lstrip()))
+        if len(found) == _MOST_FAILED_TESTS:
+            break
+    return found
+
+
+def _last_place(text: str) -> int:
+    return max(len(text.rstrip(_SAYS_NOTHING)) - 1, 0)
+
+
+def _lines_at(text: str, places: Iterable[int]) -> tuple[str, ...]:
+    """The lines in which these places lie, each once, in their order; those that say nothing left out."""
+    starts = sorted({text.rfind("\n", 0, place) + 1 for place in places})
+    lines = (_line_at(text, start) for start in starts)
+    return tuple(dict.fromkeys(line for line in lines if line and not _is_armour(line)))[:MOST_LINES]
+
+
+def _is_armour(line: str) -> bool:
+    """Whether `line` ends with what a line in the middle of a key looks like, which nothing around it gives away."""
+    word = line.rpartition(" ")[2].rpartition(":")[2]
+    return _ARMOUR.fullmatch(word) is not None and not word.islower() and not word.isupper()
+
+
+def _line_at(text: str, start: int) -> str:
+    end = text.find("\n", start, start + 2 * LONGEST_LINE)
+    return text[start : start + LONGEST_LINE if end < 0 else end].strip()[:LONGEST_LINE]

@@ -1,0 +1,63 @@
+"""What a host's own view shows in place of a result that it strips: said without reading the result."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jp.context.digest_kinds import ended, status
+from jp.context.tool_kinds import ToolRule, shown, subject_of
+from jp.context.types import Call, Facts
+
+_LONGEST_PATH = 200
+_LONGEST_ERROR = 200
+_NO_RULE = ToolRule()
+
+
+class Stripped(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that is not sent: its `size` in bytes, its lines where they were counted, and what recalls it."""
+
+    size: int
+    is_error: bool = False
+    lines: int | None = None
+    handle: str = ""
+
+
+def stand_in(call: Call, facts: Facts | None, stripped: Stripped, rule: ToolRule = _NO_RULE) -> str | None:
+    """One line of fewer bytes than the result has: how it ended and as much of what is known as there is room for.
+
+    None where not even how it ended is shorter: then the result stays. Secrets are taken out of what `call` and `facts`
+    say. `rule` names the argument that says what was done.
+    """
+    line = status(call.name, is_error=stripped.is_error)
+    left = stripped.size - 1 - _bytes(line)
+    if left < 0:
+        return None
+    known = facts or Facts()
+    subject = subject_of(call, rule) if rule.subject else ""
+    parts = _parts(known, stripped, subject)
+    taken: set[int] = set()
+    for number in sorted(range(len(parts)), key=lambda number: parts[number][0]):
+        cost = _bytes(f"; {parts[number][1]}")
+        if parts[number][1] and cost <= left:
+            taken.add(number)
+            left -= cost
+    return "; ".join((line, *(parts[number][1] for number in sorted(taken))))
+
+
+def _parts(facts: Facts, stripped: Stripped, subject: str) -> tuple[tuple[int, str], ...]:
+    """What can be said, in the order in which it is said, each with its rank: the lower, the sooner there is room."""
+    size = f"{stripped.size} bytes" if stripped.lines is None else f"{stripped.lines} lines, {stripped.size} bytes"
+    return (
+        (2, shown(facts.path, _LONGEST_PATH)),
+        (4, f"lines {shown(facts.lines, _LONGEST_PATH)}" if facts.lines else ""),
+        (6, subject),
+        (1, "" if facts.exit_code is None else ended(facts.exit_code)),
+        (5, "" if facts.matches is None else f"{facts.matches} matches"),
+        (7, size),
+        (3, shown(facts.first_error, _LONGEST_ERROR)),
+        (0, f"recall {stripped.handle}" if stripped.handle else ""),
+    )
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

@@ -105,10 +105,11 @@ def test_a_connection_that_is_dropped_before_an_answer_can_be_made_again(ends: s
 
 
 def test_a_refused_connection_says_so() -> None:
-    error = failure(f"http://127.0.0.1:{closed_port()}")
+    port = closed_port()
+    error = failure(f"http://127.0.0.1:{port}")
 
     assert error.kind == "connect"
-    assert error.message == "no connection to '127.0.0.1': Connection refused"
+    assert error.message == f"no connection to '127.0.0.1:{port}': Connection refused"
 
 
 def test_a_connection_that_is_not_made_in_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,7 @@ class ProviderError(JpError):
     `retry_after` is what the provider asks for, in seconds; `least_wait` what such an error is known to take where it
     asks for nothing. `status` is the HTTP status, None where none came. The kind `rejected_reasoning` says that opaque
     metadata of the conversation (a signature) is what it did not accept. Where no `hint` is given, the kind has one.
+    Who knows that an error does not pass by itself, whatever its kind, says that it is `lasting`.
     """
 
     def __init__(
@@ -77,10 +78,11 @@ class ProviderError(JpError):
         self.kind: ErrorKind = kind
         self.retry_after = retry_after
         self.least_wait = least_wait
+        self.lasting = False
         self.status = status
         self.exit_code = _EXIT_CODES.get(kind, ExitCode.PROVIDER)
 
     @property
     def is_retryable(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.kind in RETRYABLE
+        return self.kind in RETRYABLE and not self.lasting

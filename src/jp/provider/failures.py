@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 from typing import cast
@@ -27,6 +28,9 @@ def _root(error: BaseException) -> BaseException:
 
 _REACH = "check the network, and the address: `jp config show --origins` says where its `base_url` comes from"
 
+_HERE = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$")
+"""Where nobody listens on this very machine, a person has to start somebody."""
+
 
 def _without_connection(host: str, error: Exception) -> ProviderError:
     root = _root(error)
@@ -41,7 +45,9 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
     if isinstance(root, socket.gaierror):
         return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect", hint=_REACH)
     reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)
-    return ProviderError(f"no connection to {host!r}: {reason}", kind="connect", hint=_REACH)
+    refused = ProviderError(f"no connection to {host!r}: {reason}", kind="connect", hint=_REACH)
+    refused.lasting = isinstance(root, ConnectionRefusedError) and _HERE.match(host) is not None
+    return refused
 
 
 def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
@@ -53,7 +59,10 @@ def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
 
 
 def failure(error: Exception, *, host: str, begun: bool) -> JpError:
-    """What `error`, raised by the client, means. `begun` tells whether a response had begun."""
+    """What `error`, raised by the client, means. `begun` tells whether a response had begun.
+
+    `host` is the server's, with its port where that is not the usual one.
+    """
     match error:
         case httpx2.TimeoutException():
             return _silence(host, error)

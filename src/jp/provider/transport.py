@@ -153,7 +153,7 @@ async def _exchange(
     begun = False
     host = request.url
     try:
-        host = httpx2.URL(request.url).host
+        host = httpx2.URL(request.url).netloc.decode()
         async with (
             _client(request.url, limits) as client,
             client.stream(method, request.url, headers=[*headers], content=content) as response,

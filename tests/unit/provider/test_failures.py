@@ -22,12 +22,36 @@ def kind_of(error: JpError) -> str:
     return error.kind
 
 
+def may_be_retried(error: JpError) -> bool:
+    assert isinstance(error, ProviderError)
+    return error.is_retryable
+
+
+def refused() -> OSError:
+    return OSError(errno.ECONNREFUSED, "refused")
+
+
 def test_of_several_attempts_the_first_is_told() -> None:
     refused = OSError(errno.ECONNREFUSED, "Connect call failed")
     attempts = ExceptionGroup("attempts", [refused, OSError(errno.ENETUNREACH, "unreachable")])
     found = failure(caused(httpx2.ConnectError("all failed"), attempts), host="h", begun=False)
 
     assert found.message == "no connection to 'h': Connection refused"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:1234", "[::1]:8000", "localhost"])
+def test_nobody_on_this_machine_is_not_waited_for(host: str) -> None:
+    found = failure(caused(httpx2.ConnectError(""), refused()), host=host, begun=False)
+
+    assert kind_of(found) == "connect"
+    assert not may_be_retried(found)
+
+
+@pytest.mark.parametrize("host", ["api.example.com", "127.example.com", "10.0.0.3:8000"])
+def test_a_server_elsewhere_that_refuses_may_be_back_in_a_moment(host: str) -> None:
+    assert may_be_retried(failure(caused(httpx2.ConnectError(""), refused()), host=host, begun=False))
+    reset = OSError(errno.ECONNRESET, "reset")
+    assert may_be_retried(failure(caused(httpx2.ConnectError(""), reset), host="127.0.0.1", begun=False))
 
 
 def test_without_a_cause_the_words_of_the_error_are_told() -> None:

@@ -111,7 +111,7 @@ def test_a_pause_is_kept_and_a_key_is_never_told() -> None:
 def test_what_mends_an_error_is_said() -> None:
     near = refused(404, routed(404, "No endpoints found for openai/gpt-5.6."))
 
-    assert "'openrouter/openai/gpt-5.6" in near.hint
+    assert "'openrouter/openai/gpt-5.5'" in near.hint
     assert "JP_TEST_KEY" in refused(401, routed(401, "no")).hint
     assert "`providers.llm.mine.base_url`" in refused(404, {"detail": "Not Found"}, provider="mine").hint
 

@@ -92,7 +92,7 @@ def test_a_key_that_is_not_valid_says_where_it_came_from() -> None:
 
 
 def test_an_unknown_model_is_told_its_neighbours() -> None:
-    assert "'google/gemini-3.8-flash'" in failed(404, "NOT_FOUND", "models/x is not found").hint
+    assert "'google/gemini-3.7-flash'" in failed(404, "NOT_FOUND", "models/x is not found").hint
 
 
 @pytest.mark.parametrize(("status", "kind"), [(502, "transient"), (503, "transient"), (200, "other"), (404, "other")])
@@ -167,7 +167,9 @@ def test_calls_may_be_made_at_once() -> None:
 
 
 def test_json_in_place_of_a_stream_is_an_error() -> None:
-    assert failure(Reply(headers=JSON, body=b"[]")).message == "google answered 200"
+    assert failure(Reply(headers=JSON, body=b"[]")).message == (
+        "google answered 200: no stream of an answer, but application/json"
+    )
 
 
 def test_the_request_carries_the_key_in_a_header_and_the_model_in_the_address() -> None:

@@ -12,7 +12,7 @@ from anthropic_wire import message
 from jp.config.layers import config_of
 from jp.config.partial import read_partial
 from jp.conversation.thread import Thread, UserText
-from jp.errors import AuthenticationError, ConfigurationError, JpError
+from jp.errors import AuthenticationError, ConfigurationError, ExitCode, JpError
 from jp.provider.base import Provider
 from jp.provider.errors import ProviderError
 from jp.provider.keys import FoundKey
@@ -57,6 +57,15 @@ def test_a_server_with_a_variable_for_its_key_needs_one() -> None:
         asked(mine({"MY_KEY": "secret"}, base_url=server.url, api_key_env="MY_KEY"))
 
         assert server.requests[0].headers["x-api-key"] == "secret"
+
+
+def test_a_server_that_wants_a_key_after_all_is_given_one_by_a_command() -> None:
+    with Loopback(Reply(status=401, body=b"{}")) as server:
+        ending = asked(mine(base_url=server.url))
+
+    assert ending.error is not None
+    assert ending.error.exit_code == ExitCode.AUTHENTICATION
+    assert ending.error.hint == "it wants a key: store one with `jp keys set mine`"
 
 
 def test_a_server_without_an_address_is_not_asked() -> None:

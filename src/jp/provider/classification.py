@@ -10,6 +10,7 @@ import msgspec
 from jp.provider.errors import RETRYABLE, ErrorKind, ProviderError
 from jp.provider.models import known_names, near_names
 from jp.provider.retry_hints import retry_after
+from jp.provider.strangers import UNREADABLE
 
 _LONGEST_MESSAGE = 600
 
@@ -35,6 +36,9 @@ _TOO_LONG = re.compile(
 )
 _LASTING = re.compile(r"requires more system memory|requires --jinja|image input is not supported", re.IGNORECASE)
 """What no second attempt changes, whatever the status says."""
+
+_BAD_KEY = re.compile(r"\bapi[ _]key (is )?(not valid|invalid|expired)|invalid api[ _]key", re.IGNORECASE)
+"""Some refuse a key as they refuse any bad request (400)."""
 
 _INVALID = re.compile(r"\b\d+ validation errors?\b", re.IGNORECASE)
 """Servers on FastAPI that catch all errors report this one, too, as their own failure (500)."""
@@ -169,7 +173,7 @@ def _error_object(body: bytes) -> dict[str, object] | None:
     """The part of a JSON body that describes the error, None where the body is no JSON."""
     try:
         outer = _first_object(msgspec.json.decode(body))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
     inner = outer.get("error")
     if isinstance(inner, str):
@@ -267,6 +271,8 @@ def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
         return "quota"
     if _TOO_LONG.search(words):
         return "context_too_long"
+    if _BAD_KEY.search(report.text):
+        return "authentication"
     if _LASTING.search(words):
         return "other"
     if _REASONING.search(words):
@@ -318,10 +324,17 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
         return hint
     if kind in origin.hints:
         return origin.hints[kind]
-    if kind == "model_not_found":
-        near = near_names(origin.model, known_names(origin.provider))
-        return "near: " + ", ".join(repr(f"{origin.provider}/{name}") for name in near) if near else ""
-    return ""
+    return _other_models(origin) if kind == "model_not_found" else ""
+
+
+def _other_models(origin: Origin) -> str:
+    """What there is instead of a model that the provider does not have."""
+    others = (name for name in known_names(origin.provider) if name != origin.model)
+    near = ", ".join(repr(f"{origin.provider}/{name}") for name in near_names(origin.model, tuple(others)))
+    listing = f"`jp model ls {origin.provider} --refresh` lists what it has"
+    # A cloud, which has no such setting, lists its models on its own pages only.
+    listing = listing if origin.base_url_setting.endswith(".base_url") else ""
+    return "; ".join(filter(None, (f"near: {near}" if near else "", listing)))
 
 
 def _hint_of(reply: Reply, origin: Origin) -> str:
@@ -330,12 +343,14 @@ def _hint_of(reply: Reply, origin: Origin) -> str:
         return "without summaries it works: `jp config set providers.llm.openai.reasoning_summary=none`"
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
-        return f"redirects are not followed, because the key would go with them: set {setting}"
+        return f"redirects are not followed, because the key would go with them: set `{setting}`"
     if reply.status == _NOT_FOUND and setting and _NOWHERE.fullmatch(reply.body.strip()):
         return f"check `{setting}`: nobody answers such requests there"
     if _is_page(reply):
         address = f"check `{setting}`" if setting else "check the provider's address"
         return f"this is no API's answer: {address}, and whether a proxy or the network's login page is in between"
+    if reply.status in _SUCCESSES and setting and not _report(reply).text:
+        return f"check `{setting}`: another server answers there, or one that does not stream"
     return ""
 
 
@@ -353,6 +368,14 @@ def _subject(reply: Reply, origin: Origin) -> str:
     return f"{origin.provider} answered {reply.status}{target}"
 
 
+def _said(reply: Reply, report: _Report) -> str:
+    """What the body says; of a success that says nothing wrong, what is wrong with it."""
+    if report.text or reply.status not in _SUCCESSES:
+        return report.text
+    kind = reply.headers.get("content-type", "").partition(";")[0] or "nothing"
+    return f"no stream of an answer, but {kind if reply.body.strip() else 'nothing'}"
+
+
 def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:
     """The error that an answer stands for.
 
@@ -362,7 +385,7 @@ def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:
     wait = retry_after(reply.headers, reply.body.decode(errors="replace"), now=now)
     kind = _overruled(_kind(reply, report, waits=wait is not None), reply.headers.get("x-should-retry"))
     subject = redact(_subject(reply, origin), origin.secrets)
-    text = _one_line(report.text, origin.secrets)
+    text = _one_line(_said(reply, report), origin.secrets)
     return ProviderError(
         f"{subject}: {text}" if text else subject,
         kind=kind,

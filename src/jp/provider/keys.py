@@ -98,6 +98,12 @@ def missing_key(provider: str, variable: str) -> AuthenticationError:
     return AuthenticationError(message, hint=f"store one with `jp keys set {provider}`, or export {variable}=…")
 
 
+def hint_for_wanted(provider: str, variable: str) -> str:
+    """What mends it where a server that usually needs no key wants one. `variable` is empty where it has none."""
+    exported = f", or export {variable}=…" if variable else ""
+    return f"it wants a key: store one with `jp keys set {provider}`{exported}"
+
+
 def hint_for_rejected(provider: str, found: FoundKey) -> str:
     """What mends it where the provider does not accept a key."""
     if found.source == "environment":

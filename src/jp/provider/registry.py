@@ -13,7 +13,7 @@ from jp.config.aliases import resolve_alias
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
-from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, missing_key
+from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
 from jp.provider.mending import hints_of
 from jp.provider.models import known_names, near_names
 from jp.provider.server_address import LocalServer, address_of
@@ -271,13 +271,14 @@ def _account(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, st
     from jp.provider.http import Account
 
     where = _address_setting(facts.id)
+    variable = next(iter(key_variables(settings, facts.id)), "")
     return Account(
         base_url=_base_url(settings, facts, environ),
         base_url_setting=where,
         key=None if found is None else found.key,
-        key_variable=next(iter(key_variables(settings, facts.id)), ""),
+        key_variable=variable,
         needs_key=facts.needs_key,
-        key_hint="" if found is None else hint_for_rejected(facts.id, found),
+        key_hint=hint_for_wanted(facts.id, variable) if found is None else hint_for_rejected(facts.id, found),
         reach_hint=_reach_hint(facts, where),
         headers=_headers(settings, facts.id),
     )

@@ -268,6 +268,14 @@ def test_hints_say_what_mends_it() -> None:
     assert classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint == (
         "name another model with `--model`; `jp model ls` lists them"
     )
+    known = Origin(provider="anthropic", model="claude-opus-5-5", base_url_setting="providers.llm.anthropic.base_url")
+    refused = classified(404, anthropic("not_found_error", "model: claude-opus-5-5"), origin=known).hint
+    assert "'anthropic/claude-opus-5-5'" not in refused
+    assert refused.endswith("; `jp model ls anthropic --refresh` lists what it has")
+    own = Origin(provider="mine", model="x", base_url_setting="providers.llm.mine.base_url")
+    assert classified(404, {"error": {"message": "no model"}}, origin=own).hint == (
+        "`jp model ls mine --refresh` lists what it has"
+    )
     assert "jp query --new" in classified(413, b"").hint
     assert "`--model`" in classified(400, anthropic("x", "thinking signature invalid")).hint
     assert "providers.llm.anthropic.base_url" in classified(302, b"").hint
@@ -449,3 +457,22 @@ def test_an_address_where_nothing_is_has_a_hint(body: bytes) -> None:
     )
     assert "base_url" not in classified(404, body, origin=Origin(provider="p")).hint
     assert "base_url" not in classified(400, body).hint
+
+
+@pytest.mark.parametrize("body", [b"", b" ", b'{"ok": true}', b"[]"])
+def test_a_success_that_is_no_answer_is_told_as_such(body: bytes) -> None:
+    origin = Origin(provider="mine", base_url_setting="providers.llm.mine.base_url")
+    error = classified(200, body, {"content-type": "application/json; charset=utf-8"}, origin=origin)
+
+    what = "application/json" if body.strip() else "nothing"
+    assert error.message == f"mine answered 200: no stream of an answer, but {what}"
+    assert error.hint == (
+        "check `providers.llm.mine.base_url`: another server answers there, or one that does not stream"
+    )
+
+
+@pytest.mark.parametrize("words", ["API key not valid. Please pass a valid API key.", "Invalid API key provided"])
+def test_a_key_may_be_refused_as_a_bad_request(words: str) -> None:
+    error = classified(400, {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}})
+
+    assert (error.kind, error.hint) == ("authentication", "check the key in ANTHROPIC_API_KEY")

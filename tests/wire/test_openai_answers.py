@@ -302,7 +302,7 @@ def test_what_is_open_when_all_is_complete_is_complete() -> None:
     [
         {"type": "response.output_text.delta", "output_index": 0, "delta": {"odd": 1}},
         {"type": "response.output_item.done", "output_index": 0, "item": {"type": "message", "content": "odd"}},
-        {"type": "response.completed", "response": {"usage": "odd"}},
+        {"type": "response.completed", "response": {"output": "odd"}},
         {"type": 7},
     ],
 )
@@ -314,11 +314,12 @@ def test_what_has_to_be_understood_and_is_not_is_worth_a_retry(event: wire.Event
 
 def test_what_is_told_twice_counts_once_and_tokens_may_be_unknown() -> None:
     item = wire.message("M")
-    body = sse(*wire.item(0, item), *wire.item(0, item), wire.ending("completed", item, usage=None))
-    story = told(parts_of(body))
+    for usage in (None, "odd", {"input_tokens": "many"}):
+        body = sse(*wire.item(0, item), *wire.item(0, item), wire.ending("completed", item, usage=usage))
+        story = told(parts_of(body))
 
-    assert story.blocks == [Told("message", "M")]
-    assert story.usage == Usage()
+        assert story.blocks == [Told("message", "M")]
+        assert story.usage == Usage()
 
 
 def test_an_event_may_be_named_by_its_line_alone() -> None:

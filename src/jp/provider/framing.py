@@ -11,6 +11,9 @@ from jp.provider.errors import ProviderError
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """More than any provider sends in one event; a server that never ends a line is cut off here."""
 
+_MOST_DIGITS = 18
+"""Of the milliseconds in which to come back: nobody means more."""
+
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -141,7 +144,7 @@ class SseDecoder:
             self._event = value.decode(errors="replace")
         elif name == b"id" and b"\0" not in value:
             self._id = value.decode(errors="replace")
-        elif name == b"retry" and value.isdigit():
+        elif name == b"retry" and value.isdigit() and len(value) <= _MOST_DIGITS:
             self._retry = int(value)
 
     def _dispatch(self, events: list[ServerSentEvent]) -> None:

@@ -11,6 +11,7 @@ from jp.provider.base import Framing, ResponseDecoder
 from jp.provider.errors import ProviderError
 from jp.provider.framing import Frames, NdjsonDecoder, ServerSentEvent, SseDecoder, WholeDecoder
 from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
+from jp.provider.strangers import UNREADABLE
 
 
 def _content(part: Part) -> str:
@@ -24,7 +25,7 @@ def _content(part: Part) -> str:
 def _is_whole(event: ServerSentEvent) -> bool:
     try:
         msgspec.json.decode(event.data, type=msgspec.Raw)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return False
     return True
 

@@ -6,6 +6,9 @@ import math
 import re
 from collections.abc import Mapping
 
+_LONGEST = 365 * 86_400.0
+"""Whoever says more might as well say never."""
+
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _LIMIT_TIME = re.compile(r"(?:^|[;,\s])t=(\d+(?:\.\d+)?)")
@@ -75,11 +78,11 @@ def _from_prose(text: str) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float | None:
-    """Seconds to wait, rounded up to milliseconds; None where neither headers nor text ask for a pause.
+    """Seconds to wait, rounded up to milliseconds, a year at most; None where neither headers nor text ask for a pause.
 
     Header names are lower case. `now` is the time in seconds since the epoch.
     """
     seconds = _from_headers(headers, now)
     if seconds is None:
         seconds = _from_prose(text)
-    return None if seconds is None else math.ceil(seconds * 1000) / 1000
+    return None if seconds is None else math.ceil(min(seconds, _LONGEST) * 1000) / 1000

@@ -56,3 +56,11 @@ def test_headers_win_over_prose() -> None:
 
 def test_seconds_are_rounded_up() -> None:
     assert retry_after({"retry-after": "0.0001"}, "", now=NOW) == 0.001
+
+
+@pytest.mark.parametrize(
+    ("headers", "text"),
+    [({}, f"try again in {'9' * 400}s"), ({"retry-after": "1e300"}, ""), ({"x-ratelimit-reset-tokens": "9" * 400}, "")],
+)
+def test_nobody_waits_for_longer_than_a_year(headers: dict[str, str], text: str) -> None:
+    assert retry_after(headers, text, now=0.0) in {365 * 86_400.0, None}

@@ -19,13 +19,11 @@ from jp.provider.parts import (
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
-    ToolCallStart,
     UsageReport,
 )
+from jp.provider.reporting import reported
+from jp.provider.strangers import UNREADABLE, CallStarts, plausible, text_of, unreadable
 from jp.provider.wrapping import Unwrapper
-
-_LEAST_WAIT = 3.0
-"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
 
 Reason = Literal["stop", "tools", "length", "refused"]
 
@@ -136,7 +134,7 @@ class _OpenBlock:
         self.type = block.type
         self.signature = block.signature
         self.redacted = block.data
-        self.arguments = bytes(block.input)
+        self.arguments = text_of(block.input)
         self.has_deltas = False
         self.unwrapper: Unwrapper | None = None
 
@@ -164,7 +162,8 @@ class AnthropicDecoder:
         self._chains = chains
         self._is_structured = is_structured
         self._blocks: dict[int, _OpenBlock] = {}
-        self._call_ids: set[str] = set()
+        self._begun: set[int] = set()
+        self._calls = CallStarts(provider)
         self._usage = Usage()
         self._stop = _Delta()
 
@@ -176,7 +175,7 @@ class AnthropicDecoder:
         """
         try:
             read = _events.decode(data)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return self._odd(data)
         match read.type:
             case "content_block_delta" | "content_block_start" | "content_block_stop":
@@ -184,11 +183,11 @@ class AnthropicDecoder:
             case "message_start" | "message_delta":
                 return self._message(read)
             case "message_stop":
-                return [self._finished()]
+                return self._stopped()
             case "ping":
                 return [KeepAlive()]
             case "error":
-                raise _error(data, self._provider, self._model)
+                raise reported(data, self._provider, self._model)
             case _:
                 return []
 
@@ -200,19 +199,19 @@ class AnthropicDecoder:
         """Read an event that is not formed as expected: an error all the same, or one that need not be known."""
         try:
             head = _heads.decode(data)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             head = None
         if head is not None and head.type == "error":
-            raise _error(data, self._provider, self._model)
+            raise reported(data, self._provider, self._model)
         if head is None or _is_needed(head):
-            raise ProviderError(f"{self._provider} sent an event that cannot be read", kind="transient")
+            raise unreadable(self._provider)
         return []
 
     def _block_event(self, event: _Event) -> Sequence[Part]:
         if event.delta is not None:
             return self._delta(event.index, event.delta)
         if event.content_block is not None:
-            return self._start(event.index, event.content_block)
+            return [] if event.index in self._begun else self._start(event.index, event.content_block)
         return self._end(event.index)
 
     def _start(self, index: int, block: _Block) -> Sequence[Part]:
@@ -224,10 +223,11 @@ class AnthropicDecoder:
             case "thinking" | "redacted_thinking":
                 parts = [ReasoningDelta(index, block.thinking)]
             case "tool_use":
-                parts = [ToolCallStart(index, self._call_id(block.id, index), block.name)]
+                parts = [self._calls.start(index, given=block.id, name=block.name)]
             case _:
                 return []
         self._blocks[index] = opened
+        self._begun.add(index)
         return parts
 
     def _text(self, block: _OpenBlock, index: int, text: str) -> Sequence[Part]:
@@ -236,13 +236,6 @@ class AnthropicDecoder:
         if not text:
             return []
         return [DataDelta(index, text) if self._is_structured else TextDelta(index, text)]
-
-    def _call_id(self, given: str, index: int) -> str:
-        """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
-        base = given or f"call_{index}"
-        call_id = base if base not in self._call_ids else f"{base}_{index}"
-        self._call_ids.add(call_id)
-        return call_id
 
     def _delta(self, index: int, delta: _Delta) -> Sequence[Part]:
         block = self._blocks.get(index)
@@ -268,7 +261,7 @@ class AnthropicDecoder:
             return []
         parts: list[Part] = []
         if block.type == "tool_use" and not block.has_deltas:
-            parts.append(ToolArgumentsDelta(index, block.arguments.decode()))
+            parts.append(ToolArgumentsDelta(index, block.arguments))
         if block.unwrapper is not None and (rest := block.unwrapper.finish()):
             parts.append(DataDelta(index, rest))
         return [*parts, BlockEnd(index, self._metadata(block))]
@@ -287,7 +280,15 @@ class AnthropicDecoder:
         if reported is None:
             return []
         self._usage = _updated(self._usage, reported)
-        return [UsageReport(self._usage)]
+        return [UsageReport(plausible(self._usage))]
+
+    def _stopped(self) -> Sequence[Part]:
+        """The end: of what is still open, too, except a call that the longest output cut."""
+        finished = self._finished()
+        whole = [
+            index for index in self._blocks if finished.reason != "length" or self._blocks[index].type != "tool_use"
+        ]
+        return [*(part for index in whole for part in self._end(index)), finished]
 
     def _finished(self) -> Finished:
         native = self._stop.stop_reason or ""
@@ -295,7 +296,7 @@ class AnthropicDecoder:
             message = f"the context window of {self._model!r} is full, so the answer breaks off; what came is kept"
             raise ProviderError(message, kind="context_too_long")
         reason = _REASONS.get(native, "stop")
-        if reason == "stop" and self._call_ids:
+        if reason == "stop" and self._calls:
             reason = "tools"
         details = self._stop.stop_details or _StopDetails()
         detail = details.explanation or details.category or ("" if native in _PLAIN_REASONS else native)
@@ -315,11 +316,3 @@ def _updated(usage: Usage, reported: _Usage) -> Usage:
         ),
         reasoning=usage.reasoning if thinking is None else thinking,
     )
-
-
-def _error(data: bytes, provider: str, model: str) -> ProviderError:
-    from jp.provider.classification import Origin, Reply, classify
-
-    error = classify(Reply(body=data), Origin(provider=provider, model=model), now=0.0)
-    error.least_wait = _LEAST_WAIT
-    return error

@@ -5,9 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from jp.conversation.entries import JsonObject
-
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What reading JSON from a stranger raises."""
+from jp.provider.strangers import UNREADABLE, text_of
 
 
 class Function(msgspec.Struct):
@@ -57,13 +55,12 @@ class Call:
 
 def arguments_text(raw: msgspec.Raw) -> str:
     """The text of arguments that came as a string of JSON, as JSON, or not at all."""
-    data = bytes(raw)
-    if data == b"null":
+    if bytes(raw) == b"null":
         return ""
     try:
-        return msgspec.json.decode(data, type=str)
+        return msgspec.json.decode(raw, type=str)
     except UNREADABLE:
-        return data.decode(errors="replace")
+        return text_of(raw)
 
 
 class Calls:
@@ -71,7 +68,6 @@ class Calls:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self._ids: set[str] = set()
 
     def take(self, piece: CallPiece) -> Call:
         """Add a piece to the call that it belongs to, which may be a new one."""
@@ -81,15 +77,6 @@ class Calls:
             self.calls.append(call)
         call.take(piece)
         return call
-
-    def new_id(self, call: Call) -> str:
-        """The id of a call, unique in this answer: a missing one is made up, a repeated one is told apart."""
-        number = self.calls.index(call)
-        call_id = call.given_id or f"call_{number}"
-        while call_id in self._ids:
-            call_id = f"{call_id}_{number}"
-        self._ids.add(call_id)
-        return call_id
 
     def _meant(self, piece: CallPiece) -> Call | None:
         """By its index; where that is missing, by its id; where both are, the last one.

@@ -7,7 +7,8 @@ from typing import assert_never
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.chat.calls import UNREADABLE, CallPiece
+from jp.provider.chat.calls import CallPiece
+from jp.provider.strangers import UNREADABLE, counted
 
 _NULL = msgspec.Raw(b"null")
 _NOTHING = frozenset({b"null", b"{}", b'""', b"false"})
@@ -118,10 +119,7 @@ def details_of(raw: msgspec.Raw) -> list[JsonObject]:
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
-    """The count of tokens, None where there is none, or none that can be read: no answer is lost for it.
-
-    What was read from a cache or written to one is part of `prompt_tokens` on the wire.
-    """
+    """The count of tokens, None where there is none, or none that can be read: no answer is lost for it."""
     try:
         reported = _usages.decode(raw)
     except UNREADABLE:
@@ -130,14 +128,10 @@ def usage_of(raw: msgspec.Raw) -> Usage | None:
         return None
     prompt = reported.prompt_tokens_details or _PromptDetails()
     output = reported.completion_tokens_details or _OutputDetails()
-    read = prompt.cached_tokens or reported.prompt_cache_hit_tokens or 0
-    written = prompt.cache_write_tokens or 0
-    written_out = reported.completion_tokens or 0
-    return Usage(
-        input=max(0, (reported.prompt_tokens or 0) - read - written),
-        output=written_out,
-        cache_read=read,
-        cache_write=written,
-        # Some report more than the whole output: what a summary of it would have taken.
-        reasoning=min(output.reasoning_tokens or 0, written_out),
+    return counted(
+        prompt=reported.prompt_tokens,
+        output=reported.completion_tokens,
+        cache_read=prompt.cached_tokens or reported.prompt_cache_hit_tokens,
+        cache_write=prompt.cache_write_tokens,
+        reasoning=output.reasoning_tokens,
     )

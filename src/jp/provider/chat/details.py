@@ -35,23 +35,23 @@ class Details:
 
     def _earlier(self, piece: JsonObject) -> JsonObject | None:
         """The item that a piece belongs to: of the same type and index, and not of another id."""
-        if piece.get("type") not in _GROWING:
+        if str(piece.get("type")) not in _GROWING:
             return None
         index = piece.get("index")
         # Without an index, only the item before it can be meant.
         candidates = self._items if index is not None else self._items[-1:]
         for item in reversed(candidates):
             if item.get("type") == piece.get("type") and item.get("index") == index:
-                ids = {item.get("id"), piece.get("id")} - {None}
-                return item if len(ids) <= 1 else None
+                ids = [given for given in (item.get("id"), piece.get("id")) if given is not None]
+                return item if ids[:1] == ids[-1:] else None
         return None
 
 
 def _grow(item: JsonObject, piece: JsonObject) -> None:
     growing = _GROWING[item["type"]]
     for name, value in piece.items():
-        if name == growing and isinstance(value, str):
-            item[name] = (item.get(name) or "") + value
+        if name == growing and isinstance(value, str) and isinstance(item.get(name), str):
+            item[name] += value
         elif item.get(name) is None or (name in _LATEST and value):
             item[name] = value
 

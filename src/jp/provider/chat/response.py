@@ -13,10 +13,9 @@ from jp.provider.chat.chunks import Choice, Chunk, Delta, chunk_of, details_of, 
 from jp.provider.chat.prose import Indices, Prose
 from jp.provider.chat.quirks import Server
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, Part, ToolArgumentsDelta, ToolCallStart, UsageReport
-
-_LEAST_WAIT = 3.0
-"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
+from jp.provider.parts import BlockEnd, Finished, Part, ToolArgumentsDelta, UsageReport
+from jp.provider.reporting import LEAST_WAIT, reported
+from jp.provider.strangers import CallStarts, unreadable
 
 _DONE = b"[DONE]"
 
@@ -67,6 +66,7 @@ class ChatDecoder:
             think_tags=think_tags,
         )
         self._calls = Calls()
+        self._starts = CallStarts(provider)
         self._refusal = ""
         self._last = Choice()
 
@@ -93,11 +93,11 @@ class ChatDecoder:
             return self.close()
         chunk = chunk_of(data) if data else Chunk()
         if chunk is not None and says_something(chunk.error):
-            raise self._error(data)
+            raise reported(data, self._provider, self._model)
         if isinstance(chunk, Chunk):
             return list(self._read(chunk))
         if chunk is None or says_something(chunk.choices):
-            raise ProviderError(f"{self._provider} sent an event that cannot be read", kind="transient")
+            raise unreadable(self._provider)
         return ()
 
     def close(self) -> Sequence[Part]:
@@ -122,14 +122,14 @@ class ChatDecoder:
 
     def _chosen(self, choice: Choice) -> Iterator[Part]:
         if says_something(choice.error):
-            raise self._error(b'{"error":%b}' % bytes(choice.error))
+            raise reported(b'{"error":%b}' % bytes(choice.error), self._provider, self._model)
         if choice.delta is not None:
             yield from self._delta(choice.delta)
         if not choice.finish_reason:
             return
         if choice.finish_reason in _FAILURES:
             message = f"{self._provider} broke the answer off: {choice.native_finish_reason or choice.finish_reason}"
-            raise ProviderError(message, kind="transient", least_wait=_LEAST_WAIT)
+            raise ProviderError(message, kind="transient", least_wait=LEAST_WAIT)
         self._last = choice
 
     def _delta(self, delta: Delta) -> Iterator[Part]:
@@ -154,7 +154,8 @@ class ChatDecoder:
         if call.block is None:
             yield from self._prose.pause()
             call.block = self._indices.take()
-            yield ToolCallStart(call.block, self._calls.new_id(call), call.name)
+            number = self._calls.calls.index(call)
+            yield self._starts.start(call.block, given=call.given_id, name=call.name, number=number)
         if call.waiting:
             text, call.waiting = call.waiting, ""
             yield ToolArgumentsDelta(call.block, text)
@@ -163,7 +164,7 @@ class ChatDecoder:
         """End the calls. One that the longest output cut is not ended, and so does not come to exist."""
         for call in self._calls.calls:
             if call.block is None and call.waiting and reason != "length":
-                raise ProviderError(f"{self._provider} sent a call without a name", kind="transient")
+                raise self._starts.nameless()
             if call.block is not None and (reason != "length" or call.is_whole):
                 yield BlockEnd(call.block)
 
@@ -175,10 +176,3 @@ class ChatDecoder:
             reason = "tools" if has_calls else "stop"
         detail = "" if native.lower() in _REASONS else native
         return Finished(reason, detail, is_final=native == _WINDOW_IS_FULL)
-
-    def _error(self, body: bytes) -> ProviderError:
-        from jp.provider.classification import Origin, Reply, classify
-
-        error = classify(Reply(body=body), Origin(provider=self._provider, model=self._model), now=0.0)
-        error.least_wait = _LEAST_WAIT
-        return error

@@ -18,12 +18,10 @@ from jp.provider.parts import (
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
-    ToolCallStart,
     UsageReport,
 )
-
-_LEAST_WAIT = 3.0
-"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
+from jp.provider.reporting import reported
+from jp.provider.strangers import UNREADABLE, CallStarts, counted, text_of, unreadable
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset({
@@ -83,12 +81,13 @@ class _Usage(msgspec.Struct, rename="camel"):
 class _Chunk(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _Feedback | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: msgspec.Raw = msgspec.Raw(b"null")
     response_id: str | None = None
     error: JsonObject | str | None = None
 
 
 _chunks = msgspec.json.Decoder(_Chunk)
+_usages = msgspec.json.Decoder(_Usage | None)
 
 _Kind = Literal["text", "thought"]
 
@@ -114,7 +113,7 @@ class GoogleDecoder:
         self._is_structured = is_structured
         self._block: _OpenBlock | None = None
         self._count = 0
-        self._call_ids: set[str] = set()
+        self._calls = CallStarts(provider)
         self._response_id = ""
         self._counted = _Usage()
         self._reason = ""
@@ -131,18 +130,18 @@ class GoogleDecoder:
             return []
         try:
             chunk = _chunks.decode(data)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             raise self._odd(data) from None
         if chunk.error is not None:
-            raise self._error(data)
+            raise reported(data, self._provider, self._model)
         self._response_id = chunk.response_id or self._response_id
         parts: list[Part] = []
         for candidate in chunk.candidates or ():
             if not candidate.index:
                 self._take_candidate(candidate, parts)
         self._take_feedback(chunk.prompt_feedback)
-        if chunk.usage_metadata is not None:
-            parts.append(UsageReport(self._usage(chunk.usage_metadata)))
+        if (usage := self._usage(chunk.usage_metadata)) is not None:
+            parts.append(UsageReport(usage))
         return parts
 
     def close(self) -> Sequence[Part]:
@@ -168,7 +167,7 @@ class GoogleDecoder:
             return Finished("refused", said)
         if self._reason in _LENGTH:
             return Finished("length")
-        return Finished("tools" if self._call_ids else "stop", "" if self._reason == "STOP" else said)
+        return Finished("tools" if self._calls else "stop", "" if self._reason == "STOP" else said)
 
     def _take_candidate(self, candidate: _Candidate, parts: list[Part]) -> None:
         if candidate.content is not None:
@@ -222,19 +221,13 @@ class GoogleDecoder:
 
     def _take_call(self, call: _Call, signature: str | None, parts: list[Part]) -> None:
         index = self._next()
-        arguments = bytes(call.args).decode()
+        arguments = text_of(call.args)
+        made = f"call_{self._response_id}_{index}" if self._response_id else ""
         parts += [
-            ToolCallStart(index, self._call_id(call.id, index), call.name),
+            self._calls.start(index, given=call.id or made, name=call.name),
             ToolArgumentsDelta(index, "{}" if arguments == "null" else arguments),
             BlockEnd(index, self._metadata(signature)),
         ]
-
-    def _call_id(self, given: str | None, index: int) -> str:
-        """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
-        base = given or (f"call_{self._response_id}_{index}" if self._response_id else f"call_{index}")
-        call_id = base if base not in self._call_ids else f"{base}_{index}"
-        self._call_ids.add(call_id)
-        return call_id
 
     def _end_block(self, parts: list[Part]) -> None:
         block, self._block = self._block, None
@@ -251,18 +244,23 @@ class GoogleDecoder:
         made: JsonObject = {"provider": self._provider, "model": self._model}
         return made if signature is None else {**made, "signature": signature}
 
-    def _usage(self, reported: _Usage) -> Usage:
+    def _usage(self, raw: msgspec.Raw) -> Usage | None:
         """The tokens so far: reports are totals, and leave out what is not known yet."""
+        try:
+            reported = _usages.decode(raw)
+        except UNREADABLE:
+            return None
+        if reported is None:
+            return None
         for name in _Usage.__struct_fields__:
             if (count := getattr(reported, name)) is not None:
                 setattr(self._counted, name, count)
-        counted = self._counted
-        cached, thoughts = counted.cached_content_token_count or 0, counted.thoughts_token_count or 0
-        prompt = (counted.prompt_token_count or 0) + (counted.tool_use_prompt_token_count or 0)
-        return Usage(
-            input=max(0, prompt - cached),
-            output=(counted.candidates_token_count or 0) + thoughts,
-            cache_read=cached,
+        known = self._counted
+        thoughts = known.thoughts_token_count or 0
+        return counted(
+            prompt=(known.prompt_token_count or 0) + (known.tool_use_prompt_token_count or 0),
+            output=(known.candidates_token_count or 0) + thoughts,
+            cache_read=known.cached_content_token_count,
             reasoning=thoughts,
         )
 
@@ -270,15 +268,8 @@ class GoogleDecoder:
         """What a chunk is that is not formed as expected: an error all the same, or a loss."""
         try:
             whole = msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             whole = None
         if (isinstance(whole, dict) and "error" in whole) or (isinstance(whole, list) and whole):
-            return self._error(data)
-        return ProviderError(f"{self._provider} sent an event that cannot be read", kind="transient")
-
-    def _error(self, data: bytes) -> ProviderError:
-        from jp.provider.classification import Origin, Reply, classify
-
-        error = classify(Reply(body=data), Origin(provider=self._provider, model=self._model), now=0.0)
-        error.least_wait = _LEAST_WAIT
-        return error
+            return reported(data, self._provider, self._model)
+        return unreadable(self._provider)

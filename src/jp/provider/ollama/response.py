@@ -9,6 +9,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
 from jp.provider.base import WireRequest
+from jp.provider.chat.calls import arguments_text
 from jp.provider.chat.thinking import Split, ThinkSplitter
 from jp.provider.errors import ProviderError
 from jp.provider.ollama.window import Counted, hint, is_full, shortfall
@@ -21,9 +22,10 @@ from jp.provider.parts import (
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
-    ToolCallStart,
     UsageReport,
 )
+from jp.provider.reporting import reported
+from jp.provider.strangers import UNREADABLE, CallStarts, counted, unreadable
 
 _Kind = Literal["reasoning", "text"]
 
@@ -77,7 +79,7 @@ class OllamaDecoder:
         self._splitter = ThinkSplitter()
         self._index = -1
         self._open: _Kind | None = None
-        self._call_ids: set[str] = set()
+        self._calls = CallStarts(provider)
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
         """Read one line.
@@ -103,19 +105,16 @@ class OllamaDecoder:
     def _read(self, data: bytes) -> _Line:
         try:
             return _lines.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             pass
         try:
             _reports.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ProviderError(f"{self._provider} sent a line that cannot be read", kind="transient") from None
+        except UNREADABLE:
+            raise unreadable(self._provider, "line") from None
         raise self._error(data)
 
     def _error(self, data: bytes) -> ProviderError:
-        from jp.provider.classification import Origin, Reply, classify
-
-        origin = Origin(provider=self._provider, model=self._request.model)
-        error = classify(Reply(body=data), origin, now=0.0)
+        error = reported(data, self._provider, self._request.model)
         if error.kind == "context_too_long":
             error.hint = hint(self._request.body, self._provider)
         return error
@@ -132,8 +131,8 @@ class OllamaDecoder:
             yield from self._release()
             yield from self._close_block()
             self._index += 1
-            yield ToolCallStart(self._index, self._call_id(call.id or ""), call.function.name)
-            yield ToolArgumentsDelta(self._index, bytes(call.function.arguments).decode())
+            yield self._calls.start(self._index, given=call.id or "", name=call.function.name)
+            yield ToolArgumentsDelta(self._index, arguments_text(call.function.arguments))
             yield BlockEnd(self._index)
 
     def _release(self) -> Iterator[Part]:
@@ -165,14 +164,6 @@ class OllamaDecoder:
         """What says whose reasoning it is: it goes back as such only to the model that made it."""
         return {"provider": self._provider, "model": self._request.model}
 
-    def _call_id(self, given: str) -> str:
-        """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
-        call_id = given or f"call_{self._index}"
-        while call_id in self._call_ids:
-            call_id = f"{call_id}_{self._index}"
-        self._call_ids.add(call_id)
-        return call_id
-
     def _finish(self, line: _Line) -> Iterator[Part]:
         counted = Counted(
             prompt=line.prompt_eval_count,
@@ -196,10 +187,10 @@ class OllamaDecoder:
                     f"{message}; what came is kept", kind="context_too_long", hint=hint(body, self._provider)
                 )
             return Finished("length")
-        return Finished("tools" if self._call_ids else "stop")
+        return Finished("tools" if self._calls else "stop")
 
 
-def _usage(counted: Counted) -> Usage:
+def _usage(count: Counted) -> Usage:
     """What is counted as prompt includes what was cached, where that is reported."""
-    cached = min(counted.cached or 0, counted.prompt or 0)
-    return Usage(input=(counted.prompt or 0) - cached, output=counted.output, cache_read=cached)
+    cached = min(count.cached or 0, count.prompt or 0)
+    return counted(prompt=count.prompt, output=count.output, cache_read=cached)

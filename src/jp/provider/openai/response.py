@@ -9,16 +9,14 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.provider.base import WireRequest
-from jp.provider.errors import ProviderError
 from jp.provider.openai import wire
 from jp.provider.openai.items import PROVIDER
 from jp.provider.openai.output import Call, Data, Output, Thought, Words
 from jp.provider.openai.strictness import ANSWER
-from jp.provider.parts import BlockEnd, Finished, KeepAlive, Part, ToolCallStart, UsageReport
+from jp.provider.parts import BlockEnd, Finished, KeepAlive, Part, UsageReport
+from jp.provider.reporting import reported
+from jp.provider.strangers import UNREADABLE, CallStarts, unreadable
 from jp.provider.strict import StrictText
-
-_LEAST_WAIT = 3.0
-"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
 
 _POLICIES = frozenset({
     *("invalid_prompt", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation"),
@@ -58,7 +56,7 @@ class OpenaiDecoder:
         self._format = _strict_format(request.body)
         self._open: dict[int, Output] = {}
         self._seen: set[int] = set()
-        self._call_ids: set[str] = set()
+        self._calls = CallStarts(provider)
         self._refusal = ""
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
@@ -74,9 +72,8 @@ class OpenaiDecoder:
                 return self._whole(data)
             kind = wire.kinds.decode(data).type or event
             return self._event(kind, data)
-        except msgspec.DecodeError as error:
-            message = f"{self._provider} sent an event that cannot be read"
-            raise ProviderError(message, kind="transient") from error
+        except UNREADABLE as error:
+            raise unreadable(self._provider) from error
 
     def close(self) -> Sequence[Part]:
         """Nothing: an answer is complete with the event that says so, and not without."""
@@ -85,7 +82,7 @@ class OpenaiDecoder:
     def _whole(self, data: bytes) -> Sequence[Part]:
         response = wire.responses.decode(data)
         if response.status is None and not response.output:
-            raise self._failed(data)
+            raise reported(data, self._provider, self._model)
         return self._ended(response)
 
     def _event(self, kind: str, data: bytes) -> Sequence[Part]:
@@ -98,7 +95,7 @@ class OpenaiDecoder:
             response = wire.events.decode(data).response
             return self._ended(response or wire.Response(status=kind.removeprefix("response.")))
         if kind == "error":
-            raise self._failed(data)
+            raise reported(data, self._provider, self._model)
         return [KeepAlive()] if kind in _SIGNS_OF_LIFE else []
 
     def _item(self, index: int, raw: msgspec.Raw, *, is_done: bool) -> Sequence[Part]:
@@ -121,15 +118,8 @@ class OpenaiDecoder:
                 name = item.name or ""
                 strict = self._tools.get(name)
                 self._open[index] = Call(index, None if strict is None else StrictText(strict, is_answer=False))
-                return [ToolCallStart(index, self._call_id(item.call_id or item.id or "", index), name)]
+                return [self._calls.start(index, given=item.call_id or item.id or "", name=name)]
         return []
-
-    def _call_id(self, given: str, index: int) -> str:
-        """The id of a call, unique in this response: a missing one is made up, a repeated one is told apart."""
-        base = given or f"call_{index}"
-        call_id = base if base not in self._call_ids else f"{base}_{index}"
-        self._call_ids.add(call_id)
-        return call_id
 
     def _delta(self, kind: str, event: wire.Event) -> Sequence[Part]:
         output = self._open.get(event.output_index)
@@ -177,10 +167,10 @@ class OpenaiDecoder:
         for index, raw in enumerate(response.output or ()):
             if index in self._open or index not in self._seen:
                 parts += self._item(index, raw, is_done=True)
-        for index in sorted(self._open if response.status != "incomplete" else ()):
-            parts += self._end(index, wire.Item(type=""))
-        if response.usage is not None:
-            parts.append(UsageReport(wire.usage_of(response.usage)))
+        for index in sorted(self._open):
+            parts += self._end(index, wire.Item(type="", status=response.status))
+        if (usage := wire.usage_of(response.usage)) is not None:
+            parts.append(UsageReport(usage))
         return [*parts, self._finished(response)]
 
     def _finished(self, response: wire.Response) -> Finished:
@@ -189,17 +179,11 @@ class OpenaiDecoder:
             return Finished("refused", self._refusal or "content_filter")
         if response.status == "incomplete":
             return Finished("length", "" if reason == "max_output_tokens" else reason or "")
-        return Finished("tools" if self._call_ids else "stop")
+        return Finished("tools" if self._calls else "stop")
 
     def _refused_or_failed(self, failure: wire.Failure) -> Finished:
         if failure.code in _POLICIES:
             return Finished("refused", failure.message or failure.code or "")
         code = failure.code or "server_error"
-        raise self._failed(msgspec.json.encode({"error": {"code": code, "message": failure.message or ""}}))
-
-    def _failed(self, data: bytes) -> ProviderError:
-        from jp.provider.classification import Origin, Reply, classify
-
-        error = classify(Reply(body=data), Origin(provider=self._provider, model=self._model), now=0.0)
-        error.least_wait = _LEAST_WAIT
-        return error
+        body = msgspec.json.encode({"error": {"code": code, "message": failure.message or ""}})
+        raise reported(body, self._provider, self._model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from jp.conversation.entries import Usage
+from jp.provider.strangers import UNREADABLE, counted
 
 
 class Kind(msgspec.Struct):
@@ -45,7 +46,7 @@ class _OutputDetails(msgspec.Struct):
     reasoning_tokens: int | None = None
 
 
-class Counted(msgspec.Struct):
+class _Counted(msgspec.Struct):
     """Tokens as the API counts them: the input with what the cache gave and took."""
 
     input_tokens: int | None = None
@@ -72,7 +73,7 @@ class Response(msgspec.Struct):
 
     status: str | None = None
     output: list[msgspec.Raw] | None = None
-    usage: Counted | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
     incomplete_details: Incomplete | None = None
     error: Failure | None = None
 
@@ -95,17 +96,23 @@ kinds = msgspec.json.Decoder(Kind)
 events = msgspec.json.Decoder(Event)
 items = msgspec.json.Decoder(Item)
 responses = msgspec.json.Decoder(Response)
+_counts = msgspec.json.Decoder(_Counted | None)
 
 
-def usage_of(counted: Counted) -> Usage:
-    """Tokens in classes that do not overlap."""
-    given = counted.input_tokens_details or _InputDetails()
-    read, write = given.cached_tokens or 0, given.cache_write_tokens or 0
-    made = counted.output_tokens_details or _OutputDetails()
-    return Usage(
-        input=max(0, (counted.input_tokens or 0) - read - write),
-        output=counted.output_tokens or 0,
-        cache_read=read,
-        cache_write=write,
-        reasoning=made.reasoning_tokens or 0,
+def usage_of(raw: msgspec.Raw) -> Usage | None:
+    """Tokens in classes that do not overlap; None where none are told, or not so that they can be read."""
+    try:
+        found = _counts.decode(raw)
+    except UNREADABLE:
+        return None
+    if found is None:
+        return None
+    given = found.input_tokens_details or _InputDetails()
+    made = found.output_tokens_details or _OutputDetails()
+    return counted(
+        prompt=found.input_tokens,
+        output=found.output_tokens,
+        cache_read=given.cached_tokens,
+        cache_write=given.cache_write_tokens,
+        reasoning=made.reasoning_tokens,
     )

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from jp.provider.chat.calls import CallPiece, Calls, Function, arguments_text
+from jp.provider.strangers import CallStarts
 
 Given = tuple[int | None, str | None, str | None, str | None]
 """Index, id, name and arguments of a piece."""
@@ -17,7 +18,9 @@ def put_together(pieces: Sequence[Given]) -> list[tuple[str, str, str]]:
     for index, given_id, name, arguments in pieces:
         raw = msgspec.Raw(msgspec.json.encode(arguments))
         calls.take(CallPiece(index=index, id=given_id, function=Function(name=name, arguments=raw)))
-    return [(calls.new_id(call), call.name, call.waiting) for call in calls.calls]
+    starts = CallStarts("p")
+    begun = [starts.start(number, given=call.given_id, name=call.name) for number, call in enumerate(calls.calls)]
+    return [(start.call_id, start.name, call.waiting) for start, call in zip(begun, calls.calls, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from anyio import to_thread
 
 import anthropic_wire
 import bedrock_wire
@@ -326,22 +327,31 @@ def test_who_leaves_ends_the_request() -> None:
         assert server.client_left.wait(20)
 
 
-def test_who_leaves_while_credentials_are_waited_for_does_not_wait(google_key: str, tmp_path: Path) -> None:
-    """The server of tokens never answers; the thread that waits for it holds up neither the task nor the process."""
-    del google_key
-    asked_for = threading.Event()
-    from jp.provider.sdk.signer import _aside  # pyright: ignore[reportPrivateUsage] - it is what is tested
+def test_who_leaves_while_credentials_are_waited_for_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the task nor the process is held up by the thread that asks for them."""
+    asking, answered = threading.Event(), threading.Event()
 
-    def wait() -> None:
-        asked_for.wait(20)
+    def ask(*_: object, **__: object) -> None:
+        asking.set()
+        answered.wait(20)
 
-    async def leave() -> None:
-        with anyio.move_on_after(0) as scope:
-            await _aside(wait)
+    monkeypatch.setattr("jp.provider.sdk.clients.signed", ask)
+
+    async def leave(provider: Provider) -> None:
+        async with aclosing(provider.stream(provider.render(asked("bedrock")))) as parts:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(anext, parts)
+                    await to_thread.run_sync(asking.wait, 20)
+                    scope.cancel()
         assert scope.cancelled_caught
 
-    anyio.run(leave)
-    asked_for.set()
+    before = set(threading.enumerate())
+    anyio.run(leave, cloud("bedrock", "https://a.example", region="us-east-1"))
+    waiting = [thread for thread in set(threading.enumerate()) - before if thread.name != "AnyIO worker thread"]
+    answered.set()
+
+    assert [thread.daemon for thread in waiting] == [True]
 
 
 def test_credentials_that_are_missing_are_an_error_of_authentication(monkeypatch: pytest.MonkeyPatch) -> None:

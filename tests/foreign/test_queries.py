@@ -152,7 +152,7 @@ def test_a_longest_output_is_kept_to(sit: Sit, model: str) -> None:
 @BOTH
 def test_an_answer_comes_in_pieces(sit: Sit, model: str) -> None:
     desk = sit(model)
-    asking = desk.asking(*LONG, "Hello?")
+    asking = desk.asking(*param("max_tokens", 400), *param("other", NEVER_ENDS), "Hello?")
     pieces = [asking.piece()]
     at_first = desk.finishes
     while piece := asking.piece():

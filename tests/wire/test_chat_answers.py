@@ -175,6 +175,16 @@ def test_a_connection_that_breaks_after_done_breaks_nothing(ends: str) -> None:
     assert ending.parts[-1] == Finished("stop")
 
 
+@pytest.mark.parametrize("ends", ["close", "reset", "hang"])
+def test_an_answer_that_said_why_it_ends_is_complete_however_the_connection_ends(ends: str) -> None:
+    body = wire.stream(wire.chunk({"content": "a"}), wire.chunk(finish="stop"), done=False)
+    reply = msgspec.convert({"ends": ends}, Reply)
+    (ending,) = answered(replace(reply, body=body + b'data: {"usage', cuts=(len(body),)), stream_idle_timeout_secs=0.2)
+
+    assert ending.error is None
+    assert ending.parts[-1] == Finished("stop")
+
+
 def test_a_stream_may_end_without_done_once_it_said_why() -> None:
     assert parts_of(wire.stream(wire.chunk({"content": "a"}, "stop"), wire.usage(), done=False))[-1] == Finished("stop")
 

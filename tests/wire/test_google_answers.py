@@ -123,6 +123,16 @@ def test_a_stream_without_a_reason_of_its_end_is_cut(ends: str) -> None:
     assert ending.error.kind == "cut"
 
 
+@pytest.mark.parametrize("ends", ["close", "reset"])
+def test_an_answer_that_said_why_it_ends_is_complete_however_the_connection_ends(ends: str) -> None:
+    body = wire.message("Hello")
+    reply = msgspec.convert({"ends": ends}, Reply)
+    (ending,) = answered(msgspec.structs.replace(reply, body=body))
+
+    assert ending.error is None
+    assert ending.parts[-1] == Finished("stop")
+
+
 def test_the_last_chunk_needs_no_blank_line_but_has_to_be_whole() -> None:
     body = wire.message("Hello").rstrip(b"\r\n")
 

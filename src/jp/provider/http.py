@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
@@ -20,6 +20,7 @@ from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
 
 if TYPE_CHECKING:
     from jp.provider.framing import Frames
+    from jp.provider.reader import Reader
 
 _SUCCESS = range(200, 300)
 
@@ -29,6 +30,9 @@ the content."""
 
 _SECONDS_FOR_A_WHOLE_ANSWER = 1800.0
 """What comes as a whole comes when it is complete: until then there is no byte to wait for."""
+
+_BROKEN: frozenset[ErrorKind] = frozenset({"cut", "timeout"})
+"""How a connection ends that was not closed."""
 
 _ACCEPT: dict[Framing, str] = {
     "sse": "text/event-stream",
@@ -128,6 +132,21 @@ def secrets_of(request: HttpRequest) -> tuple[str, ...]:
     return tuple(secret for value in values for secret in (value, value.rpartition(" ")[2]))
 
 
+class _Break:
+    """Keeps the `error` of a connection that broke: an answer that had said why it ends is complete all the same."""
+
+    error: ProviderError | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, ProviderError) or error.kind not in _BROKEN:
+            return False
+        self.error = error
+        return True
+
+
 class HttpProvider:
     """A `Provider` that sends requests over HTTP. The key is asked for only when a request is sent.
 
@@ -176,24 +195,32 @@ class HttpProvider:
         """
         if request.unfit is not None:
             raise ProviderError(request.unfit.message, kind="context_too_long", hint=request.unfit.hint)
-        async with self._exchange(request) as response:
-            # Reading is imported while the provider thinks.
-            from jp.provider.reader import Reader
-
-            decoder = self._adapter.decoder(request)
-            frames = None if self._signer is None else self._signer.frames(response.headers)
-            reader = Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes, frames=frames)
+        reader: Reader | None = None
+        async with _Break() as broken, self._exchange(request) as response:
+            reader = self._reader(request, response)
             async for chunk in response.chunks():
                 for part in reader.feed(chunk):
                     yield part
                 if reader.finished:
                     return
-            for part in reader.close():
-                yield part
-        if not reader.finished:
-            if request.probe is not None and not reader.begun:
-                await self._probe(request, request.probe)
-            raise ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
+        for part in () if reader is None else reader.close():
+            yield part
+        if reader is None or not reader.finished:
+            raise broken.error or await self._incomplete(request, has_begun=reader is not None and reader.begun)
+
+    def _reader(self, request: WireRequest, response: HttpResponse) -> Reader:
+        """What reads the response. It is imported while the provider thinks."""
+        from jp.provider.reader import Reader
+
+        frames = None if self._signer is None else self._signer.frames(response.headers)
+        decoder = self._adapter.decoder(request)
+        return Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes, frames=frames)
+
+    async def _incomplete(self, request: WireRequest, *, has_begun: bool) -> ProviderError:
+        """Why a stream ended in order and is no answer."""
+        if request.probe is not None and not has_begun:
+            await self._probe(request, request.probe)
+        return ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
 
     async def _probe(self, request: WireRequest, body: JsonObject) -> None:
         """Let a server say why it does not answer: one that has promised a stream already can only end it."""

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING
 
 from jp.cli.streams import leave_echo
 from jp.errors import ExitCode
+from jp.render.wakeup import forget_signals, woken_by_signals
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from anyio import CancelScope
 
 SAME_PRESS_SECS = 0.1
@@ -96,6 +99,20 @@ async def heed_interruptions() -> None:
 
 
 @contextmanager
+def _waking(loop: AbstractEventLoop) -> Generator[None]:
+    """Have the loop look up from its waiting at every signal, so that what it does is done at once."""
+    with woken_by_signals() as woken:
+        if woken is None:
+            yield
+            return
+        loop.add_reader(woken, forget_signals, woken)
+        try:
+            yield
+        finally:
+            loop.remove_reader(woken)
+
+
+@contextmanager
 def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruption]:
     """Cancel the block on SIGINT, SIGTERM or SIGHUP, or after `timeout_secs`; what it does then is its teardown.
 
@@ -135,7 +152,7 @@ def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruptio
     for number in replaced:
         signal.signal(number, receive)
     try:
-        with scope:
+        with _waking(loop), scope:
             yield interruption
     finally:
         for number in replaced:

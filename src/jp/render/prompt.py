@@ -11,6 +11,7 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 
 from jp.render.sanitise import sanitise
+from jp.render.wakeup import forget_signals, woken_by_signals
 
 TERMINAL = "/dev/tty"
 _LONGEST_ANSWER = 4096
@@ -143,7 +144,7 @@ def _ask(terminal: int, question: str) -> str | None:
     try:
         _write(terminal, sanitise(question))
         while not answer.endswith(b"\n") and len(answer) < _LONGEST_ANSWER:
-            more = os.read(terminal, _LONGEST_ANSWER)
+            more = _read(terminal)
             if not more:
                 break
             answer += more
@@ -153,6 +154,18 @@ def _ask(terminal: int, question: str) -> str | None:
     if not answer.endswith(b"\n"):
         _write(terminal, "\n")
     return answer.decode("utf-8", "replace") if answer else None
+
+
+def _read(terminal: int) -> bytes:
+    import select
+
+    with woken_by_signals() as woken:
+        waited_for = [terminal] if woken is None else [terminal, woken]
+        while True:
+            ready, _, _ = select.select(waited_for, [], [])
+            if terminal in ready:
+                return os.read(terminal, _LONGEST_ANSWER)
+            forget_signals(waited_for[-1])
 
 
 def _write(terminal: int, text: str) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import signal
+import threading
 
 import anyio
 import pytest
@@ -172,3 +174,27 @@ def test_work_that_does_not_wait_heeds_a_deadline_and_a_signal_where_it_is_told_
     assert anyio.run(lambda: work(late=True)) == ExitCode.DEADLINE
     assert anyio.run(lambda: work(late=False)) == ExitCode.TERMINATED
     assert anyio.run(go_on) is None
+
+
+def test_a_signal_that_another_thread_gets_stops_the_work_all_the_same() -> None:
+    """As one that comes just before the loop begins to wait: nothing wakes it but the descriptor."""
+    ready = threading.Event()
+
+    def send() -> None:
+        ready.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async def work() -> ExitCode | None:
+        sender = threading.Thread(target=send)
+        sender.start()  # it takes the signals that the main thread does not
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            with anyio.fail_after(10), interruptions() as interruption:
+                ready.set()
+                await anyio.sleep_forever()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            sender.join()
+        return interruption.exit_code
+
+    assert anyio.run(work) is ExitCode.TERMINATED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import nlargest
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -108,6 +108,8 @@ def _kind_of(message: Message, block: Block) -> ItemKind:
             return "images"
         case StoredBlock(uri=uri) | TextBlock(uri=uri):
             return _kind_of_text(message, uri)
+        case _:
+            assert_never(block)
 
 
 def _kind_of_text(message: Message, uri: str) -> ItemKind:

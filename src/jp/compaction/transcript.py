@@ -1,0 +1,237 @@
+"""A projected view as the messages that `jp.context` works on. Nothing of it is lost: see `jp.compaction.restored`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, assert_never
+
+import msgspec
+
+from jp.compaction.message_blocks import block_of_resource, block_of_result
+from jp.compaction.projection import project
+from jp.compaction.stand_ins import StatusLines
+from jp.compaction.view import Projection, Summarised
+from jp.context.types import Block as MessageBlock
+from jp.context.types import Call, Digested, Facts, Message, Meta, ReasoningBlock, Transcript
+from jp.context.types import TextBlock as MessageText
+from jp.conversation.carriers import carriers_in
+from jp.conversation.entries import AnyEntry, Compaction, ToolCallResponse
+from jp.conversation.resource import Block, TextBlock, checksum, size_in_bytes
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    ToolCall,
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+
+RULE = "projection"
+"""What `meta.digested` says of results for which a stand-in or a reference stands in the view already."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What an `origin` stands for: the event at `position` of the view, and what it, or its `block`, became."""
+
+    position: int
+    event: ViewEvent
+    became: MessageBlock | Call | None = None
+    block: int | None = None
+
+
+class ViewTranscript(msgspec.Struct, frozen=True, kw_only=True):
+    """A view as messages, and what each `origin` in them stands for.
+
+    An origin is the id of an entry with a number behind it: one entry has several pieces, and damaged logs have ids
+    twice. It is the same in every view that begins alike.
+    """
+
+    messages: Transcript
+    records: Mapping[str, Record]
+
+
+class _Row:
+    """A message as it grows."""
+
+    def __init__(self, role: Literal["user", "assistant"], request: str, meta: Meta) -> None:
+        self.role: Literal["user", "assistant"] = role
+        self.request = request
+        self.meta = meta
+        self.blocks: list[MessageBlock] = []
+        self.calls: list[Call] = []
+        self.origin = ""
+
+    def message(self) -> Message:
+        return Message(
+            role=self.role, content=tuple(self.blocks), calls=tuple(self.calls), meta=self.meta, origin=self.origin
+        )
+
+
+class _Builder:
+    def __init__(self, responses: Mapping[str, ToolCallResponse]) -> None:
+        self.messages: list[Message] = []
+        self.records: dict[str, Record] = {}
+        self._responses = responses
+        self._row: _Row | None = None
+        self._position = -1
+        self._numbers: dict[str, int] = {}
+        self._ids: dict[str, int] = {}
+        self._open: dict[str, list[str]] = {}
+
+    def add(self, event: ViewEvent, *, in_summary: bool) -> None:
+        """Take the next event; the last one is not written before `close`."""
+        self._position += 1
+        match event:
+            case UserText(text=text):
+                meta = Meta(kind="synthetic", hidden=True) if event.synthetic else Meta()
+                origin = self._new_origin(event)
+                self._ask(event, meta, MessageText(text=text, origin=origin))
+            case UserResource(resource=resource):
+                self._ask(event, Meta(), block_of_resource(resource, self._new_origin(event)))
+            case AssistantText(text=text) | AssistantData(text=text):
+                is_summary = in_summary or (isinstance(event, AssistantText) and event.synthetic)
+                meta = Meta(kind="summary", hidden=True) if is_summary else Meta()
+                self._say(event, MessageText(text=text, origin=self._new_origin(event)), meta)
+            case AssistantReasoning(text=text):
+                self._say(event, ReasoningBlock(text=text, origin=self._new_origin(event)), Meta())
+            case ToolCall():
+                self._call(event)
+            case ToolResult():
+                self._answer(event)
+            case _:
+                assert_never(event)
+
+    def close(self) -> None:
+        """What comes next begins another message."""
+        if self._row is not None:
+            self.messages.append(self._row.message())
+            self._row = None
+
+    def _ask(self, event: UserText | UserResource, meta: Meta, block: MessageBlock) -> None:
+        row = self._open_row("user", event.origin, meta)
+        if meta.kind == "real":
+            # A note that stands for an attachment is part of what the person asked.
+            row.meta = meta
+        self._append(row, event, block)
+
+    def _say(self, event: ViewEvent, block: MessageBlock, meta: Meta) -> None:
+        self._append(self._open_row("assistant", "", meta), event, block)
+
+    def _append(self, row: _Row, event: ViewEvent, block: MessageBlock) -> None:
+        row.blocks.append(block)
+        row.origin = row.origin or block.origin
+        self._record(block.origin, event, became=block)
+
+    def _call(self, event: ToolCall) -> None:
+        row = self._open_row("assistant", "", Meta())
+        call = Call(
+            id=self._new_id(event), name=event.name, arguments=arguments_text(event), origin=self._new_origin(event)
+        )
+        self._open.setdefault(event.origin, []).append(call.id)
+        row.calls.append(call)
+        row.origin = row.origin or call.origin
+        self._record(call.origin, event, became=call)
+
+    def _answer(self, event: ToolResult) -> None:
+        self.close()
+        origin = self._new_origin(event)
+        waiting = self._open.get(event.call)
+        blocks: list[MessageBlock] = []
+        for number, block in enumerate(event.content):
+            shown = block_of_result(block, f"{origin}:{number}")
+            blocks.append(shown)
+            self._record(shown.origin, event, became=shown, block=number)
+        self._record(origin, event)
+        self.messages.append(
+            Message(
+                role="tool",
+                content=tuple(blocks),
+                call_id=waiting.pop(0) if waiting else event.call_id,
+                is_error=event.is_error,
+                meta=_result_meta(event, self._responses.get(event.origin)),
+                origin=origin,
+            )
+        )
+
+    def _open_row(self, role: Literal["user", "assistant"], request: str, meta: Meta) -> _Row:
+        row = self._row
+        if row is None or (row.role, row.request) != (role, request):
+            self.close()
+            row = self._row = _Row(role, request, meta)
+        return row
+
+    def _record(
+        self, origin: str, event: ViewEvent, *, became: MessageBlock | Call | None = None, block: int | None = None
+    ) -> None:
+        self.records[origin] = Record(position=self._position, event=event, became=became, block=block)
+
+    def _new_origin(self, event: ViewEvent) -> str:
+        number = self._numbers[event.origin] = self._numbers.get(event.origin, -1) + 1
+        return f"{event.origin}.{number}"
+
+    def _new_id(self, event: ToolCall) -> str:
+        """The id that the provider gave; where it repeats, it is numbered, as in requests."""
+        base = event.call_id or "call"
+        number = self._ids[base] = self._ids.get(base, 0) + 1
+        return base if number == 1 else f"{base}_{number}"
+
+
+def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTranscript:
+    """The messages of `view`, which was made of `entries`: the tools' facts stand there.
+
+    A person's request with its attachments is one message, what a model answers until its calls run another, and each
+    result one. Results follow their calls, whose ids are unique.
+    """
+    responses = {entry.id: entry for entry in entries if isinstance(entry, ToolCallResponse)}
+    builder = _Builder(responses)
+    for turn in view.turns:
+        builder.close()
+        for event in turn.events:
+            builder.add(event, in_summary=isinstance(turn.origin, Summarised))
+    builder.close()
+    return ViewTranscript(messages=tuple(builder.messages), records=builder.records)
+
+
+def whole_transcript(entries: Sequence[AnyEntry]) -> ViewTranscript:
+    """The messages of a stream as if nothing of it had ever been compacted."""
+    whole = [entry for entry in entries if not isinstance(entry, Compaction)]
+    return transcript_of(project(whole, StatusLines()), whole)
+
+
+def arguments_text(call: ToolCall) -> str:
+    """A call's arguments as JSON, or what the model sent in place of an object."""
+    return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+
+
+def _result_meta(event: ToolResult, response: ToolCallResponse | None) -> Meta:
+    if response is None:
+        return Meta()
+    facts = response.facts
+    digested = None
+    if event.content is not response.content and _has_stand_in(event.content, response.content):
+        carriers = sorted(carriers_in(response), key=size_in_bytes)
+        digested = Digested(
+            sha256=checksum(carriers[-1]) if carriers else "",
+            original_bytes=sum(map(size_in_bytes, carriers)),
+            rule=RULE,
+        )
+    if facts is None and response.duration_ms is None:
+        return Meta(digested=digested)
+    told = (
+        {}
+        if facts is None
+        else {name: value for name, value in msgspec.structs.asdict(facts).items() if value is not None}
+    )
+    return Meta(facts=Facts(**told, duration_ms=response.duration_ms), digested=digested)
+
+
+def _has_stand_in(shown: Sequence[Block], original: Sequence[Block]) -> bool:
+    """Whether words of the view stand where the tool returned something else."""
+    if len(shown) != len(original):
+        return True
+    return any(
+        isinstance(one, TextBlock) and not (isinstance(other, TextBlock) and checksum(one) == checksum(other))
+        for one, other in zip(shown, original, strict=True)
+    )

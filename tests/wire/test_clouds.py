@@ -188,6 +188,7 @@ def test_an_answer_from_a_cloud_is_read_as_the_vendor_s_own(name: str) -> None:
     assert sent.target.replace("%40", "@").replace("%3A", ":") == PATHS[name]
     assert re.fullmatch(CREDENTIALS[name], sent.headers.get("authorization", ""))
     assert sent.headers["user-agent"].startswith("jp/")
+    assert sent.headers.get("anthropic-version") == ("2023-06-01" if name == "foundry" else None)
     assert sent.json() == expected_body(name, rendered)
 
 

@@ -38,7 +38,9 @@ Url = Annotated[
 CloudName = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:-]*\Z", description="a name of a cloud's", examples=["us-east-1"]
+        pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:-]*\Z",
+        description="a cloud's name for a region, a project or a version",
+        examples=["us-east-1"],
     ),
 ]
 """A region, a project or a version: it becomes part of an address."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 from pathlib import Path
@@ -113,7 +114,8 @@ def test_all_who_can_be_asked_are_and_who_fails_costs_only_its_own_rows(tmp_path
         done = run_jp("model", "ls", "--refresh", cwd=tmp_path)
 
     assert done.code == 0
-    assert "  ollama/llama3:latest" in done.stdout
+    (local,) = (line for line in done.stdout.splitlines() if " ollama/llama3:latest " in line)
+    assert local.split()[3:6] == ["free", "free", "free"]
     assert "  mine/large" in done.stdout
     assert "anthropic/claude-haiku-4-5" in done.stdout
     assert "ollama/emb" not in done.stdout
@@ -211,7 +213,7 @@ def test_a_model_is_shown_with_where_each_value_is_from(tmp_path: Path) -> None:
     assert facts["listed as"] == ["llama3:latest"]
     assert facts["aliases"] == ["smart"]
     assert [facts["context window"][0], facts["context window"][-1].strip()] == ["8,192 tokens", f"catalogue of {day}"]
-    assert [facts["input"][0], facts["input"][-1].strip()] == ["$0 a million tokens", "config"]
+    assert [facts["input"][0], facts["input"][-1].strip()] == ["free", "config"]
     assert facts["output"] == ["unknown"]
     assert facts["tools"][0] == "no"
     assert (value["input_price"], value["output_price"], value["listed"]) == (0.0, None, True)
@@ -265,6 +267,18 @@ def test_what_a_provider_has_said_counts_for_an_estimate(tmp_path: Path) -> None
         run_jp("model", "ls", "ollama", "--refresh", cwd=tmp_path)
 
     assert (before, window()) == (16_384, 8_192)
+
+
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [("ollama/llama3", ", free"), ("mine/large", ", price unknown"), ("openai/gpt-4o", ", about $0.0")],
+)
+def test_a_dry_run_says_what_is_known_of_the_price(model: str, price: str, tmp_path: Path) -> None:
+    configure(tmp_path, None, "mine")
+
+    done = run_jp("query", "--model", model, "--dry-run", "hi", cwd=tmp_path)
+
+    assert re.search(rf"^total      about [\d,]+( of [\d,]+)? tokens{re.escape(price)}", done.stdout, re.MULTILINE)
 
 
 def test_ctrl_c_ends_the_wait_and_keeps_what_came(tmp_path: Path) -> None:

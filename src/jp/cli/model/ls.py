@@ -186,7 +186,9 @@ def _count(tokens: int | None) -> str:
 
 
 def _price(price: float | None) -> str:
-    return "-" if price is None else f"{price:.6g}"
+    if price is None:
+        return "-"
+    return f"{price:.6g}" if price else "free"
 
 
 def _levels(levels: Sequence[str]) -> str:

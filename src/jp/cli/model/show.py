@@ -147,7 +147,9 @@ def _count(tokens: int | None) -> str:
 
 
 def _money(price: float | None) -> str:
-    return "unknown" if price is None else f"${price:.6g} a million tokens"
+    if price is None:
+        return "unknown"
+    return f"${price:.6g} a million tokens" if price else "free"
 
 
 def _origin(fact: _Fact, known: Known, kept: Kept) -> str:
@@ -158,5 +160,7 @@ def _origin(fact: _Fact, known: Known, kept: Kept) -> str:
             return f"catalogue of {kept.catalogue.at[:10]}"
         case "table":
             return f"table of {TABLE_DATE}"
+        case "local":
+            return "your own machine"
         case source:
             return source or ""

@@ -116,11 +116,15 @@ def _usd(wiring: Wiring, tokens: int) -> float | None:
 def _total(estimate: Estimate, count: Exact | None) -> str:
     window = "" if estimate.context_window is None else f" of {estimate.context_window:,}"
     if count is not None:
-        money = "" if count.usd is None else f", ${count.usd:.4f} for the input"
-        return f"{count.tokens:,}{window} tokens, counted by {count.by}{money}"
-    money = "" if estimate.usd is None else f", about ${estimate.usd:.4f} for the input"
+        return f"{count.tokens:,}{window} tokens, counted by {count.by}{_money(count.usd)}"
     taught = f" (calibrated by {count_text(estimate.answers, 'answer')} of this model)" if estimate.answers else ""
-    return f"about {estimate.total:,}{window} tokens{taught}{money}"
+    return f"about {estimate.total:,}{window} tokens{taught}{_money(estimate.usd, 'about ')}"
+
+
+def _money(usd: float | None, about: str = "") -> str:
+    if usd is None:
+        return ", price unknown"
+    return f", {about}${usd:.4f} for the input" if usd else ", free"
 
 
 def _summary(wiring: Wiring, request: ChatRequest, estimate: Estimate, count: Exact | None) -> str:

@@ -19,11 +19,14 @@ from jp.provider.catalogue.listed import Catalogue, Listed
 from jp.provider.models import canonical_name, find_model
 from jp.provider.registry import ModelId, account_of, kind_of
 
-Source = Literal["config", "catalogue", "table", "inferred"]
+Source = Literal["config", "catalogue", "table", "local", "inferred"]
 
 LIMITS = ("context_window", "max_output")
 PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 CAPABILITIES = ("tools", "images", "documents", "structured")
+
+_FREE = frozenset({"llamacpp", "ollama", "script"})
+"""Providers that run on the user's own machine, and cost nothing unless the configuration says otherwise."""
 
 _NOTHING = Listed(id="")
 
@@ -33,8 +36,9 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     `capabilities` has a value for each of `CAPABILITIES`. `reasoning` are the levels that it can be asked for, least
     first; `budget` where it is a number of tokens, `auto` where it only decides by itself, nothing where it never
-    does. `sources` says from whom each value is that is known. `trained_window` is the model's own window where its
-    server holds less. A model that is not `in_table` may still be one that the provider lists.
+    does. `sources` says from whom each value is that is known; `local` is the price of what runs on one's own machine.
+    `trained_window` is the model's own window where its server holds less. A model that is not `in_table` may still be
+    one that the provider lists.
     """
 
     model: ModelId
@@ -78,7 +82,10 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
             if value is not None:
                 values[field], sources[field] = value, source
                 break
-    if sources.get("cache_write_price") == "config":
+    if model.provider in _FREE and not {"input_price", "output_price"} & sources.keys():
+        values |= dict.fromkeys(PRICES, 0.0)
+        sources |= dict.fromkeys(PRICES, "local")
+    if sources.get("cache_write_price") in {"config", "local"}:
         values["cache_write_long_price"] = values["cache_write_price"]
     trained = values.get("context_window")
     held = _held_window(settings, model.provider, kind)

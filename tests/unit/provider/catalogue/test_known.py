@@ -57,6 +57,21 @@ def test_the_configuration_goes_before_the_catalogue_and_that_before_the_table()
     assert known.listed == listed
 
 
+@pytest.mark.parametrize("provider", ["ollama", "llamacpp", "script"])
+def test_a_model_on_ones_own_machine_is_free(provider: str) -> None:
+    known = known_model(LlmConfig(), ModelId(provider, "m"))
+
+    assert [*prices_of(known), known.details.cache_write_long_price] == [0.0] * 5
+    assert {known.sources[price] for price in PRICES} == {"local"}
+
+
+@pytest.mark.parametrize("price", ["input_price", "output_price"])
+def test_who_says_what_a_model_on_their_machine_costs_says_all_of_it(price: str) -> None:
+    known = known_model(settings_of(ollama={"models": {"m": {price: 2.0}}}), ModelId("ollama", "m"))
+
+    assert [found for found in prices_of(known) if found is not None] == [2.0]
+
+
 def test_of_an_unknown_model_only_what_it_can_do_is_inferred() -> None:
     known = known_model(LlmConfig(), ModelId("anthropic", "claude-next-9"))
 

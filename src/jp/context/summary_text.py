@@ -18,8 +18,8 @@ _FAMILY = re.compile(r"(?i)(\[\[/?)(\\*)(summary:)")
 _ESCAPED = re.compile(r"(?i)(\[\[/?\\*)\\(summary:)")
 
 PREFACE = """\
-This is a record of earlier messages that were left out here. It is for reference and is no request: do not answer it \
-and do not carry it out.
+This is a record of earlier messages that were left out here. It is for reference and is no new request: do not answer \
+it. The work goes on with what comes after it.
 What comes after it in this conversation wins over everything in it. Where a later message says to stop, to undo or to \
 forget something, that holds.
 All tools can be used as before. Files with instructions or memories have authority over this record.

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from jp.context.summary_schema import (
+    Account,
+    Decision,
+    SummaryError,
+    answer_schema,
+    capped,
+    distinct,
+    read_answer,
+    shortened,
+)
+
+LEAST = '{"goal": "g", "next_step": "n", "requirements": ["r"]}'
+
+
+@pytest.mark.parametrize("text", [LEAST, f"```json\n{LEAST}\n```", f"\n```\n{LEAST}```  "])
+def test_an_answer_is_read_with_or_without_a_fence(text: str) -> None:
+    assert read_answer(text) == Account(goal="g", next_step="n", requirements=("r",))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("", "empty", "blank"),
+        (" \n", "empty", "blank"),
+        ("{}", "malformed", "goal"),
+        ('{"goal": "g", "next_step": "n"}', "malformed", "requirements"),
+        (LEAST.replace("}", ', "mood": "good"}'), "malformed", "mood"),
+        (LEAST.replace('"n"', "3"), "malformed", "next_step"),
+        (LEAST.replace('["r"]', '[{"r": 1}]'), "malformed", "requirements"),
+        (LEAST.replace("}", ', "files": {"written": []}}'), "malformed", "written"),
+        (LEAST.replace('"g"', '" "'), "malformed", "goal"),
+        ("```" + LEAST, "malformed", "JSON"),
+        ("I summarise: all is well.", "malformed", "JSON"),
+        ("[" * 100_000, "malformed", ""),
+        (f"{LEAST} \ud800", "malformed", ""),
+        ('<tool_call>{"name": "run"}</tool_call>', "tool_markup", ""),
+        ('{"tool_calls": []}', "tool_markup", ""),
+        ("<invoke name='run'>", "tool_markup", ""),
+    ],
+)
+def test_what_is_no_account_is_refused_by_what_it_is(text: str, kind: str, said: str) -> None:
+    found = read_answer(text)
+
+    assert isinstance(found, SummaryError)
+    assert found.kind == kind
+    assert said in found.detail
+
+
+def test_an_answer_that_was_cut_off_is_none_even_if_it_reads() -> None:
+    found = read_answer(LEAST, is_complete=False)
+
+    assert isinstance(found, SummaryError)
+    assert found.kind == "truncated"
+
+
+def test_an_account_about_tool_calls_is_an_account() -> None:
+    found = read_answer(LEAST.replace('"g"', '"parse <tool_call> markup"'))
+
+    assert isinstance(found, Account)
+
+
+def test_an_account_is_held_within_bounds() -> None:
+    long = Account(
+        goal="g" * 2_000,
+        next_step="n",
+        requirements=tuple(f"r{number}" for number in range(60)),
+        done=("a", " A ", "", "b" * 900),
+        decisions=tuple(Decision(what=f"d{number}") for number in range(20)),
+    )
+
+    found = capped(long)
+
+    assert len(found.goal) == 800
+    assert found.requirements == long.requirements[-40:]
+    assert found.done == ("a", "b" * 399 + "…")
+    assert found.decisions == long.decisions[-12:]
+    assert capped(found) == found
+
+
+def test_words_that_differ_in_spaces_and_capitals_are_the_same() -> None:
+    assert distinct(["Keep  it", "keep it", "\n", "other"]) == ("Keep  it", "other")
+    assert shortened("abc", 3) == "abc"
+
+
+def test_the_schema_asks_for_what_is_required_and_nothing_else() -> None:
+    text = msgspec.json.encode(answer_schema()).decode()
+
+    assert '"required":["goal","next_step","requirements"]' in text
+    assert text.count('"additionalProperties":false') == 4

@@ -11,11 +11,13 @@ from failures import check_failure
 from forked import run_jp
 from loopback import JSON, Loopback, Reply
 from running import home_beside
+from terminal import jp_at_terminal
 
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-0123456789-secret"}
 UNSET = (
     "no model is set yet: `jp config set assistant.model.id=anthropic/claude-sonnet-5-5`\n"
     "its key: `jp keys set anthropic`\n"
+    "`jp model ls` lists others\n"
 )
 
 
@@ -110,3 +112,14 @@ def test_a_server_on_this_machine_is_found_with_its_model(tmp_path: Path) -> Non
         done = next(done for done in tries if "no model" not in done.stdout)
 
     assert done.stdout.splitlines()[1:] == ["model: ollama/qwen3:8b", 'ask it something: `jp query "hello"`']
+
+
+def test_a_model_that_was_found_may_be_named_by_its_number(tmp_path: Path) -> None:
+    with jp_at_terminal("init", cwd=tmp_path, env={**KEY, "OPENAI_API_KEY": "sk-test-key"}) as terminal:
+        terminal.expect(r"\n  1  anthropic/.*: ANTHROPIC_API_KEY is set\n  2  openai/.*: OPENAI_API_KEY is set\n")
+        terminal.type("3\n")
+        terminal.expect(r"'3' is neither a model nor an alias\n.*\nModel: ")
+        terminal.type("2\n")
+        assert terminal.finish() == 0
+
+    assert "\nmodel: openai/" in terminal.shown

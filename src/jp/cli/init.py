@@ -119,6 +119,7 @@ def _next_steps(config: Path, missing: list[str], model: str | None, found: tupl
     return [
         f"no model is set yet: `jp config set assistant.model.id={example}`",
         f"its key: `jp keys set {provider}`",
+        "`jp model ls` lists others",
     ]
 
 
@@ -160,14 +161,15 @@ def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str
 
 
 def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | None:
-    """What the person at the terminal wants; None where that is no model yet."""
+    """What the person at the terminal wants, by its name or its number; None where that is no model yet."""
     from jp.errors import ConfigurationError
     from jp.provider.registry import FACTS, parse_model_id
     from jp.render.prompt import ask_line
 
     example = next(facts.proposed for facts in FACTS if facts.proposed)
     suggested = found[0].model if found else ""
-    known = [f"  {proposal.model}: {proposal.because}" for proposal in found]
+    numbered = {str(number): proposal for number, proposal in enumerate(found, 1)}
+    known = [f"  {number}  {proposal.model}: {proposal.because}" for number, proposal in numbered.items()]
     advice = "\n".join(["Found:", *known]) if found else f"Write provider/name, such as {example}."
     said = f"Which model is to answer? {advice}"
     question = "Model:" if suggested else "Model (Enter to set one later):"
@@ -175,9 +177,10 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
         answer = ask_line(f"{said}\n{question}", default=suggested)
         if answer is None or not answer.strip():
             return None
+        chosen = numbered[answer.strip()].model if answer.strip() in numbered else answer.strip()
         try:
-            parse_model_id(answer.strip(), settings)
+            parse_model_id(chosen, settings)
         except ConfigurationError as error:
             said = f"{error.message}\n{error.hint}"
         else:
-            return answer.strip()
+            return chosen

@@ -32,6 +32,7 @@ OPENROUTER = Vendor(
         "anthropic/claude-opus-5.5",
         "openai/gpt-5-mini",
         "google/gemini-2.5-pro",
+        "mistralai/mistral-medium-3.1",
         "z",
     ),
     opaque=DETAILS,
@@ -48,6 +49,8 @@ SERVERS = st.builds(
     tool_choice=st.booleans(),
     images=st.booleans(),
     stream_usage=st.booleans(),
+    call_ids=st.sampled_from(["any", "short"]),
+    user_after_tool=st.booleans(),
 )
 
 Case = tuple[ChatAdapter, list[Thread]]

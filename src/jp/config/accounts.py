@@ -157,6 +157,10 @@ class ServerConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     """Whether its models take images."""
     stream_usage: bool = True
     """Whether it is asked to report tokens (`stream_options`)."""
+    call_ids: Literal["any", "short"] = "any"
+    """Which ids of calls it takes back: any, or nine letters and digits (`short`), as Mistral's API does."""
+    user_after_tool: bool = True
+    """Whether the user may speak directly after a tool's result, which Mistral's API does not let happen."""
     context_window: Positive | None = None
     """How many tokens the server is asked to hold of a conversation (`ollama`); unset, as many as `ollama`'s own."""
     keep_alive: str | None = None

@@ -22,6 +22,8 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 
+_LONGEST_NAME = 128
+
 NOT_SHOWN = "[Earlier messages are not shown.]"
 """What a conversation that begins with the assistant begins with, for providers who want the user to speak first."""
 
@@ -68,17 +70,31 @@ def newest_request(events: Sequence[ViewEvent]) -> tuple[str, int]:
     return "", -1
 
 
-def plain_id(call_id: str) -> str:
-    """An id of the characters that every provider takes: ASCII letters, digits, `_` and `-`."""
-    return "".join(c if c in "_-" or (c.isascii() and c.isalnum()) else "_" for c in call_id) or "call"
+def plain_id(call_id: str, number: int = 1) -> str:
+    """An id of the characters that every provider takes: ASCII letters, digits, `_` and `-`.
+
+    A `number` of more than 1 says that as many calls before it had this id, less one.
+    """
+    return (_plain(call_id) or "call") + ("" if number == 1 else f"_{number}")
 
 
-def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str], str] = plain_id) -> Iterator[Arranged]:
+def plain_name(name: str) -> str:
+    """A tool's name that every provider takes, of whatever name a log holds: such a tool need not be there any more."""
+    plain = _plain(name) or "tool"
+    return (plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}")[:_LONGEST_NAME]
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c in "_-" or (c.isascii() and c.isalnum()) else "_" for c in text)
+
+
+def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str] = plain_id) -> Iterator[Arranged]:
     """The events in wire order.
 
     The resources of a request stand before its text: what is asked comes after what it is about. Every call is
     answered before the user speaks again, in the order of the calls; a result without a call is not there. `valid_id`
-    makes of the id that a model gave one that the provider takes; where ids repeat, they are numbered.
+    makes of the id that a model gave one that the provider takes, another one for every number: where ids repeat, they
+    are numbered.
     """
     results: dict[str, list[ToolResult]] = {}
     for event in events:
@@ -91,11 +107,16 @@ def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str], str] = pl
             yield from _answers(pending, results)
             pending.clear()
         if isinstance(event, ToolCall):
-            pending.append(Called(wire_id=ids.take(event.call_id), call=event))
+            pending.append(Called(wire_id=ids.take(event.call_id), call=_named(event)))
             yield pending[-1]
         elif not isinstance(event, ToolResult):
             yield event
     yield from _answers(pending, results)
+
+
+def _named(call: ToolCall) -> ToolCall:
+    name = plain_name(call.name)
+    return call if name == call.name else msgspec.structs.replace(call, name=name)
 
 
 def _answers(calls: Iterable[Called], results: dict[str, list[ToolResult]]) -> Iterator[Answered]:
@@ -127,16 +148,16 @@ def _ordered(events: Iterable[ViewEvent]) -> Iterator[ViewEvent]:
 class _CallIds:
     """Ids on the wire: the provider's own where they are valid and new."""
 
-    def __init__(self, valid_id: Callable[[str], str]) -> None:
+    def __init__(self, valid_id: Callable[[str, int], str]) -> None:
         self._valid_id = valid_id
         self._taken: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def take(self, call_id: str) -> str:
-        base = self._valid_id(call_id)
+        base = self._valid_id(call_id, 1)
         # Counting on from where the last one of this name ended: an id may repeat in every turn of a long stream.
         number = self._numbers.get(base, 0) + 1
-        while (wire_id := base if number == 1 else f"{base}_{number}") in self._taken:
+        while (wire_id := self._valid_id(call_id, number)) in self._taken:
             number += 1
         self._numbers[base] = number
         self._taken.add(wire_id)

@@ -67,6 +67,15 @@ def test_ids_that_repeat_are_numbered_and_none_is_given_twice() -> None:
     assert plain_id("") == "call"
 
 
+def test_a_tool_of_an_old_log_has_a_name_that_every_provider_takes() -> None:
+    names = ["look", "my tool", "a.b/c", "9lives", "-x", "é", "", "n" * 200]
+    calls = [ToolCall(call_id="c", name=name, arguments={}, turn=0, origin=str(i)) for i, name in enumerate(names)]
+    plain = [event.call.name for event in arranged(calls) if isinstance(event, Called)]
+
+    assert plain == ["look", "my_tool", "a_b_c", "_9lives", "_-x", "_", "tool", "n" * 128]
+    assert [event.call.name for event in arranged(calls) if isinstance(event, Answered)] == plain
+
+
 def test_what_a_model_sent_in_place_of_arguments_is_told_as_an_object() -> None:
     broken = ToolCall(call_id="c", name="t", arguments="{oops", turn=0, origin="a")
 

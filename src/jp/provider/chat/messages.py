@@ -6,6 +6,7 @@ Everything is decided by what comes before it, so that a longer thread begins wi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, assert_never
 
 import msgspec
@@ -26,8 +27,12 @@ from jp.provider.arrangement import (
 )
 from jp.provider.chat.answer import rules
 from jp.provider.chat.content import attachment_parts, result_of, text_part
+from jp.provider.chat.ids import wire_id
 from jp.provider.chat.quirks import Server, taken_media
 from jp.provider.opaque import is_made_by
+
+_HEARD = "Understood."
+"""What is said between a tool's result and the user where the two may not meet."""
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -134,6 +139,8 @@ class _Builder:
 
     def _user(self) -> Message:
         self._drop_empty()
+        if not self._server.quirks.user_after_tool and self._messages and self._messages[-1].role == "tool":
+            self._say(_HEARD)
         if not self._messages or self._messages[-1].role != "user":
             self._messages.append(Message(role="user"))
             self._group = None
@@ -192,7 +199,7 @@ def build_messages(thread: Thread, server: Server, model: Model) -> Messages:
     builder = _Builder(thread, server, model)
     if server.quirks.system_role == "user":
         builder.open_with(system_texts(thread))
-    for event in arranged(thread.events):
+    for event in arranged(thread.events, valid_id=partial(wire_id, kind=server.quirks.call_ids)):
         builder.add(event)
     return builder.finish()
 

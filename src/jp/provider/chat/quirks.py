@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from jp.provider.abilities import Abilities
+from jp.provider.chat.ids import CallIds
 from jp.provider.showing import IMAGES, PDF
 from jp.provider.strict import PLAIN, Strictness
 
@@ -24,8 +25,9 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True):
     (audio and video) are what can be attached, where the model takes it as well. `stream_usage` asks for the count of
     tokens. With `text_parts` a message of text is a list of parts as well: cache markers need that, and few servers
     take it everywhere. `numbers_calls` gives earlier calls an index. `think_tags` looks for reasoning at the beginning
-    of the text. `probes` asks again for one token, as a whole, where a stream ends before its first event: small
-    servers begin it before they have looked at the request.
+    of the text. `call_ids` are of any form, or of nine letters and digits (`short`). Without `user_after_tool` an
+    answer stands between a tool's result and what the user says next. `probes` asks again for one token, as a whole,
+    where a stream ends before its first event: small servers begin it before they have looked at the request.
     """
 
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -41,6 +43,8 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True):
     text_parts: bool = False
     numbers_calls: bool = False
     think_tags: bool = True
+    call_ids: CallIds = "any"
+    user_after_tool: bool = True
     probes: bool = False
 
 

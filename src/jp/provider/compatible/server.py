@@ -34,6 +34,8 @@ def create(settings: ServerConfig, provider: str) -> ChatAdapter:
         tool_choice=settings.tool_choice,
         images=settings.images,
         stream_usage=settings.stream_usage,
+        call_ids=settings.call_ids,
+        user_after_tool=settings.user_after_tool,
         probes=True,
     )
     server = Server(provider=provider, kind=KIND, quirks=quirks)

@@ -170,8 +170,8 @@ def _call(called: Called) -> JsonObject:
     return {"type": "function_call", "call_id": called.wire_id, "name": called.call.name, "arguments": arguments}
 
 
-def _valid_id(call_id: str) -> str:
-    return plain_id(call_id)[:_LONGEST_ID]
+def _valid_id(call_id: str, number: int) -> str:
+    return plain_id(call_id[:_LONGEST_ID], number)
 
 
 def build_items(thread: Thread, model: Model, *, provider: str = PROVIDER) -> Items:

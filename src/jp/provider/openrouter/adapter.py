@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+from msgspec.structs import replace
 
 from jp.config.accounts import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Thread
 from jp.provider.asking import not_sent, sampling_of
+from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.chat.parameters import choice_of
 from jp.provider.chat.quirks import Quirks, Server
-from jp.provider.chat.request import Asked
+from jp.provider.chat.request import Asked, render
 from jp.provider.models import find_model
 from jp.provider.openrouter.reasoning import PROVIDER, reasoning_of
 
@@ -31,10 +32,27 @@ QUIRKS = Quirks(
 _LONGEST_SESSION = 128
 
 
-def create(settings: OpenrouterConfig) -> ChatAdapter:
+_SERVER = Server(provider=PROVIDER, kind=PROVIDER, quirks=QUIRKS)
+_MISTRAL = replace(_SERVER, quirks=replace(QUIRKS, call_ids="short", user_after_tool=False))
+"""Whose requests are passed on as they are, to a server that is stricter than others."""
+
+
+class OpenrouterAdapter(ChatAdapter):
+    """OpenRouter's Chat Completions. `headers` say on whose behalf it is asked."""
+
+    def __init__(self, headers: tuple[tuple[str, str], ...]) -> None:
+        self._headers = headers
+        super().__init__(_SERVER)
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        server = _MISTRAL if thread.model.startswith("mistralai/") else _SERVER
+        return render(thread, server, asked(thread, headers=self._headers))
+
+
+def create(settings: OpenrouterConfig) -> OpenrouterAdapter:
     """The adapter of the account."""
-    server = Server(provider=PROVIDER, kind=PROVIDER, quirks=QUIRKS)
-    return ChatAdapter(server, partial(asked, headers=_headers(settings)))
+    return OpenrouterAdapter(_headers(settings))
 
 
 def _headers(settings: OpenrouterConfig) -> tuple[tuple[str, str], ...]:

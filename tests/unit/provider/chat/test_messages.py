@@ -249,6 +249,25 @@ def test_a_call_without_a_result_was_interrupted() -> None:
     assert built(user("q"), called("c"), user("b", 1))[2]["content"].startswith("Error: ")
 
 
+def test_ids_of_calls_may_have_to_be_short() -> None:
+    calls = [called("toolu_0123456789"), called("aB3456789")]
+    messages = built(user("go"), *calls, result("toolu_0123456789"), result("aB3456789"), call_ids="short")
+    ids = [call["id"] for call in messages[1]["tool_calls"]]
+
+    assert [message.get("tool_call_id") for message in messages[2:]] == ids
+    assert [len(call_id) for call_id in ids] == [9, 9]
+    assert ids[1] == "aB3456789"
+
+
+def test_an_answer_may_have_to_stand_between_a_tool_and_the_user() -> None:
+    events = (user("go"), called("a"), result("a", TextBlock(text="R")), user("stop", 1))
+    roles = [message["role"] for message in built(*events, user_after_tool=False)]
+
+    assert [message["role"] for message in built(*events)] == ["user", "assistant", "tool", "user"]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    assert roles[:3] == [message["role"] for message in built(*events[:3], user_after_tool=False)]
+
+
 def test_a_schema_that_the_server_is_not_held_to_is_told_where_it_is_asked() -> None:
     asked = UserText(text="list", turn=0, origin="u0", schema={"type": "object"})
 

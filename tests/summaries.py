@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from artifacts import MemoryArtifacts
 from jp.context.failure_policy import Circumstances, PolicyState
 from jp.context.groups import leading_systems
-from jp.context.handles import checksum_of
+from jp.context.handles import Artifacts, checksum_of
 from jp.context.markers import Cutter
 from jp.context.summarizing import Outcome, run, summarising
 from jp.context.summary_asking import Setup, Terms
 from jp.context.summary_request import Asking, SummaryRequest
 from jp.context.summary_schema import Account, ErrorKind, SummaryError, SummaryReply
+from jp.context.summary_state import SummaryState
 from jp.context.types import Call, Facts, Message, Meta, Transcript
 
 NONCE = "5eed5eed"
@@ -80,6 +81,18 @@ def compact(
     """All but the system messages at the beginning and the last `keep` messages leave."""
     between = leading_systems(messages), max(len(messages) - keep, leading_systems(messages))
     return run(summarising(messages, between, host or setup(), policy=policy, at=at), provider)
+
+
+def requirements_of(state: SummaryState, store: Artifacts) -> list[str]:
+    """All that were ever required: those that stand in `state`, and those that its handle recalls."""
+    found = list(state.account.requirements)
+    handle = state.older_requirements
+    while handle:
+        lines = (store.recall(handle) or "").splitlines()
+        chained = lines[0].startswith("Still older requirements: recall ")
+        handle = lines.pop(0).rsplit(" ", 1)[1] if chained else ""
+        found = [*lines, *found]
+    return found
 
 
 def failing(kind: ErrorKind) -> Played:

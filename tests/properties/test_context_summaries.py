@@ -25,7 +25,7 @@ from jp.context.summary_state import Provenance, Recallable, SummaryState
 from jp.context.summary_text import closing, escaped, opening, parse_summary, render_summary, unescaped
 from jp.context.tail import TailLimits, select_tail_by_budget
 from jp.context.types import Message, Transcript
-from summaries import ACCOUNT, NONCE, TERMS, Played, answer, compact, cutter, ran, setup, user
+from summaries import ACCOUNT, NONCE, TERMS, Played, answer, compact, cutter, ran, requirements_of, setup, user
 from transcript_validator import complaints
 
 either = transcripts.transcripts() | transcripts.damaged_transcripts()
@@ -143,17 +143,7 @@ def test_requirements_are_never_lost_whoever_folds(seed: int, locally: list[bool
         found = compact(messages, 1, Played(reply), setup(desk=store))
         messages = found.messages
         assert found.state is not None
-        known = "\n".join((*found.state.account.requirements, _older(store, found.state.older_requirements)))
-        assert [text for text in wanted if text not in known] == []
-
-
-def _older(store: object, handle: str) -> str:
-    from jp.context.markers import Cutter
-
-    assert isinstance(store, Cutter)
-    text = (store.artifacts.recall(handle) or "") if handle else ""
-    before = text.splitlines()[0] if "Still older" in text else ""
-    return text + (_older(store, before.rsplit(" ", 1)[1]) if before else "")
+        assert set(wanted) <= set(requirements_of(found.state, store.artifacts))
 
 
 def test_the_size_is_bounded_whatever_the_number_of_compactions() -> None:

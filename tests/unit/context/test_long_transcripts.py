@@ -12,8 +12,10 @@ from jp.context.head import protect_head
 from jp.context.markers import Cutter
 from jp.context.sanitize import sanitize_pairs
 from jp.context.split import split
+from jp.context.summarizing import run, summarising
 from jp.context.tail import TailLimits, select_tail_by_budget
 from jp.context.types import Call, Message, Transcript
+from summaries import ACCOUNT, AT, FRESH, NONCE, TERMS, ManyArtifacts, Played, setup
 
 CALLS = Message(role="assistant", calls=(Call(id="call_0", name="run", arguments='{"command": "ls"}'),))
 RESULT = Message(role="tool", call_id="call_0", content="ok")
@@ -44,3 +46,17 @@ def test_a_round_may_have_ten_thousand_calls_with_one_id() -> None:
     found = sanitize_pairs(messages, MemoryArtifacts()).messages
 
     assert len({message.call_id for message in found[1:]}) == 10_000
+
+
+def test_a_summary_may_stand_for_a_hundred_thousand_messages() -> None:
+    exchanges = ((Message(role="user", content=f"do {number}"), CALLS, RESULT) for number in range(33_334))
+    messages: Transcript = tuple(message for exchange in exchanges for message in exchange)
+    host = setup(TERMS, Cutter(NONCE, ManyArtifacts()))
+    provider = Played(ACCOUNT)
+
+    found = run(summarising(messages, (0, len(messages) - 2), host, policy=FRESH, at=AT), provider)
+
+    assert (found.status, found.calls, len(found.messages)) == ("summarised", 2, 3)
+    assert found.state is not None
+    assert (found.state.spoken.first, found.state.spoken.active) == ("do 0", "do 33333")
+    assert "messages left out here" in provider.requests[0].record + provider.requests[1].record

@@ -281,6 +281,17 @@ def test_a_dry_run_says_what_is_known_of_the_price(model: str, price: str, tmp_p
     assert re.search(rf"^total      about [\d,]+( of [\d,]+)? tokens{re.escape(price)}", done.stdout, re.MULTILINE)
 
 
+def test_a_server_of_the_users_own_that_may_be_misspelt_is_said(tmp_path: Path) -> None:
+    configure(tmp_path, None, more='[providers.llm.anthropc]\nbase_url = "http://127.0.0.1:1"\n')
+
+    done = run_jp("query", "--model", "anthropic/claude-haiku-4-5", "--dry-run", "hi", cwd=tmp_path)
+
+    assert (done.code, done.stderr) == (
+        0,
+        "note: `providers.llm.anthropc` is a server of your own: nothing that is set there holds for 'anthropic'\n",
+    )
+
+
 def test_ctrl_c_ends_the_wait_and_keeps_what_came(tmp_path: Path) -> None:
     gate = threading.Event()
 

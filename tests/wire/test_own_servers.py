@@ -42,6 +42,14 @@ def test_the_version_may_stand_in_the_address_or_not(address: str) -> None:
         assert server.requests[0].target == f"{address.rstrip('/').removesuffix('/v1')}/v1/messages"
 
 
+@pytest.mark.parametrize("address", ["/v1/chat/completions", "/v1/chat/completions/"])
+def test_an_address_may_be_that_of_the_requests(address: str) -> None:
+    with Loopback(Reply(status=500)) as server:
+        asked(mine(kind="openai-compatible", base_url=server.url + address))
+
+        assert server.requests[0].target == "/v1/chat/completions"
+
+
 def test_a_server_without_a_key_is_sent_none_and_gets_the_users_headers() -> None:
     with Loopback(Reply(body=message("Hello"))) as server:
         asked(mine(base_url=server.url, headers={"x-team": "docs"}))

@@ -183,16 +183,21 @@ def unfolded(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+_SAME_BUT_FOR_A_SLIP = 0.95
+"""The last name is right, and one above it is not."""
+
+
 def nearest_key(path: KeyPath, root: Table, siblings: Collection[str] = ()) -> str:
     """The known key that `path` was most likely meant to be; `siblings` are the names that its last one could have."""
     import difflib
 
-    near = difflib.get_close_matches(path[-1], siblings, n=1)
-    if near:
-        return key_text((*path[:-1], near[0]))
     asked = key_text(path)
     keys = [key_text(known) for known, _ in known_keys(root)]
     same_name = [key for key in keys if key.rpartition(".")[2] == path[-1]]
+    if elsewhere := difflib.get_close_matches(asked, same_name, n=1, cutoff=_SAME_BUT_FOR_A_SLIP):
+        return elsewhere[0]
+    if near := difflib.get_close_matches(path[-1], siblings, n=1):
+        return key_text((*path[:-1], near[0]))
     return difflib.get_close_matches(asked, same_name or [*keys, *_tables(keys, asked)], n=1, cutoff=0)[0]
 
 

@@ -58,6 +58,9 @@ FACTS = (
 )
 """The providers of this version; what `jp init` and `jp keys` know of them comes from here."""
 
+_SLIP = 0.8
+"""How alike two names are that differ by a letter or two."""
+
 _AT_HOME = frozenset({"ollama", "llamacpp"})
 _PATIENCE_AT_HOME_SECS = 600.0
 
@@ -76,7 +79,10 @@ class ModelId(msgspec.Struct, frozen=True):
         return f"{self.provider}/{self.name}"
 
 
-_SERVER = "another server is declared under `providers.llm.NAME`, with its `base_url`"
+_SERVER = "declare another server: `jp config set --in user providers.llm.{name}.base_url=https://…/v1`"
+
+_ENDPOINT = "/chat/completions"
+"""Some servers' pages give it with their address."""
 
 
 class _AccountSettings(Protocol):
@@ -112,7 +118,8 @@ def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
 def _unknown_provider(provider: str, own: Collection[str] = ()) -> ConfigurationError:
     known = (*PROVIDERS, *own)
     near = near_names(provider, known)
-    hint = f"did you mean {_quoted(near)}?" if near else f"known are {', '.join(map(repr, known))}; {_SERVER}"
+    server = _SERVER.format(name=provider if provider.replace("-", "").replace("_", "").isalnum() else "NAME")
+    hint = f"did you mean {_quoted(near)}?" if near else f"known are {', '.join(map(repr, known))}; {server}"
     return ConfigurationError(f"there is no provider {provider!r}", hint=hint)
 
 
@@ -177,6 +184,13 @@ def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
     vendors = None if usual is None else usual.api_key_env
     named = () if configured in {None, vendors} else (configured,)
     return tuple(filter(None, (*named, cloud.key_variable))) if cloud.key_variable else ()
+
+
+def misspelt(settings: LlmConfig, provider: str) -> tuple[str, ...]:
+    """Servers of the user's own that are named like a provider of this version but for a slip."""
+    names = (name for name, own in settings.servers.items() if name.isalpha() and own.kind != provider)
+    candidates = tuple(names) if provider in PROVIDERS else ()
+    return tuple(name for name in candidates if provider in near_names(name, PROVIDERS, cutoff=_SLIP))
 
 
 def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
@@ -302,7 +316,7 @@ def _base_url(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, s
     account = account_of(settings, facts.id)
     configured = None if account is None else account.base_url
     if configured is not None:
-        return configured.rstrip("/")
+        return configured.rstrip("/").removesuffix(_ENDPOINT)
     if facts.server is not None:
         return address_of(facts.server, environ)
     hint = f"set it, such as `jp config set {where}=http://127.0.0.1:8000/v1`"

@@ -112,6 +112,8 @@ def _accepts_null(node: Scalar) -> bool:
         ("styles", "style"),
         ("conversation.tools.fs_read.ruin", "conversation.tools.fs_read.run"),
         ("assistant.zzz", "assistant.model"),
+        ("providers.llm.anthropc.beta_headers", "providers.llm.anthropic.beta_headers"),
+        ("providers.llm.openi.reasoning_summary", "providers.llm.openai.reasoning_summary"),
     ],
 )
 def test_an_unknown_key_has_a_nearest_one(key: str, nearest: str) -> None:

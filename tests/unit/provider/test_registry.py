@@ -9,7 +9,7 @@ from jp.config.accounts import ServerConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
-from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, parse_model_id
+from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, misspelt, parse_model_id
 
 ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
 SETTINGS = LlmConfig(aliases=ALIASES, servers={"mine": ServerConfig(base_url="http://127.0.0.1:1/v1")})
@@ -47,7 +47,11 @@ def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> 
         ("/x", "'/x' is no model", "provider/name"),
         ("antropic/x", "there is no provider 'antropic'", "did you mean 'anthropic'?"),
         ("mien/x", "there is no provider 'mien'", "did you mean 'mine'?"),
-        ("zzz/x", "there is no provider 'zzz'", "'script', 'mine'; another server is declared under `providers.llm."),
+        (
+            "zzz/x",
+            "there is no provider 'zzz'",
+            "'mine'; declare another server: `jp config set --in user providers.llm.zzz.base_url=",
+        ),
     ],
 )
 def test_what_is_no_model_is_told_what_would_be(text: str, message: str, hint: str) -> None:
@@ -108,3 +112,24 @@ def test_a_server_at_home_gets_more_time_where_nothing_else_is_set(
     kind: str, seconds: int, patience: float | None
 ) -> None:
     assert limits_for(kind, RequestConfig(stream_idle_timeout_secs=seconds)).idle_timeout == patience
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "provider", "is_slip"),
+    [
+        ("anthropc", "openai-compatible", "anthropic", True),
+        ("opneai", "openai-compatible", "openai", True),
+        ("anthropc", "openai-compatible", "openai", False),
+        ("anthropc", "anthropic", "anthropic", False),
+        ("openai-eu", "openai-compatible", "openai", False),
+        ("openai2", "openai-compatible", "openai", False),
+        ("groq", "openai-compatible", "google", False),
+        ("anthropc", "openai-compatible", "anthropc", False),
+    ],
+)
+def test_a_server_that_is_named_like_a_provider_but_for_a_slip_is_found(
+    name: str, kind: str, provider: str, *, is_slip: bool
+) -> None:
+    settings = msgspec.convert({"servers": {name: {"kind": kind, "base_url": "http://127.0.0.1:1"}}}, LlmConfig)
+
+    assert misspelt(settings, provider) == ((name,) if is_slip else ())

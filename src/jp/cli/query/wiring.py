@@ -16,7 +16,7 @@ from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, TurnStart
 from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
-from jp.provider.registry import ModelId, create_provider, parse_model_id
+from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
 from jp.tool.runner import ToolRunner
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.preparation import FREE_CHOICES
@@ -54,6 +54,8 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
             demanded that is not offered, or costs are limited that are not known.
     """
     model = _model(config)
+    for own in misspelt(config.providers.llm, model.provider):
+        notice(f"`providers.llm.{own}` is a server of your own: nothing that is set there holds for {model.provider!r}")
     is_shown = arguments.dry_run and not arguments.exact
     provider: Provider = create_provider(
         config, model, environ=os.environ, root=place.root, stored=UserKeys(), needs_key=not is_shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import msgspec
 
@@ -117,6 +117,8 @@ def _shape(result: Result) -> tuple[str, ...]:
             shape = _shape_of_json(body)
         case "terminal" | "test" | "web" | "agent" | "other":
             shape = ()
+        case _:
+            assert_never(result.kind)
     return shape
 
 
@@ -133,6 +135,8 @@ def _evidence(result: Result) -> tuple[str, ...]:
             return first_and_last(redact(result.body).text)
         case "read" | "list" | "patch" | "write" | "json":
             return outcome_lines(redact(result.body).text) if result.is_error else ()
+        case _:
+            assert_never(result.kind)
 
 
 def _listing(body: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ _SYMBOL = re.compile(
     r"\b(?:def|class|func|fn|function|struct|interface|type|enum|trait|module|impl)[ \t]{1,4}"
     r"(?:\([^()\n]{0,80}\)[ \t])?([A-Za-z_][A-Za-z0-9_]{0,60})"
 )
-_SEARCHED_FOR_SYMBOLS = 20_000
+_SEARCHED_FOR_SYMBOLS = 8_000
 _MATCH = re.compile(r"^([^\s:][^\n:]{0,250}):([0-9]{1,9})[:-]", re.MULTILINE)
 _ARMOUR = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9+/=]{40,200}")
 _SAYS_NOTHING = " \t\r\n`~-=_*#+|<>/(){}[],;"

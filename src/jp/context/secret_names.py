@@ -63,7 +63,7 @@ _DESCRIBES = _words("""
 """What a name ends with whose value is not the secret and only about it."""
 
 _COUNTED = _words("""
-    avg average cached completion context input max maximum mean min minimum n num number output prompt
+    avg average budget cached completion context input max maximum mean min minimum n num number output prompt
     reasoning remaining thinking total used
 """)
 """What stands before tokens that are counted and not kept secret."""

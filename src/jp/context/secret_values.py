@@ -12,7 +12,7 @@ from jp.context.secret_shapes import Span
 
 _ASSIGNED = re.compile(
     r"(?:pass|pwd|secret|token|key|cred|auth|cookie|session|sig(?:nature)?(?==))[a-z0-9_-]{0,40}+"
-    r"(?P<close>\\{0,7}[\"'`]?\]?)"
+    r"(?P<close>\\{0,7}[\"']?\]?)"
     r"(?P<operator>[ \t]*+(?::=|=>|=(?![=~>])|:(?!:))[ \t]*+"
     r"(?:[a-z_][a-z0-9_.|\[\]]{0,40}+[ \t]*+=[ \t]*+(?=[\"']))?"
     r"|>|[ \t]{1,4})"
@@ -32,7 +32,7 @@ _NAME_AFTER = re.compile(
 )
 _PAIR_REACH = 200
 
-_QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7}[\"'`])")
+_QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7})(\"{3}|'{3}|[\"'`])")
 _STRINGS = re.compile(r"\[(?:\s*+,?+\s*+(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'))++", re.DOTALL)
 _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*+[ \t]++")
@@ -70,23 +70,26 @@ def assigned(text: str) -> Iterator[Span]:
         yield from _pairs(runs, lowered)
 
 
+_SEPARATORS = " \t;,"
+
+
 class _Runs:
     """Where runs of characters end. Each is read once, however many names stand in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._last: dict[re.Pattern[str], tuple[int, int]] = {}
+        self._last: dict[re.Pattern[str], tuple[int, int, int]] = {}
 
     def span(self, pattern: re.Pattern[str], at: int) -> tuple[int, int]:
         """From `at` to the end of what `pattern` matches there, without separators at its end."""
-        start, end = self._last.get(pattern, (0, 0))
+        start, end, trimmed = self._last.get(pattern, (0, 0, 0))
         if not start <= at < end:
             found = pattern.match(self.text, at)
-            end = found.end() if found else at
-            self._last[pattern] = (at, end)
-        while end > at and self.text[end - 1] in " \t;,":
-            end -= 1
-        return at, end
+            end = trimmed = found.end() if found else at
+            while trimmed > at and self.text[trimmed - 1] in _SEPARATORS:
+                trimmed -= 1
+            self._last[pattern] = (at, end, trimmed)
+        return at, max(at, trimmed)
 
 
 def lowered_ascii(text: str) -> str:
@@ -108,7 +111,8 @@ def _after_name(runs: _Runs, found: re.Match[str]) -> Iterator[Span]:
     known = sensitive(name)
     if known is None or text.endswith("[redacted:", 0, start):
         return
-    is_field = bool(found["close"]) and known.kind != "key"
+    is_string = bool(found["close"]) or ("=" in operator and _QUOTE.match(text, found.end()) is not None)
+    is_field = is_string and known.kind != "key"
     known = Sensitive(known.kind, known.certain or is_field or before in {"?", "&"})
     at = found.end()
     if _QUOTE.match(text, at) or text.startswith("[", at):
@@ -147,7 +151,7 @@ def _bare(runs: _Runs, at: int, known: Sensitive, place: _Place) -> Iterator[Spa
 def _quoted(text: str, at: int, known: Sensitive) -> Iterator[Span]:
     quote = _QUOTE.match(text, at)
     if quote:
-        yield from _judged(text, (quote.end(), _closing(text, quote.end(), quote[1])), known, bare=False)
+        yield from _judged(text, (quote.end(), _closing(text, quote)), known, bare=False)
         return
     strings = _STRINGS.match(text, at)
     if strings:
@@ -178,15 +182,26 @@ def _is_code(value: str) -> bool:
     return path is not None and sensitive(path["last"]) is not None
 
 
-def _closing(text: str, start: int, quote: str) -> int:
-    """Where the string ends that `quote` opened, backslashes included; at the end of its line if nothing closes it."""
-    at = text.find(quote, start)
-    while at > start and text[at - 1] == "\\" and text[at - 2 : at] != "\\\\":
-        at = text.find(quote, at + 1)
-    line = text.find("\n", start, at if at >= 0 else len(text))
-    if line >= 0:
-        return line
-    return at if at >= 0 else len(text)
+def _closing(text: str, quote: re.Match[str]) -> int:
+    """Where the string ends that `quote` opened; at the end of its line if nothing closes it.
+
+    In a string that is itself quoted `n` times over, each quote has 2^n - 1 backslashes before it, and what is escaped
+    in it has twice as many and one.
+    """
+    start, depth = quote.end(), len(quote[1])
+    at = text.find(quote[2], start)
+    while at >= 0 and _backslashes(text, start, at) % (2 * depth + 2) != depth:
+        at = text.find(quote[2], at + 1)
+    end = len(text) if at < 0 else at - depth
+    line = text.find("\n", start, end)
+    return end if line < 0 else line
+
+
+def _backslashes(text: str, start: int, end: int) -> int:
+    at = end
+    while at > start and text[at - 1] == "\\":
+        at -= 1
+    return end - at
 
 
 def _starts_line(text: str, start: int) -> bool:
@@ -211,7 +226,7 @@ def _pairs(runs: _Runs, lowered: str) -> Iterator[Span]:
         named = _NAME_BEFORE.search(lowered, max(found.start() - _PAIR_REACH, 0), found.start())
         quote = _QUOTE.match(text, at)
         if named is None and quote:
-            named = _NAME_AFTER.match(lowered, _closing(text, quote.end(), quote[1]))
+            named = _NAME_AFTER.match(lowered, _closing(text, quote))
         known = None if named is None else sensitive(text[named.start(1) : named.end(1)])
         if known is None:
             continue

@@ -34,6 +34,11 @@ NAMED = (
     ("machine x login y password {}", "password"),
     ('{{"token": "{}', "token"),
     ("session_id={}4", "session"),
+    (r'{{"password": "a\"{}\"\\", "n": 1}}', "password"),
+    (r'"{{\"password\": \"a\\\"{}\"}}"', "password"),
+    ('{{"token": "{}\n"}}', "token"),
+    ('TOKEN = """{}"""', "token"),
+    ("api_key_value={}", "key"),
     ('{{"log": "started\\nAPI_TOKEN={}\\nready"}}', "token"),
 )
 ISSUED = (
@@ -82,6 +87,8 @@ HARMLESS = (
     "api_key_env = 'FOO'",
     "usage <session-id> shows 1",
     "the user must give a --token or a key",
+    "with `--session` it hangs",
+    "budget_tokens: config",
     '{"name": "max_tokens", "value": 4096}',
     '{"tokens": [1, 2], "total_tokens": "1834"}',
     "a <password> of 9 characters",
@@ -89,6 +96,8 @@ HARMLESS = (
     "bearer authentication",
     "https://jane@example.com/",
     "sk-learn-contrib-something",
+    "raw_value=7",
+    "password=" + " ;" * 5,
 )
 
 
@@ -151,3 +160,11 @@ def test_a_key_in_a_value_that_is_named_is_replaced_once() -> None:
 
 def test_an_address_that_has_only_a_token_before_its_host_loses_it() -> None:
     assert redact("https://a1b2c3d4e5f6a7b8c9@host/x").text == "https://[redacted:token]@host/x"
+
+
+def test_however_a_text_is_made_up_four_times_as_much_takes_about_four_times_as_long() -> None:
+    """What is not linear never ends."""
+    units = ("key=", "cookie: a ", "eyJ", "xsk-", "-----BEGIN PRIVATE KEY-----A", "A-----END PRIVATE KEY-----")
+    for unit in (*units, 'key="\\"', 'value="', "://", "login a password ", "password: a ", 'key=["', "token=a;"):
+        text = unit * (20_000 // len(unit)) + ";" * 10_000
+        assert len(redact(text).text) > 0

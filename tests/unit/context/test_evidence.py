@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from jp.context.evidence import first_and_last, matches, outcome_lines
+
+KEY = "MIIEpAIBAAKCAQEA7bq2u4xkq9sKQ0d1UoZ5r8mV3xQ2wAbCdEf"
+SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+
+def test_a_long_line_is_shown_to_its_limit() -> None:
+    assert outcome_lines("error: " + "x" * 1_000 + "\nend") == ("error: " + "x" * 193, "end")
+
+
+def test_at_most_five_lines_are_shown_each_once() -> None:
+    text = "error: a\nFAILED one\nFAILED two\nFAILED three\nFAILED four\nfatal: b\nsame\nend\n"
+
+    assert outcome_lines(text) == ("error: a", "FAILED one", "FAILED two", "FAILED three", "fatal: b")
+    assert outcome_lines("end\nend\nend") == ("end",)
+
+
+def test_a_line_out_of_the_middle_of_a_key_is_not_shown() -> None:
+    assert first_and_last(f"{KEY}\nmiddle\n{KEY}\n") == ()
+    assert matches(f"key.pem:2:{KEY}\na.py:1:x\n", 100) == ("a.py:1:x",)
+    assert first_and_last(f"{SHA256}\n") == (SHA256,)

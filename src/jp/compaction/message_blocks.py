@@ -48,7 +48,8 @@ def block_of_result(block: Block, origin: str) -> MessageBlock:
 
 
 def _block_of(carrier: Carrier, mime_type: str, uri: str, origin: str) -> MessageBlock:
-    match content_of(carrier):
+    content = content_of(carrier)
+    match content:
         case TextContent(text=text):
             return MessageText(text=text, uri=uri, origin=origin)
         case BinaryContent(data=data):
@@ -57,5 +58,5 @@ def _block_of(carrier: Carrier, mime_type: str, uri: str, origin: str) -> Messag
             return StoredBlock(
                 sha256=sha256, size=size, mime_type=mime_type, chars=chars, lines=lines, uri=uri, origin=origin
             )
-        case content:
+        case _:
             assert_never(content)

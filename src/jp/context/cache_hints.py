@@ -115,8 +115,8 @@ def _wanted(pieces: Sequence[Piece], lookback: int) -> Iterator[tuple[int, Reaso
 
 
 def _end_of_request_before(pieces: Sequence[Piece], start: int, newest: int) -> int | None:
-    """The last place before the answer that stands before `newest`: there the request for that answer was marked."""
-    answer = next((at for at in range(newest - 1, start - 1, -1) if pieces[at].is_answer), start)
+    """The last place before the answer at or before `newest`: there the request for that answer was marked."""
+    answer = next((at for at in range(newest, start - 1, -1) if pieces[at].is_answer), start)
     asked = (at for at in range(answer - 1, start - 1, -1) if pieces[at].carries and not pieces[at].is_answer)
     return next(asked, None)
 

@@ -32,6 +32,7 @@ def hints(*pieces: Piece, limits: Limits = COMMON) -> list[tuple[int, str]]:
         ((TOOL, SYSTEM, ASKED), [(0, "tools"), (1, "static_prefix"), (2, "newest")]),
         ((ASKED, ANSWER, ASKED), [(0, "previous_request"), (2, "newest")]),
         ((ASKED, ANSWER, ASKED, ANSWER, ANSWER, ASKED), [(2, "previous_request"), (5, "newest")]),
+        ((ASKED, ANSWER, ANSWER), [(0, "previous_request"), (2, "newest")]),
         ((FILE, ASKED), [(0, "attachment"), (1, "newest")]),
         ((FILE, FILE, ASKED, ANSWER, ASKED), [(1, "attachment"), (2, "previous_request"), (4, "newest")]),
     ],

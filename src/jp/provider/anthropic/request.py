@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Thread, ToolDefinition
 from jp.provider.abilities import Model
+from jp.provider.anthropic.cache_points import cache_points
 from jp.provider.anthropic.content import text_block
-from jp.provider.anthropic.messages import PROVIDER, THINKING_TYPES, Message, build_messages, settle_trailing_answer
-from jp.provider.anthropic.parameters import PROTECTED, choice_of, left_out, longest_output, takes_sampling
+from jp.provider.anthropic.messages import (
+    PROVIDER,
+    THINKING_TYPES,
+    Message,
+    Messages,
+    build_messages,
+    settle_trailing_answer,
+)
+from jp.provider.anthropic.parameters import PROTECTED, Choice, choice_of, left_out, longest_output, takes_sampling
 from jp.provider.anthropic.thinking import BINDING_BETA, Thinking, thinking_of
 from jp.provider.asking import merged, sampling_of
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
-RENDERER = 1
+RENDERER = 2
 
 VERSION = "2023-06-01"
 """The version of the API. Later ones take no temperature, which models up to 4.6 know."""
@@ -51,23 +59,16 @@ def _marker(policy: CachePolicy) -> JsonObject:
     return {"type": "ephemeral", "ttl": "1h"} if policy == "long" else {"type": "ephemeral"}
 
 
-def _cache_points(
-    system: Sequence[JsonObject],
-    tools: Sequence[JsonObject],
-    messages: Sequence[Message],
-    last_resource: JsonObject | None,
-) -> Iterable[JsonObject]:
-    """The blocks up to which the API keeps its work, at most four (its limit).
+def _plead(choice: Choice, conversation: Messages) -> JsonObject | None:
+    """Ask for a call in words, where there are any.
 
-    The stable prefix, what was attached last, the end, and the end of the request before this one: from the end alone
-    the API looks back only twenty blocks, and one cycle with many calls is longer.
+    Where the user asked, not at the end: it has to stay in its place when the model is asked again.
     """
-    if prefix := system or tools:
-        yield prefix[-1]
-    if last_resource is not None:
-        yield last_resource
-    yield messages[-1].content[-1]
-    yield from [message.content[-1] for message in messages[:-1] if message.role == "user"][-1:]
+    if not choice.plea or conversation.asked is None:
+        return None
+    plea = text_block(choice.plea)
+    conversation.asked.content.append(plea)
+    return plea
 
 
 def _output_config(thinking: Thinking, schema: JsonObject | None, model: Model) -> JsonObject:
@@ -109,11 +110,10 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
     choice = choice_of(parameters, thread.tools, model)
     plain = choice.forces or _answers_a_thoughtless_call(messages)
     thinking = thinking_of(parameters, model, max_tokens=max_tokens, plain=plain)
-    if choice.plea and conversation.asked is not None:
-        # Where it is asked, not at the end: it has to stay in its place when the model is asked again.
-        conversation.asked.content.append(text_block(choice.plea))
+    plea = _plead(choice, conversation)
     if parameters.cache != "off":
-        for block in _cache_points(system, tools, messages, conversation.last_resource):
+        marked = cache_points(tools, system, messages, last_resource=conversation.last_resource, passing=plea)
+        for block in marked:
             block[_MARKER] = _marker(parameters.cache)
     optional: JsonObject = {
         "system": system,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -14,12 +13,12 @@ from jp.provider.base import Sections, WireRequest
 from jp.provider.chat.answer import response_format
 from jp.provider.chat.content import text_part
 from jp.provider.chat.messages import Messages, build_messages, system_texts, wire_message
-from jp.provider.chat.parameters import PROTECTED, choice_of, tool
+from jp.provider.chat.parameters import PROTECTED, Choice, choice_of, tool
 from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
-RENDERER = 1
+RENDERER = 2
 
 _PATH = "/chat/completions"
 _MARKER = "cache_control"
@@ -55,9 +54,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
     model, quirks, parameters = find_model(server.kind, thread.model), server.quirks, thread.parameters
     conversation = build_messages(thread, server, model)
     choice = choice_of(parameters, thread.tools, model, quirks)
-    if choice.plea and conversation.asked is not None:
-        # Where it is asked, not at the end: it has to stay in its place when the model is asked again.
-        conversation.asked.append(text_part(choice.plea))
+    plea = _plead(choice, conversation)
     optional: JsonObject = {
         "stream_options": {"include_usage": True} if quirks.stream_usage else None,
         "tools": [tool(definition) for definition in thread.tools],
@@ -71,7 +68,13 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
     if asked.sampling:
         body.update(sampling_of(parameters))
     body.update(asked.fields)
-    body["messages"] = _messages(thread, server, conversation, marker=asked.marker)
+    messages = _messages(thread, server, [wire_message(message, server) for message in conversation.messages])
+    if asked.marker is not None:
+        from jp.provider.chat.cache_points import cache_points
+
+        for part in cache_points(messages, last_resource=conversation.last_resource, passing=plea):
+            part[_MARKER] = asked.marker
+    body["messages"] = messages
     body = merged(body, parameters.other, protected=PROTECTED)
     return WireRequest(
         path=_PATH,
@@ -88,52 +91,28 @@ def _probe(body: JsonObject, quirks: Quirks) -> JsonObject:
     return {**least, "stream": False, quirks.max_tokens_name: 1}
 
 
-def _messages(thread: Thread, server: Server, conversation: Messages, *, marker: JsonObject | None) -> list[JsonObject]:
-    messages = [wire_message(message, server) for message in conversation.messages]
+def _plead(choice: Choice, conversation: Messages) -> JsonObject | None:
+    """Ask for a call in words, where there are any.
+
+    Where the user asked, not at the end: it has to stay in its place when the model is asked again.
+    """
+    if not choice.plea or conversation.asked is None:
+        return None
+    plea = text_part(choice.plea)
+    conversation.asked.append(plea)
+    return plea
+
+
+def _messages(thread: Thread, server: Server, messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """The messages with the system prompt before them, where that has a message of its own."""
     if not messages:
         raise ProviderError("there is no message to send", kind="invalid_request")
-    system: list[JsonObject] = []
     texts = system_texts(thread)
     quirks = server.quirks
-    if texts and quirks.system_role != "user":
-        content = [text_part(text) for text in texts] if quirks.text_parts else "\n\n".join(texts)
-        system.append({"role": quirks.system_role, "content": content})
-    if marker is not None:
-        for part in _cache_points(system, messages, conversation.last_resource):
-            part[_MARKER] = marker
-    return [*system, *messages]
-
-
-def _cache_points(
-    system: Sequence[JsonObject], messages: Sequence[JsonObject], last_resource: JsonObject | None
-) -> Iterable[JsonObject]:
-    """The parts up to which a cache keeps its work, at most four (the limit of those who want to be told).
-
-    The system prompt, what was attached last, the end, and the end of the request before this one: from the end alone
-    such a cache looks back only a few parts, and one cycle with many calls is longer.
-    """
-    if system:
-        yield _last_part(system[-1])
-    if last_resource is not None:
-        yield last_resource
-    asked = [message for message in messages if message["role"] != "assistant"]
-    ends = [*_ends_before(messages), *asked[-1:]]
-    yield from [_last_part(message) for message in ends[-2:]]
-
-
-def _ends_before(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """The messages that an answer followed."""
-    for message, following in pairwise(messages):
-        if following["role"] == "assistant":
-            yield message
-
-
-def _last_part(message: JsonObject) -> JsonObject:
-    """The last part of a message, which is made of parts from here on."""
-    if isinstance(message["content"], str):
-        message["content"] = [text_part(message["content"])]
-    part: JsonObject = message["content"][-1]
-    return part
+    if not texts or quirks.system_role == "user":
+        return [*messages]
+    content = [text_part(text) for text in texts] if quirks.text_parts else "\n\n".join(texts)
+    return [{"role": quirks.system_role, "content": content}, *messages]
 
 
 def sections(request: WireRequest) -> Sections:

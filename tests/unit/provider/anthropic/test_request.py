@@ -111,6 +111,7 @@ def test_tools_have_a_schema_of_type_object_and_stream_their_arguments() -> None
             "description": "Run it.",
             "input_schema": {"type": "object", "properties": {}},
             "eager_input_streaming": True,
+            "cache_control": MARK,
         },
     ]
 
@@ -350,6 +351,29 @@ def test_without_a_system_the_tools_are_the_prefix() -> None:
 
 def test_a_trailing_answer_is_an_end_too() -> None:
     assert marked(body(thread(HI, AssistantText(text="a", turn=0)))) == ["system", "0.0", "1.0"]
+
+
+def test_a_mark_that_is_left_keeps_the_tools_over_a_change_of_the_system() -> None:
+    assert marked(body(thread(HI, tools=TOOLS))) == ["tools", "system", "0.0"]
+
+
+def test_a_plea_is_not_marked_since_the_next_request_has_none() -> None:
+    """What is kept behind it would never be read: the next request would find nothing of the conversation."""
+    asked = thread(attached("x"), HI, model="claude-opus-5-5", tools=TOOLS)
+    answered = replace(asked, events=(*asked.events, called("c1"), result("c1")))
+
+    first, second = body(asked, Parameters(tool_choice="run")), body(answered)
+
+    assert first["messages"][0]["content"][2]["text"] == "Call the tool 'run' now."
+    assert marked(first) == ["tools", "system", "0.0", "0.1"]
+    assert marked(second) == ["system", "0.0", "0.1", "2.0"]
+
+
+def test_one_cycle_with_many_calls_has_a_mark_to_look_back_to() -> None:
+    calls = [called(f"c{number}") for number in range(30)]
+    results = [result(f"c{number}") for number in range(30)]
+
+    assert marked(body(thread(HI, *calls, *results))) == ["system", "0.0", "2.11", "2.29"]
 
 
 def test_the_marker_says_how_long() -> None:

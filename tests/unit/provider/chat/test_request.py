@@ -195,6 +195,18 @@ def test_four_places_are_marked_at_most() -> None:
     assert marked(replace(LONG, events=unattached, system=())) == ["two", "The tool returned nothing."]
 
 
+def test_a_plea_is_not_marked_since_the_next_request_has_none() -> None:
+    pleading = replace(LONG, tools=(RUN,), events=LONG.events[:2], parameters=Parameters(tool_choice="run"))
+    request = render(pleading, server(text_parts=True, tool_choice=False), Asked(marker=MARK))
+
+    parts = request.body["messages"][-1]["content"]
+    assert [(part["text"][:8], "cache_control" in part) for part in parts] == [
+        ("<attachm", True),
+        ("one", True),
+        ("Call the", False),
+    ]
+
+
 def test_a_cache_sees_tools_then_the_system_prompt_then_messages() -> None:
     request: WireRequest = render(LONG, SERVER)
     found = sections(request)

@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.context.budget import estimate_message
-from jp.context.digest_gate import Decision, Occasion, decide
+from jp.context.digest_gate import Decision, Occasion, decide_digest
 from jp.context.digest_kinds import Result, digest_of
 from jp.context.duplicates import Overlaps
-from jp.context.groups import GroupIndex, leading_systems
+from jp.context.groups import GroupIndex, leading_systems, pending_group
 from jp.context.handles import Artifacts
 from jp.context.results import Delivered, delivered_results
 from jp.context.tool_kinds import ToolKind, ToolRule, ToolRules, subject_of
@@ -82,11 +82,11 @@ def digest_in_time(
     most = sum(
         result.tokens for result in _replaceable(delivered_results(messages, index, digester.rules), index, between)
     )
-    decision = decide(occasion, most)
+    decision = decide_digest(occasion, most)
     if not decision.run:
         return GatedDigests(decision=decision, digests=Digests(messages=messages))
     pass_ = _Pass(messages, index, digester, between)
-    decision = decide(occasion, pass_.reclaimed)
+    decision = decide_digest(occasion, pass_.reclaimed)
     digests = pass_.applied() if decision.run else Digests(messages=messages)
     return GatedDigests(decision=decision, digests=digests)
 
@@ -103,9 +103,14 @@ def digest_results(messages: Transcript, index: GroupIndex, digester: Digester, 
 
 
 def exact_start(messages: Sequence[Message], index: GroupIndex, tail_start: int, rounds: int = EXACT_ROUNDS) -> int:
-    """Where what stays exact begins: with the tail that fits the budget, or earlier with the newest `rounds` rounds."""
-    starts = [group.start for group in index.groups if group.kind == "round"]
-    start = min([tail_start, *starts[len(starts) - min(rounds, len(starts)) :][:1]]) if rounds > 0 else tail_start
+    """Where what stays exact begins: with the tail that fits the budget, or earlier with the newest `rounds` rounds.
+
+    A round that is pending is not counted, and exact as well.
+    """
+    starts = [group.start for group in index.groups if group.kind == "round" and not group.pending]
+    pending = pending_group(index)
+    newest = starts[-rounds] if 0 < rounds <= len(starts) else min(starts[:rounds], default=tail_start)
+    start = min(newest, tail_start, len(messages) if pending is None else index.groups[pending].start)
     return max(start, leading_systems(messages))
 
 

@@ -50,7 +50,7 @@ def least_reclaimed(occasion: Occasion) -> int:
     return max(least, occasion.used * _LEAST_PERCENT // 100, 1)
 
 
-def decide(occasion: Occasion, reclaimable: int) -> Decision:
+def decide_digest(occasion: Occasion, reclaimable: int) -> Decision:
     """Whether to digest now, where that would free `reclaimable` tokens.
 
     With a warm cache only from the threshold on, and after a digest only once the request has grown by what that freed.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.context.budget import Budget, threshold
-from jp.context.digest_gate import Decision, Occasion, decide, digest_threshold, least_reclaimed
+from jp.context.digest_gate import Decision, Occasion, decide_digest, digest_threshold, least_reclaimed
 
 BUDGET = Budget(window=200_000, reserved=20_000)
 
@@ -27,7 +27,7 @@ def test_it_is_time_when_there_is_a_reason_and_enough_to_gain(
 ) -> None:
     occasion = Occasion(budget=BUDGET, used=used, is_cold=cold, rearm_at=rearm_at)
 
-    assert decide(occasion, reclaimable) == decision
+    assert decide_digest(occasion, reclaimable) == decision
 
 
 def test_results_are_digested_before_anything_is_left_out() -> None:

@@ -50,8 +50,32 @@ def test_the_host_of_the_page_makes_room(capsys: pytest.CaptureFixture[str]) -> 
         '{"system":"…","messages":["new"]}',
         "23 requests",
         "[('system_prompt', 891), ('conversation', 9)] 119100",
+        "over_threshold 5",
+        "[compacted] run: error; make check; exit 2; 4002 lines, 12033 bytes; recall 1ee69fbb",
+        "error: no rule for total",
+        "curl -H 'Authorization: Bearer [redacted:authorization]' https://jane:[redacted:password]@example.com/?page_token=7",
         "6854 tokens at the end stay as they are (crossing), the latest request is among them",
     ]
+
+
+def test_the_host_of_the_page_has_summaries_written() -> None:
+    names = run_snippets()
+    cutter = Cutter("5eed5eed", names["Store"]())
+    asked: list[str] = []
+
+    def complete(prompt: str) -> str:
+        asked.append(prompt)
+        return '{"goal": "mend it", "next_step": "test it", "requirements": ["keep it green"]}'
+
+    messages = (Message(role="user", content="go"), Message(role="assistant", content="I went. " * 2_000)) * 9
+    at = names["Circumstances"](now=0.0, configuration="", used=0)
+    fence = "a1B2c3D4e5F6a7B8"
+
+    found = names["summarise"](messages, (0, 16), cutter, names["Summarizer"](complete), at, fence)
+
+    assert (found.status, found.calls, found.messages[1:]) == ("summarised", len(asked), messages[16:])
+    assert asked[0].startswith(fence)
+    assert "keep it green" in found.messages[0].content
 
 
 def test_the_page_names_every_module() -> None:

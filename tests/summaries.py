@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from artifacts import MemoryArtifacts
 from jp.context.failure_policy import Circumstances, PolicyState
@@ -36,13 +36,6 @@ class Played:
         return self._replies[min(len(self.requests), len(self._replies)) - 1]
 
 
-class Answering:
-    """A provider whose reply depends on the request."""
-
-    def __init__(self, answer: Callable[[SummaryRequest], SummaryReply]) -> None:
-        self.summarize = answer
-
-
 class ManyArtifacts:
     """A store whose handles are as long as it takes for none to be alike, so that it takes 100,000 contents quickly."""
 
@@ -72,7 +65,7 @@ def setup(terms: Terms = TERMS, desk: Cutter | None = None) -> Setup:
 def compact(
     messages: Transcript,
     keep: int,
-    provider: Played | Answering,
+    provider: Played,
     host: Setup | None = None,
     *,
     policy: PolicyState = FRESH,

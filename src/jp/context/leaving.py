@@ -132,14 +132,14 @@ def _spoken(messages: Transcript, leaving: frozenset[int], previous: SummaryStat
 def _recallable(messages: Sequence[Message], artifacts: Artifacts) -> tuple[Recallable, ...]:
     """The newest long results in `messages`, oldest first."""
     found: list[Recallable] = []
-    groups = index_groups(messages).groups
-    for group in reversed(groups):
+    for group in reversed(index_groups(messages).groups):
         rows = messages[group.start : group.end]
         called = {call.id: call for call in rows[0].calls}
         for row in reversed(rows):
-            if row.role == "tool":
+            handles = _handles(row, artifacts) if row.role == "tool" else []
+            if handles:
                 what = _label(called.get(row.call_id))
-                found += [Recallable(handle=handle, what=what) for handle in _handles(row, artifacts)]
+                found += [Recallable(handle=handle, what=what) for handle in handles]
         if len(found) >= MOST_RECALLABLE:
             break
     return tuple(reversed(found[:MOST_RECALLABLE]))

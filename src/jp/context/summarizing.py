@@ -34,7 +34,7 @@ from jp.context.summary_fit import fit_summary
 from jp.context.summary_fold import Told, fold_state
 from jp.context.summary_request import SummaryProvider, SummaryRequest
 from jp.context.summary_row import summary_row
-from jp.context.summary_schema import ErrorKind, SummaryError, SummaryReply
+from jp.context.summary_schema import ErrorKind, SummaryReply
 from jp.context.summary_state import SummaryState
 from jp.context.types import Transcript
 
@@ -146,7 +146,8 @@ class _Compaction:
         error = asked.error
         reason: Reason = error.kind if error is not None else "" if verdict == "go" else verdict
         told = asked.told
-        if told is None and (self._at.limit is not None or self._may_fall_back(error)):
+        may_fall_back = error is not None and self._falls_back_after(error.kind)
+        if told is None and (may_fall_back or self._at.limit is not None):
             told = told_locally(self._leaving.previous)
         if told is None:
             found = self._as_it_was("unchanged", policy, reason=reason)
@@ -156,12 +157,9 @@ class _Compaction:
             found = self._forced(told, policy, reason, self._at.limit)
         return replace(found, detail=error.detail if error else "", calls=asked.calls)
 
-    def _may_fall_back(self, error: SummaryError | None) -> bool:
-        terms = self._setup.terms
-        if error is None:
-            return False
-        action = next_action(error.kind, calls_left=0, has_other_model=False, may_fall_back=terms.may_fall_back)
-        return action == "fallback"
+    def _falls_back_after(self, kind: ErrorKind) -> bool:
+        may_fall_back = self._setup.terms.may_fall_back
+        return next_action(kind, calls_left=0, has_other_model=False, may_fall_back=may_fall_back) == "fallback"
 
     def _committed(self, told: Told, policy: PolicyState, reason: Reason) -> Outcome:
         """The outcome, if it is worth it."""

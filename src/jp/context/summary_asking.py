@@ -68,7 +68,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def ask(leaving: Leaving, setup: Setup) -> Generator[SummaryRequest, SummaryReply, Asked]:
     """Ask for an account of what leaves; what there is no call left for is not accounted for."""
     terms = setup.terms
-    if not terms.has_provider:
+    if not terms.has_provider or terms.calls < 1:
         return Asked(error=SummaryError(kind="no_provider", detail="no model is set up for summaries"))
     known = Known(previous=leaving.previous, ledger=leaving.computed.ledger)
     budget = answer_budget(estimate_messages(leaving.gone))
@@ -122,7 +122,7 @@ class _Interview:
             account = fold_accounts(account, checked.account)
             unsupported += checked.unsupported
             self._known = replace(self._known, previous=replace(before, account=account))
-        return Told(account=account, unsupported=unsupported)
+        return Told(account=account, unsupported=unsupported, is_local=not parts)
 
     def _reply(self, request: SummaryRequest) -> Generator[SummaryRequest, SummaryReply, SummaryReply]:
         """The answer to `request`; where that cannot be used, the one to asking again."""

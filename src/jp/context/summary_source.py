@@ -56,6 +56,8 @@ def parts_of(source: Source, room: int, most: int) -> tuple[str, ...]:
     """
     texts: list[str] = []
     for squeeze in _SQUEEZES:
+        if texts and not any(len(piece.text) > piece.limit // squeeze for piece in source.pieces):
+            continue
         texts = [_shown(piece, squeeze) for piece in source.pieces]
         parts = _packed(texts, room)
         if len(parts) <= most:

@@ -12,7 +12,7 @@ from jp.context.summarizing import summary_limit
 from jp.context.summary_row import is_summary
 from jp.context.summary_schema import SummaryError
 from jp.context.summary_text import LOCAL_NOTE, closing, opening, parse_summary
-from jp.context.types import Call, Message, Meta, Transcript
+from jp.context.types import Call, Message, Meta, ReasoningBlock, Transcript
 from summaries import (
     ACCOUNT,
     AT,
@@ -296,6 +296,15 @@ def test_a_summarizer_with_too_small_a_window_is_none() -> None:
 
     assert (found.status, found.reason, found.calls) == ("fallback", "no_provider", 0)
     assert "window" in found.detail
+
+
+def test_who_may_not_be_asked_and_who_has_nothing_to_be_asked_about_is_not_asked() -> None:
+    provider = Played(ACCOUNT)
+    silent = (SYSTEM, *[Message(role="assistant", content=(ReasoningBlock(text="hm " * 900),))] * 9, user("hi"))
+
+    assert compact(WORK, 4, provider, setup(replace(TERMS, calls=0))).status == "fallback"
+    assert compact(silent, 1, provider).status == "fallback"
+    assert provider.requests == []
 
 
 def test_what_is_not_worth_it_is_not_asked_for_and_strikes_when_it_was() -> None:

@@ -28,7 +28,7 @@ _write_to_memory()
 
 settings.register_profile(
     "jp",
-    max_examples=int(_EXAMPLES or 30),
+    max_examples=int(_EXAMPLES or 20),
     derandomize=not _EXAMPLES,
     database=None,
     deadline=None,

@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import anthropic_wire
@@ -65,11 +65,11 @@ def _google(blob: str) -> Sealed:
         google_wire.part("Hi", signature=blob),
         google_wire.call("run", {}, call_id="c", signature=blob),
     )
-    call = {"id": "c", "name": "run", "args": {}}
+    function: JsonObject = {"id": "c", "name": "run", "args": {}}
     native: list[JsonObject] = [
         {"text": "so", "thought": True, "thoughtSignature": blob},
         {"text": "Hi", "thoughtSignature": blob},
-        {"functionCall": call, "thoughtSignature": blob},
+        {"functionCall": function, "thoughtSignature": blob},
     ]
     return Sealed(google_wire.body(google_wire.chunk(*parts, finish="STOP")), native)
 
@@ -151,6 +151,7 @@ def missing(native: Sequence[JsonObject], found: Sequence[JsonObject]) -> list[J
 
 @pytest.mark.parametrize("name", list(ANSWERS))
 @given(blob=BLOBS)
+@example(blob=" \u00e9\n+/==\u2028 ")
 def test_what_was_sealed_goes_back_as_it_came(name: str, blob: str) -> None:
     answer = ANSWERS[name](blob)
     asked: list[AnyEntry] = [TurnStart(id="t-0"), ChatRequest(id="r-0", content="Go")]
@@ -165,7 +166,7 @@ def test_what_was_sealed_goes_back_as_it_came(name: str, blob: str) -> None:
 class Original:
     """The settings of a conversation that the original JP had with one provider."""
 
-    attachments: Sequence[str] = ()
+    attachments: tuple[str, ...] = ()
 
     def __init__(self, name: str) -> None:
         self.provider = name

@@ -21,6 +21,12 @@ def not_sent(names: Collection[str], why: str) -> str:
     return f"{', '.join(map(repr, names))} not sent: {why}"
 
 
+def object_at(body: JsonObject, name: str) -> JsonObject:
+    """An object of a request; empty where there is none, or where a parameter has made it something else."""
+    value: object = body.get(name)
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
 def merged(body: JsonObject, other: JsonObject, *, protected: Collection[str]) -> JsonObject:
     """`body` with the parameters that only the provider knows; objects are merged, everything else is replaced.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jp.conversation.thread import Thread
+from jp.provider.asking import object_at
 from jp.provider.base import ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.google.messages import PROVIDER
@@ -35,7 +36,7 @@ class GoogleAdapter:
         """What reads the response to `request`. It is not needed before there is one."""
         from jp.provider.google.response import GoogleDecoder
 
-        config = request.body.get("generationConfig", {})
+        config = object_at(request.body, "generationConfig")
         return GoogleDecoder(
             model=request.model, provider=self.id, is_structured=config.get("responseMimeType") == "application/json"
         )

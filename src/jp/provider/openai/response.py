@@ -8,6 +8,7 @@ from typing import assert_never
 import msgspec
 
 from jp.conversation.entries import JsonObject
+from jp.provider.asking import object_at
 from jp.provider.base import WireRequest
 from jp.provider.openai import wire
 from jp.provider.openai.items import PROVIDER
@@ -41,8 +42,8 @@ def _strict_tools(body: JsonObject) -> Mapping[str, JsonObject]:
 
 
 def _strict_format(body: JsonObject) -> JsonObject | None:
-    given: JsonObject = body.get("text", {}).get("format", {})
-    return given["schema"] if given.get("name") == ANSWER else None
+    given = object_at(object_at(body, "text"), "format")
+    return object_at(given, "schema") if given.get("name") == ANSWER else None
 
 
 class OpenaiDecoder:

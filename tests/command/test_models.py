@@ -18,7 +18,7 @@ from jp.provider.models import TABLE_DATE
 from loopback import JSON, Loopback, Received, Reply
 from running import TIMEOUT_SECS, home_beside, start_jp
 from stage import make_workspace
-from terminal import at_terminal
+from terminal import at_terminal, jp_at_terminal
 
 MINE = {"data": [{"id": "large", "max_model_len": 8192}, {"id": "~x"}, {"id": "large-20250101"}]}
 TAGS = {"models": [{"name": "llama3:latest", "details": {"context_length": 8192}, "capabilities": ["completion"]}]}
@@ -106,6 +106,21 @@ def test_what_is_asked_for_is_kept_and_joined_with_what_is_configured(tmp_path: 
     assert (large["id"], large["listed"], large["in_use"], large["input_price"]) == ("mine/large", True, False, 1.5)
     assert (large["sources"]["input_price"], large["sources"]["context_window"]) == ("config", "catalogue")
     assert [path.name for path in cache_of(tmp_path).iterdir()] == ["mine.json"]
+
+
+def test_where_there_is_little_room_numbers_are_short(tmp_path: Path) -> None:
+    wide = run_jp("model", "ls", "google", cwd=tmp_path)
+    with jp_at_terminal("model", "ls", "google", cwd=tmp_path, columns=80) as terminal:
+        assert terminal.finish() == 0
+
+    assert re.search(
+        r"^  google/gemini-3.8-flash +1,048,576  65,536   1.5   7.5    0.15  low…high ", wide.stdout, re.MULTILINE
+    )
+    assert re.search(
+        r"^  google/gemini-3.8-flash +1.0M   65.5k   1.5   7.5    0.15  low…high ", terminal.shown, re.MULTILINE
+    )
+    assert max(map(len, terminal.shown.splitlines())) == 80
+    assert "alias" not in wide.stdout
 
 
 def test_all_who_can_be_asked_are_and_who_fails_costs_only_its_own_rows(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ cycles   input    read  written  output  reasoning     cost  model
      1   9,000       0        0      10          0  unknown  anthropic/claude-unheard-of
 
 total      4 turns, 5 cycles: 54,000 tokens in, 140 out
-cost       at least $0.0391; the price of 1 of 5 cycles is unknown
+cost       at least $0.0391; what 1 of 5 cycles cost is unknown
 cache      19% of the tokens that went in were read from it
 undone     $0.0141 of it in turns that were undone
 

@@ -12,7 +12,8 @@ def cost_text(spending: Spending) -> str:
     if not spending.unpriced:
         used = prompt_tokens(spending.usage) + spending.usage.output + spending.untold
         return "free" if used and not spending.usd else money_text(spending.usd)
-    return f"at least {money_text(spending.usd)}" if spending.usd else "unknown"
+    least = money_text(spending.usd)
+    return f"at least {least}" if spending.usd and not least.startswith("<") else "unknown"
 
 
 def cost_sentence(spending: Spending) -> str:
@@ -20,4 +21,4 @@ def cost_sentence(spending: Spending) -> str:
     text = cost_text(spending)
     if not spending.unpriced or spending.unpriced == spending.cycles:
         return f"cost {text}" if text == "unknown" else text
-    return f"{text}; the price of {spending.unpriced:,} of {spending.cycles:,} cycles is unknown"
+    return f"{text}; what {spending.unpriced:,} of {spending.cycles:,} cycles cost is unknown"

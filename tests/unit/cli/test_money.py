@@ -21,9 +21,14 @@ SOME = Usage(input=10, output=1)
         (
             Spending(cycles=5, usage=SOME, usd=0.12, unpriced=2),
             "at least $0.1200",
-            "at least $0.1200; the price of 2 of 5 cycles is unknown",
+            "at least $0.1200; what 2 of 5 cycles cost is unknown",
         ),
-        (Spending(cycles=5, usage=SOME, unpriced=2), "unknown", "unknown; the price of 2 of 5 cycles is unknown"),
+        (Spending(cycles=5, usage=SOME, unpriced=2), "unknown", "unknown; what 2 of 5 cycles cost is unknown"),
+        (
+            Spending(cycles=2, usage=SOME, usd=0.00001, unpriced=1),
+            "unknown",
+            "unknown; what 1 of 2 cycles cost is unknown",
+        ),
         (Spending(cycles=1, usage=SOME, usd=0.12, unpriced=1), "at least $0.1200", "at least $0.1200"),
     ],
 )

@@ -58,7 +58,7 @@ def test_what_is_only_a_part_is_marked() -> None:
     assert lines[1].split() == ["0", "copied", "1", "1,000+", "3,000+", "0+", "5+", "0+", "$0.5000+", "p/m"]
     assert "total      1 turn, 2 cycles: 4,000 tokens in, 5 out" in lines
     assert "           the tokens of 1 of the cycles are not recorded" in lines
-    assert "cost       at least $0.5000; the price of 1 of 2 cycles is unknown" in lines
+    assert "cost       at least $0.5000; what 1 of 2 cycles cost is unknown" in lines
     assert "cache      75% of the tokens that went in were read from it" in lines
     assert "copied     at least $0.5000 of it in turns that were copied from jp-c1" in lines
 

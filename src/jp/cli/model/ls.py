@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _HEAD = ("", "model", "window", "output", "in", "out", "cached", "alias", "reasoning", "can")
 _RIGHT = frozenset({2, 3, 4, 5, 6})
+_ALIAS = _HEAD.index("alias")
+_Cells = tuple[str, ...]
 _ABLE = (("tools", "tools"), ("images", "images"), ("documents", "pdf"), ("structured", "schema"))
 
 
@@ -145,11 +147,17 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
 
 def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> str:
     from jp.cli.looks import width_of_stdout
+    from jp.render.amounts import short_count
     from jp.render.listing import text_table
 
+    def table(count: Callable[[int], str], width: int | None) -> list[str]:
+        rows = [_row(known, models, naming, count) for models in found for known in models.known]
+        return text_table(*_without_empty_aliases(rows), width=width, right=_RIGHT).splitlines()
+
     width = width_of_stdout(options)
-    rows = [_row(known, models, naming) for models in found for known in models.known]
-    lines = iter(text_table(_HEAD, rows, width=width, right=_RIGHT).splitlines())
+    rows = table("{:,}".format, None)
+    is_narrow = width is not None and max(map(len, rows), default=0) > width
+    lines = iter(table(short_count, width) if is_narrow else rows)
     head = next(lines, "")
     blocks: list[str] = []
     for models in found:
@@ -158,7 +166,15 @@ def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> st
     return "\n\n".join(blocks)
 
 
-def _row(known: Known, models: Models, naming: Naming) -> tuple[str, ...]:
+def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Cells]]:
+    """The head and the rows; where nothing has an alias, without the column."""
+    if any(row[_ALIAS] for row in rows):
+        return _HEAD, rows
+    head, *others = ((*row[:_ALIAS], *row[_ALIAS + 1 :]) for row in (_HEAD, *rows))
+    return head, others
+
+
+def _row(known: Known, models: Models, naming: Naming, count: Callable[[int], str]) -> _Cells:
     from jp.cli.model.models import is_listed
 
     details, text = known.details, str(known.model)
@@ -168,7 +184,7 @@ def _row(known: Known, models: Models, naming: Naming) -> tuple[str, ...]:
     return (
         mark,
         text,
-        *(_count(tokens) for tokens in (details.context_window, details.max_output)),
+        *("-" if size is None else count(size) for size in (details.context_window, details.max_output)),
         *(_price(price) for price in prices),
         ", ".join(naming.aliases.get(text, ())),
         _doubted(_levels(known.reasoning), "reasoning", known),
@@ -179,10 +195,6 @@ def _row(known: Known, models: Models, naming: Naming) -> tuple[str, ...]:
 def _doubted(text: str, field: str, known: Known) -> str:
     """A capability, with a mark where only the model's name lets expect it."""
     return f"{text}?" if known.sources[field] == "inferred" and text != "-" else text
-
-
-def _count(tokens: int | None) -> str:
-    return "-" if tokens is None else f"{tokens:,}"
 
 
 def _price(price: float | None) -> str:

@@ -12,6 +12,7 @@ Rows = tuple[tuple[str, str], ...]
 EXAMPLES = """\
 Examples:
     jp init --model anthropic/claude-sonnet-5-5
+    jp keys set anthropic
     jp query "What is in this file?" --attach README.md
     git diff --staged | jp query "Write a commit message for this change"
     jp query "And shorter?"

@@ -140,7 +140,7 @@ def query(
     It continues this terminal's active conversation, or starts one where there is none. Where neither stdin nor
     stderr is a terminal (a script), or git runs it (a hook), nobody is asked, and it starts a new one unless --id says
     otherwise. What is piped in follows the typed words. An option that sticks holds for the later turns of the
-    conversation, too.
+    conversation, too. Another --model may be any provider's (`jp model ls`): it reads what was said before.
 
     A word @path is the text of a file. Without any text, at a terminal, the query is written in your editor.
 
@@ -152,6 +152,7 @@ def query(
         jp query --attach src/main.py "why does this fail?"
         git diff --cached | jp query "write a commit message"
         jp query --new --model anthropic/claude-sonnet-5-5 "hello"
+        jp query --model ollama/qwen3:8b "and what do you think?"
         jp query --attach 'cmd:git log --oneline -20' "what changed?"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
         jp query --dry-run --exact --attach book.txt "who did it?"

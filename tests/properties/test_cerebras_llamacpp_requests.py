@@ -8,16 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from chat_oracle import assert_accepted
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
 from jp.provider.cerebras.server import CerebrasAdapter
 from jp.provider.errors import ProviderError
 from jp.provider.llamacpp.server import LlamacppAdapter
-from openai_chat_oracle import assert_accepted
 from threads import Vendor, threads
 
-OWN = ("reasoning_format", "chat_template_kwargs", "top_k")
-OWN_OF_ANSWERS = ("reasoning", "reasoning_content")
+FOREIGN = ("reasoning_format", "chat_template_kwargs", "top_k", "reasoning", "reasoning_content")
 ADAPTERS = {"cerebras": CerebrasAdapter(), "llamacpp": LlamacppAdapter()}
 VENDORS = {
     "cerebras": Vendor(provider="cerebras", models=("gpt-oss-120b", "gemma-4-31b", "brand-new")),
@@ -43,7 +42,7 @@ def requests(grown: list[Thread], name: str) -> list[WireRequest]:
 @given(st.data())
 def test_every_request_is_one_that_the_sdk_has_types_for(name: str, data: st.DataObject) -> None:
     for request in requests(data.draw(threads(VENDORS[name]))[-1:], name):
-        assert_accepted(request.body, own=OWN, own_of_answers=OWN_OF_ANSWERS)
+        assert_accepted(request.body, foreign=FOREIGN)
 
 
 @vendors

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from chat_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, AssistantText, Parameters, Thread, ToolDefinition, UserText
 from jp.provider.base import WireRequest
 from jp.provider.cerebras.server import CerebrasAdapter
-from openai_chat_oracle import assert_accepted
 
 RUN = ToolDefinition(name="run", description="", parameters={"type": "object", "properties": {}})
 OSS, GLM, SILENT, NEW = "gpt-oss-120b", "zai-glm-4.7", "llama3.1-8b", "brand-new"
@@ -30,7 +30,7 @@ def rendered(
         schema=schema,
     )
     request = CerebrasAdapter().render(thread)
-    assert_accepted(request.body, own=("reasoning_format",), own_of_answers=("reasoning",))
+    assert_accepted(request.body, foreign=("reasoning_format", "reasoning"))
     return request
 
 

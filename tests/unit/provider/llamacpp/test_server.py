@@ -3,15 +3,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from chat_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, AssistantText, Parameters, Thread, ToolDefinition, UserText
 from jp.provider.base import WireRequest
 from jp.provider.llamacpp.server import LlamacppAdapter, ReasoningFormat
-from openai_chat_oracle import assert_accepted
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 RUN = ToolDefinition(name="run", description="", parameters={"type": "object", "properties": {}})
-OWN = ("reasoning_format", "chat_template_kwargs", "top_k")
+FOREIGN = ("reasoning_format", "chat_template_kwargs", "top_k", "reasoning_content")
 QWEN, OSS = "qwen3.5:9b", "ggml-org/gpt-oss-20b-GGUF"
 
 
@@ -36,7 +36,7 @@ def rendered(
         parameters=Parameters(**parameters),  # pyright: ignore[reportArgumentType] - what a test says is well-formed
     )
     request = LlamacppAdapter(reasoning_format=reasoning_format).render(thread)
-    assert_accepted(request.body, own=OWN, own_of_answers=("reasoning_content",))
+    assert_accepted(request.body, foreign=FOREIGN)
     return request
 
 

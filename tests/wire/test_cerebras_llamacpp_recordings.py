@@ -1,38 +1,53 @@
-"""Recorded streams of Cerebras, served as they came and cut at random, and OpenAI's SDK's reading of the same bytes."""
+"""Recorded streams of Cerebras and llama.cpp, cut at random, and what OpenAI's SDK reads of the same bytes."""
 
 from __future__ import annotations
 
 import anyio
 import pytest
 
+from chat_oracle import assert_accepted, story_of_sdk
 from jp.conversation.thread import Thread, UserText
 from loopback import Loopback
-from openai_chat_oracle import assert_accepted, read_by_sdk
 from provider_at import provider_at, receive
 from recordings import Exchange, Recording, as_expected, comparable, recording_of, reply_to, streamed
 from stories import Story, Told, told
 
-NAMES = (
-    "test_chat_completion_stream",
-    "test_structured_output",
-    "test_tool_call_auto",
-    "test_tool_call_function",
-    "test_tool_call_required_reasoning",
-    "test_tool_call_stream",
-    "test_unknown_model_auto_omits_effort",
-)
+NAMES = {
+    "cerebras": (
+        "test_chat_completion_stream",
+        "test_structured_output",
+        "test_tool_call_auto",
+        "test_tool_call_function",
+        "test_tool_call_required_reasoning",
+        "test_tool_call_stream",
+        "test_unknown_model_auto_omits_effort",
+    ),
+    "llamacpp": (
+        "test_image_attachment",
+        "test_multi_turn_conversation",
+        "test_tool_call_function",
+        "test_tool_call_reasoning",
+        "test_tool_call_required_no_reasoning",
+    ),
+}
+FOREIGN = {
+    "cerebras": ("reasoning_format", "reasoning"),
+    "llamacpp": ("reasoning_format", "chat_template_kwargs", "reasoning_content"),
+}
+_FINISHES = {"tool_calls": "tools"}
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[f"{provider}/{name}" for provider, names in NAMES.items() for name in names])
 def recording(request: pytest.FixtureRequest) -> Recording:
-    return recording_of("cerebras", request.param)
+    provider, _, name = request.param.partition("/")
+    return recording_of(provider, name)
 
 
-def read(url: str, exchange: Exchange) -> Story:
+def read(url: str, provider: str, exchange: Exchange) -> Story:
     asked = exchange["request"]["body"]
     schema = {"type": "object"} if "response_format" in asked else None
     thread = Thread(model=asked["model"], system=(), tools=(), events=(UserText(text="Hi", turn=0),), schema=schema)
-    ending = anyio.run(receive, provider_at(f"{url}/v1", provider="cerebras"), thread)
+    ending = anyio.run(receive, provider_at(f"{url}/v1", provider=provider), thread)
     assert ending.error is None
     return told(ending.parts)
 
@@ -42,12 +57,12 @@ def test_every_recording_says_what_was_expected(recording: Recording, end: str) 
     exchanges = streamed(recording)
     replies = (reply_to(exchange, f"{recording['case']} {i}", end=end) for i, exchange in enumerate(exchanges))
     with Loopback(*replies) as server:
-        stories = [read(server.url, exchange) for exchange in exchanges]
+        stories = [read(server.url, recording["provider"], exchange) for exchange in exchanges]
 
     for story, exchange in zip(stories, exchanges, strict=True):
         decoded = exchange["decoded"]
         assert [comparable(block) for block in story.blocks] == [as_expected(each) for each in decoded["outcomes"]]
-        assert story.finish == {"tool_calls": "tools"}.get(decoded["finish_native"], decoded["finish_native"])
+        assert story.finish == _FINISHES.get(decoded["finish_native"], decoded["finish_native"])
         native = decoded["usage_native"] or {"prompt_tokens": 0, "completion_tokens": 0}
         assert story.usage.input + story.usage.cache_read == native["prompt_tokens"]
         assert story.usage.output == native["completion_tokens"]
@@ -58,11 +73,12 @@ def test_the_sdk_tells_the_same_story(recording: Recording) -> None:
     replies = [reply_to(exchange, f"sdk {i}") for i, exchange in enumerate(exchanges)]
     with Loopback(*(reply for reply in replies for _ in range(2))) as server:
         for exchange in exchanges:
-            ours = read(server.url, exchange)
-            theirs = read_by_sdk(f"{server.url}/v1")
+            ours = read(server.url, recording["provider"], exchange)
+            theirs = story_of_sdk(f"{server.url}/v1")
 
             assert [plain(block) for block in ours.blocks] == [comparable(block) for block in theirs.blocks]
-            assert ours.finish == theirs.finish
+            assert ours.finish == _FINISHES.get(theirs.finish, theirs.finish)
+            assert ours.usage == theirs.usage
 
 
 def plain(block: Told) -> Told:
@@ -75,4 +91,4 @@ def plain(block: Told) -> Told:
 def test_the_sdk_accepts_the_requests_that_were_recorded(recording: Recording) -> None:
     """So what it says of ours means something."""
     for exchange in streamed(recording):
-        assert_accepted(exchange["request"]["body"], own=("reasoning_format",), own_of_answers=("reasoning",))
+        assert_accepted(exchange["request"]["body"], foreign=FOREIGN[recording["provider"]])

@@ -68,7 +68,9 @@ _ARMOUR = re.compile(
 _ARMOUR_BACKWARDS = re.compile(r"[\s\\]*+(?:=?[A-Za-z0-9+/=]{1,64}+[\s\\]++)?(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*+")
 _LONGEST_KEY = 16_000
 
-_USERINFO = re.compile(r"://(?P<user>[^\s/:@\"'<>\\]{0,128})(?::(?P<password>[^\s/\"'<>\\]{1,256}))?@(?=[^\s@])")
+_USERINFO = re.compile(
+    r"://(?P<user>[^\s/:@\"'<>\\]{0,128})(?::(?P<password>(?!\[redacted:)[^\s/\"'<>\\]{1,256}))?@(?=[^\s@])"
+)
 _OPAQUE_USER = re.compile(r"(?=.*[0-9])[A-Za-z0-9_.~-]{16,}")
 _LOGIN = re.compile(r"\blogin\s{1,9}\S{1,128}\s{1,9}password\s{1,9}(\S{1,256})")
 _BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")

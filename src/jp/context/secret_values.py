@@ -14,10 +14,13 @@ _ASSIGNED = re.compile(
     r"(?:pass|pwd|secret|token|key|cred|auth|cookie|session|sig(?:nature)?(?==))[a-z0-9_-]{0,40}+"
     r"(?P<close>\\{0,7}[\"']?\]?)"
     r"(?P<operator>[ \t]*+(?::=|=>|=(?![=~>])|:(?!:))[ \t]*+"
-    r"(?:[a-z_][a-z0-9_.|\[\]]{0,40}+[ \t]*+=[ \t]*+(?=[\"']))?"
+    r"(?:(?=(?P<type>[a-z_][a-z0-9_.|\[\]]{0,40}+[ \t]*+=[ \t]*+)[\"']))?"
     r"|>|[ \t]{1,4})"
 )
-"""On lowered text: the end of a name, and what stands between it and its value."""
+"""On lowered text: the end of a name, and what stands between it and its value.
+
+What may be the `type` of a variable may be a name with a value of its own as well, and is looked at again.
+"""
 
 _NAME_BACKWARDS = re.compile(r"[A-Za-z0-9_-]*+")
 _LINE_START = re.compile(r"(?:\A|\n|\\n)[ \t]{0,16}(?:[-+<>][ \t]?)?(?:(?:export|set|ENV)[ \t])?\Z")
@@ -45,7 +48,7 @@ _ELEMENT = re.compile(r"[^<\r\n]*+")
 
 _HARMLESS = re.compile(
     r"\[redacted:[a-z-]+\].*|[*.x?_\u2022-]*|<[^<>]*>?|\$\{?[A-Za-z_]\w*\}?|\{\{?[^{}]*\}?\}?|%[a-z]|%\(\w*\)s|\[?redacted\W?|none|null|nil"
-    r"|true|false|undefined|typeof|await|new|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
+    r"|true|false|undefined|typeof|await|new|--[a-z][a-z-]*|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
     re.IGNORECASE | re.DOTALL,
 )
 """Values that say nothing: markers, templates, variables, names of types."""
@@ -114,7 +117,7 @@ def _after_name(runs: _Runs, found: re.Match[str]) -> Iterator[Span]:
     is_string = bool(found["close"]) or ("=" in operator and _QUOTE.match(text, found.end()) is not None)
     is_field = is_string and known.kind != "key"
     known = Sensitive(known.kind, known.certain or is_field or before in {"?", "&"})
-    at = found.end()
+    at = found.end("type") if found["type"] else found.end()
     if _QUOTE.match(text, at) or text.startswith("[", at):
         yield from _quoted(text, at, known)
     elif operator == ">":

@@ -151,6 +151,28 @@ def test_what_would_not_become_half_as_long_stays() -> None:
     assert digest(messages).messages is messages
 
 
+def test_from_eight_hundred_characters_on_a_result_is_worth_a_digest() -> None:
+    short, long = turn("run", "ok\n" * 266 + "."), turn("run", "ok\n" * 266 + "..")
+
+    assert len(short[1].content) == 799
+    assert digest(short).messages is short
+    assert rules_of(digest(long)) == ["terminal"]
+
+
+def test_calls_are_counted_over_all_rounds() -> None:
+    calls = tuple(Call(id=f"c{number}", name="run", arguments="{}") for number in range(3))
+    batch = (Message(role="assistant", calls=calls), *(Message(role="tool", call_id=f"c{at}") for at in range(3)))
+    messages = (*turn("run", LOG), *batch, *turn("run", LOG, call_id="last"))
+
+    assert "the result of call 4 (last)" in texts(digest(messages, end=6).messages)[0]
+
+
+def test_the_whole_checksum_tells_contents_apart_and_stands_in_the_report() -> None:
+    [action] = digest(turn("run", LOG)).actions
+
+    assert len(action.sha256) == 64
+
+
 def test_a_result_that_reads_like_a_digest_is_digested_as_any_other() -> None:
     body = "[compacted] run: success; 9 bytes; recall 01234567\n" * 40
 
@@ -200,6 +222,16 @@ def test_a_read_of_fewer_lines_refers_to_one_of_more_that_stays() -> None:
     assert rules_of(found) == ["contained"]
     assert "lines 31-120; " in texts(found.messages)[0]
     assert "part of the result of call 1 (whole), which stands in full" in texts(found.messages)[0]
+
+
+def test_a_read_refers_to_one_of_more_lines_only_where_that_stays_and_comes_later() -> None:
+    part = "".join(SOURCE.splitlines(keepends=True)[30:120])
+    narrow, wide = read("a.py", part, "31-120"), read("a.py", SOURCE, "1-180")
+    staying = (wide[0], replace(wide[1], meta=replace(wide[1].meta, verbatim=True)))
+
+    assert rules_of(digest((*narrow, *wide))) == ["read", "read"]
+    assert rules_of(digest((*staying, *narrow))) == ["read"]
+    assert rules_of(digest((*narrow, *staying))) == ["contained"]
 
 
 @pytest.mark.parametrize(

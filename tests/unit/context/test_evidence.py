@@ -10,6 +10,10 @@ def test_a_long_line_is_shown_to_its_limit() -> None:
     assert outcome_lines("error: " + "x" * 1_000 + "\nend") == ("error: " + "x" * 193, "end")
 
 
+def test_of_many_errors_the_first_and_the_last_are_shown() -> None:
+    assert outcome_lines("a\nerror: b\nerror: c\nerror: d\ne") == ("error: b", "error: d", "e")
+
+
 def test_at_most_five_lines_are_shown_each_once() -> None:
     text = "error: a\nFAILED one\nFAILED two\nFAILED three\nFAILED four\nfatal: b\nsame\nend\n"
 

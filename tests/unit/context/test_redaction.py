@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from jp.context.redaction import Redacted, redact
@@ -39,6 +41,7 @@ NAMED = (
     ('{{"token": "{}\n"}}', "token"),
     ('TOKEN = """{}"""', "token"),
     ("api_key_value={}", "key"),
+    ('see the key: API_KEY="{}"', "key"),
     ('{{"log": "started\\nAPI_TOKEN={}\\nready"}}', "token"),
 )
 ISSUED = (
@@ -88,6 +91,7 @@ HARMLESS = (
     "usage <session-id> shows 1",
     "the user must give a --token or a key",
     "with `--session` it hangs",
+    "login --password --verbose",
     "budget_tokens: config",
     '{"name": "max_tokens", "value": 4096}',
     '{"tokens": [1, 2], "total_tokens": "1834"}',
@@ -131,6 +135,25 @@ def test_every_string_of_a_list_goes() -> None:
     found = redact('{"tokens": ["one-1", "two\\"2"], "names": ["a"]}')
 
     assert found.text == '{"tokens": ["[redacted:token]", "[redacted:token]"], "names": ["a"]}'
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_a_value_ends_where_its_quote_does_however_often_it_is_quoted(depth: int) -> None:
+    def quoted(value: str) -> str:
+        text = json.dumps({"before": "x", "password": value, "after": 'y"\\'})
+        for _ in range(depth - 1):
+            text = json.dumps(text)
+        return text
+
+    for value in ('a "quoted" word', "\\", 'end\\"', "\\\\\\", "ü\n\t"):
+        assert redact(quoted(value)).text == quoted("[redacted:password]")
+
+
+def test_a_marker_is_not_taken_for_a_name() -> None:
+    text = f"{ISSUED[2]}: A1b2C3d4E5f6G7h8I9"
+
+    assert redact(text).text == "[redacted:api-key]: A1b2C3d4E5f6G7h8I9"
+    assert redact(redact(text).text).found == ()
 
 
 KEY = "MIIEpAIBAAKCAQEA7bq2\nu4xkq9sKQ0d1UoZ5r8mV3x\nQ2w=\n"

@@ -6,7 +6,7 @@ from jp.context.claims import UNSUPPORTED, Evidence, check_claims, claims_in
 from jp.context.summary_schema import Decision, MendedError, TouchedFiles
 from summaries import ACCOUNT
 
-SHOWN = "Look at src/app/main.py:42 and commit 3f2a9bc4d1, it took 1,024 ms; see https://x.test/a and #77."
+SHOWN = "Look at src/app/main.py:42 and commit 3f2a9bc4d1, it took 1,024 ms, ABCDEF0123; see https://x.test/a and #77."
 EVIDENCE = Evidence([SHOWN], spoke=True)
 
 
@@ -23,7 +23,14 @@ def test_claims_are_paths_commits_addresses_issues_and_numbers_of_more_than_one_
 def test_what_was_shown_bears_out_claims_in_other_spellings() -> None:
     told = replace(
         ACCOUNT,
-        done=("read src/app/main.py", "app/main.py was at 42", "it took 1024 ms", "at 3f2a9bc", "see #77 3 times"),
+        done=(
+            "read src/app/main.py",
+            "app/main.py was at 42",
+            "it took 1024 ms",
+            "at 3f2a9bc",
+            "abcdef0123",
+            "see #77 3 times",
+        ),
         files=TouchedFiles(read=("src/app/main.py",)),
     )
 

@@ -52,6 +52,13 @@ def test_what_stood_before_the_summary_was_said_before_what_it_knows() -> None:
     assert spoken(rows, (3, 5)) == Spoken(later=("b", "c"))
 
 
+def test_a_request_that_stays_makes_older_ones_inactive_and_no_newer_one() -> None:
+    pinned = Message(role="user", content="pinned", meta=Meta(verbatim=True))
+
+    assert spoken((pinned, answer("A"), user("b"), answer("B")), (0, 4)) == Spoken(active="b")
+    assert spoken((user("a"), answer("A"), pinned, answer("B")), (0, 4)) == Spoken(first="a")
+
+
 def test_two_summaries_become_one() -> None:
     older = summary(spoken=Spoken(first="a"), older_requirements="0123abcd", answers=("x",), inherited="i")
     newer = summary(spoken=Spoken(later=("b",)), account=replace(ACCOUNT, requirements=("new",)), inherited="j")

@@ -94,6 +94,18 @@ def test_repeated_compactions_update_previous_summaries_instead_of_nesting_them(
     assert "Account of what came before" in request.record
 
 
+def test_a_summary_in_the_tail_or_among_what_is_kept_is_brought_up_to_date_too() -> None:
+    store = cutter()
+    row = compact(WORK, 4, Played(ACCOUNT), setup(desk=store)).messages[1]
+
+    found = compact((*WORK, row, user("go on")), 2, Played(replace(ACCOUNT, goal="end it")), setup(desk=store))
+
+    assert [message.content for message in found.messages[2:]] == ["go on"]
+    assert len(summaries(found.messages)) == 1
+    assert found.state is not None
+    assert found.state.account.goal == "end it"
+
+
 # Regressions that others' users reported.
 
 
@@ -268,6 +280,31 @@ def test_the_conversations_own_model_is_asked_where_the_other_cannot_be_reached(
     assert (again.status, again.calls) == ("unchanged", 2)
 
 
+def test_an_answer_is_repaired_once_and_the_other_model_asked_once_however_many_calls_there_are() -> None:
+    terms = replace(TERMS, calls=9, has_other_model=True)
+
+    assert compact(WORK, 4, failing("malformed"), setup(terms)).calls == 2
+    assert compact(WORK, 4, failing("network"), setup(terms)).calls == 2
+
+
+def test_an_account_that_a_provider_makes_itself_is_held_within_bounds() -> None:
+    found = compact(WORK, 4, Played(replace(ACCOUNT, done=tuple("abcdefghijklmnop"))))
+
+    assert found.state is not None
+    assert found.state.account.done == tuple("efghijklmnop")
+
+
+def test_a_summary_is_as_short_as_it_takes_to_be_worth_it() -> None:
+    said = [row for number in range(4) for row in (user(f"{number} " + "word " * 700), answer("yes"))]
+
+    found = compact((SYSTEM, *said), 2, Played(ACCOUNT))
+
+    assert found.status == "summarised"
+    assert found.after <= found.before * 8 // 10
+    assert found.state is not None
+    assert len(found.state.spoken.all()) < 3
+
+
 def test_a_long_record_is_asked_about_in_parts_and_folded() -> None:
     provider = Played(
         replace(ACCOUNT, requirements=("first of all",)), replace(ACCOUNT, requirements=("and then",), goal="both")
@@ -278,6 +315,7 @@ def test_a_long_record_is_asked_about_in_parts_and_folded() -> None:
     assert found.state is not None
     assert found.state.account.requirements == ("first of all", "and then")
     assert provider.requests[1].previous is not None
+    assert provider.requests[1].previous.account.requirements == ("first of all",)
     assert "part 2 of 2" in provider.requests[1].instructions
 
 
@@ -359,6 +397,22 @@ def test_at_the_hard_limit_nobody_is_asked_while_the_provider_rests() -> None:
     found = compact(WORK, 4, Played(ACCOUNT), policy=resting, at=replace(AT, limit=6_000))
 
     assert (found.status, found.reason, found.calls) == ("fallback", "cooldown", 0)
+
+
+def test_at_the_hard_limit_what_summaries_were_worth_does_not_count() -> None:
+    waiting = PolicyState(growth_needed=10**6, strikes=1)
+    found = compact(WORK, 4, Played(ACCOUNT), policy=waiting, at=replace(AT, limit=6_000))
+
+    assert (found.status, found.calls, found.policy) == ("summarised", 1, PolicyState())
+
+
+def test_at_the_hard_limit_results_of_the_tail_keep_little_where_that_is_what_it_takes() -> None:
+    tail = tuple(row for number in range(8) for row in ran("cat", "big\n" * 2_000, call_id=f"t{number}"))
+
+    found = compact((*WORK, *tail), 16, Played(ACCOUNT), at=replace(AT, limit=3_000))
+
+    assert found.status == "summarised"
+    assert found.after <= 3_000
 
 
 def test_at_the_hard_limit_results_of_the_tail_give_way_too() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from hypothesis import strategies as st
@@ -32,6 +32,8 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
+from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
 
 TEXTS = st.sampled_from(["", " ", "\n", "a", "words and words", "é\u2028", "ends in space "])
 TOOLS = (
@@ -111,14 +113,15 @@ def cycles(draw: st.DrawFn, vendor: Vendor, turn: int, origin: str, *, model: st
         elif kind == "data":
             events.append(AssistantData(text='{"a":1}', turn=turn, origin=identity, metadata=made))
         else:
-            call_id = draw(st.sampled_from(["call-1", "call-2", "", "odd id!"]))
+            call_id = draw(st.sampled_from(["call-1", "call-2", "", "odd id!", "long" * 30]))
+            name = draw(st.sampled_from(["run", "run", "odd tool!"]))
             arguments = draw(ARGUMENTS)
-            call = ToolCall(call_id=call_id, name="run", arguments=arguments, turn=turn, origin=identity, metadata=made)
+            call = ToolCall(call_id=call_id, name=name, arguments=arguments, turn=turn, origin=identity, metadata=made)
             events.append(call)
             content = tuple(draw(st.lists(BLOCKS, max_size=3)))
             is_error = draw(st.booleans())
             result = ToolResult(
-                call=identity, call_id=call_id, name="run", content=content, turn=turn, is_error=is_error
+                call=identity, call_id=call_id, name=name, content=content, turn=turn, is_error=is_error
             )
             results += [result] * draw(st.sampled_from([1, 1, 1, 0]))
     return events + draw(st.permutations(results))
@@ -166,3 +169,17 @@ def threads(draw: st.DrawFn, vendor: Vendor) -> list[Thread]:
         events += step
         grown.append(replace(whole, events=tuple(events)))
     return grown
+
+
+def rendered_by(render: Callable[[Thread], WireRequest], thread: Thread) -> WireRequest | None:
+    """The request for a thread, None where there is nothing to send, or nothing that may be."""
+    try:
+        return render(thread)
+    except ProviderError as error:
+        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
+        return None
+
+
+def requests_by(render: Callable[[Thread], WireRequest], grown: Sequence[Thread]) -> list[WireRequest]:
+    """The requests of a conversation as it grows."""
+    return [request for thread in grown if (request := rendered_by(render, thread)) is not None]

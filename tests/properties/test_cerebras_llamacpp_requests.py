@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from chat_oracle import assert_accepted
-from jp.conversation.thread import Thread
-from jp.provider.base import WireRequest
 from jp.provider.cerebras.server import CerebrasAdapter
-from jp.provider.errors import ProviderError
 from jp.provider.llamacpp.server import LlamacppAdapter
-from threads import Vendor, threads
+from threads import Vendor, rendered_by, requests_by, threads
 
 FOREIGN = ("reasoning_format", "chat_template_kwargs", "top_k", "reasoning", "reasoning_content")
 ADAPTERS = {"cerebras": CerebrasAdapter(), "llamacpp": LlamacppAdapter()}
@@ -25,23 +22,10 @@ VENDORS = {
 vendors = pytest.mark.parametrize("name", ADAPTERS)
 
 
-def rendered(thread: Thread, name: str) -> WireRequest | None:
-    """None where there is nothing to send."""
-    try:
-        return ADAPTERS[name].render(thread)
-    except ProviderError as error:
-        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
-        return None
-
-
-def requests(grown: list[Thread], name: str) -> list[WireRequest]:
-    return [request for thread in grown if (request := rendered(thread, name)) is not None]
-
-
 @vendors
 @given(st.data())
 def test_every_request_is_one_that_the_sdk_has_types_for(name: str, data: st.DataObject) -> None:
-    for request in requests(data.draw(threads(VENDORS[name]))[-1:], name):
+    for request in requests_by(ADAPTERS[name].render, data.draw(threads(VENDORS[name]))[-1:]):
         assert_accepted(request.body, foreign=FOREIGN)
 
 
@@ -54,7 +38,7 @@ def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(name: str, da
         for thread in data.draw(threads(VENDORS[name]))
     ]
     before: list[bytes] = []
-    for request in requests(grown, name):
+    for request in requests_by(ADAPTERS[name].render, grown):
         found = ADAPTERS[name].sections(request)
         blocks = [message[0] + block for message in found.messages for block in message[1:]]
         whole = [*found.tools, *found.system, *blocks]
@@ -69,7 +53,9 @@ def test_the_tools_are_the_same_whatever_is_demanded_of_them(name: str, data: st
     thread = data.draw(threads(VENDORS[name]))[-1]
     found: list[object] = []
     for choice in ("auto", "required", "run", "none"):
-        request = rendered(replace(thread, parameters=replace(thread.parameters, tool_choice=choice)), name)
+        request = rendered_by(
+            ADAPTERS[name].render, replace(thread, parameters=replace(thread.parameters, tool_choice=choice))
+        )
         found.append(None if request is None else msgspec.json.encode(request.body.get("tools")))
 
     assert len(set(found)) == 1

@@ -17,9 +17,8 @@ from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.compatible.server import create as create_compatible
-from jp.provider.errors import ProviderError
 from jp.provider.openrouter.adapter import create as create_openrouter
-from threads import Vendor, threads
+from threads import Vendor, rendered_by, requests_by, threads
 
 DETAILS: tuple[JsonObject, ...] = (
     {"reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s"}]},
@@ -61,19 +60,6 @@ def cases(draw: st.DrawFn) -> Case:
     if draw(st.booleans()):
         return create_openrouter(OpenrouterConfig()), draw(threads(OPENROUTER))
     return create_compatible(draw(SERVERS), "mine"), draw(threads(MINE))
-
-
-def rendered(adapter: ChatAdapter, thread: Thread) -> WireRequest | None:
-    """None where there is nothing to send."""
-    try:
-        return adapter.render(thread)
-    except ProviderError as error:
-        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
-        return None
-
-
-def requests(adapter: ChatAdapter, grown: list[Thread]) -> list[WireRequest]:
-    return [request for thread in grown if (request := rendered(adapter, thread)) is not None]
 
 
 def check_roles(messages: list[JsonObject]) -> None:
@@ -126,7 +112,7 @@ def check_markers(request: WireRequest, thread: Thread) -> None:
 @given(cases())
 def test_every_request_is_one_that_any_server_accepts(case: Case) -> None:
     adapter, grown = case
-    for request in requests(adapter, grown):
+    for request in requests_by(adapter.render, grown):
         check_roles(request.body["messages"])
         check_calls(request.body["messages"])
         check_content(request.body["messages"])
@@ -136,7 +122,7 @@ def test_every_request_is_one_that_any_server_accepts(case: Case) -> None:
 @given(cases())
 def test_every_request_is_one_that_the_sdk_has_types_for(case: Case) -> None:
     adapter, grown = case
-    for request in requests(adapter, grown[-1:]):
+    for request in requests_by(adapter.render, grown[-1:]):
         assert_accepted(request.body)
 
 
@@ -146,7 +132,7 @@ def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(case: Case) -> N
     adapter, grown = case
     grown = [replace(thread, parameters=replace(thread.parameters, tool_choice="auto")) for thread in grown]
     before: list[bytes] = []
-    for request in requests(adapter, grown):
+    for request in requests_by(adapter.render, grown):
         found = adapter.sections(request)
         parts = [message[0] + part for message in found.messages for part in message[1:]]
         whole = [*found.tools, *found.system, *parts]
@@ -159,4 +145,6 @@ def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(case: Case) -> N
 def test_the_same_thread_gives_the_same_bytes(case: Case) -> None:
     adapter, grown = case
 
-    assert msgspec.json.encode(rendered(adapter, grown[-1])) == msgspec.json.encode(rendered(adapter, grown[-1]))
+    assert msgspec.json.encode(rendered_by(adapter.render, grown[-1])) == msgspec.json.encode(
+        rendered_by(adapter.render, grown[-1])
+    )

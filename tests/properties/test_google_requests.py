@@ -22,7 +22,6 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.base import WireRequest
-from jp.provider.errors import ProviderError
 from jp.provider.google.messages import UNSIGNED
 from jp.provider.google.request import render, sections
 from jp.provider.google.response import GoogleDecoder
@@ -31,7 +30,7 @@ from jp.provider.opaque import is_made_by
 from jp.provider.parts import Part
 from jp.provider.reader import Reader
 from jp.turn.builder import EntryBuilder
-from threads import Vendor, threads
+from threads import Vendor, rendered_by, requests_by, threads
 
 GOOGLE = Vendor(
     provider="google",
@@ -39,19 +38,6 @@ GOOGLE = Vendor(
     opaque=({}, {"signature": "c2lnbmVk"}, {"signature": "c2lnbmVk", "part": "text"}),
     marks_all=True,
 )
-
-
-def rendered(thread: Thread) -> WireRequest | None:
-    """None where there is nothing to send."""
-    try:
-        return render(thread)
-    except ProviderError as error:
-        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
-        return None
-
-
-def requests(grown: list[Thread]) -> list[WireRequest]:
-    return [request for thread in grown if (request := rendered(thread)) is not None]
 
 
 def contents_of(request: WireRequest) -> list[JsonObject]:
@@ -89,21 +75,21 @@ def check_parts(request: WireRequest) -> None:
 
 @given(threads(GOOGLE))
 def test_every_request_is_one_that_the_api_accepts(grown: list[Thread]) -> None:
-    for request in requests(grown):
+    for request in requests_by(render, grown):
         check_calls(request)
         check_parts(request)
 
 
 @given(threads(GOOGLE))
 def test_every_request_is_one_that_the_sdk_has_types_for(grown: list[Thread]) -> None:
-    for request in requests(grown[-1:]):
+    for request in requests_by(render, grown[-1:]):
         assert_accepted(request.body)
 
 
 @given(threads(GOOGLE))
 def test_only_signatures_of_the_same_model_are_sent(grown: list[Thread]) -> None:
     whole = grown[-1]
-    for request in requests([whole]):
+    for request in requests_by(render, [whole]):
         sent = [part.get("thoughtSignature") for content in contents_of(request) for part in content["parts"]]
         made = [getattr(event, "metadata", None) for event in whole.events]
 
@@ -114,7 +100,7 @@ def test_only_signatures_of_the_same_model_are_sent(grown: list[Thread]) -> None
 @given(threads(GOOGLE))
 def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(grown: list[Thread]) -> None:
     before: list[bytes] = []
-    for request in requests(grown):
+    for request in requests_by(render, grown):
         found = sections(request)
         parts = [content[0] + part for content in found.messages for part in content[1:]]
         whole = [*found.tools, *found.system, *parts]
@@ -125,7 +111,7 @@ def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(grown: list[Thre
 
 @given(threads(GOOGLE))
 def test_the_same_thread_gives_the_same_bytes(grown: list[Thread]) -> None:
-    assert msgspec.json.encode(rendered(grown[-1])) == msgspec.json.encode(rendered(grown[-1]))
+    assert msgspec.json.encode(rendered_by(render, grown[-1])) == msgspec.json.encode(rendered_by(render, grown[-1]))
 
 
 SIGNATURES = st.none() | st.binary(min_size=1, max_size=9).map(lambda data: base64.b64encode(data).decode())

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread
 from jp.provider.base import WireRequest
-from jp.provider.errors import ProviderError
 from jp.provider.models import known_names
 from jp.provider.openai.request import render, sections
 from openai_oracle import assert_accepted
-from threads import Vendor, threads
+from threads import Vendor, rendered_by, requests_by, threads
 
 OPENAI = Vendor(
     provider="openai",
@@ -46,19 +45,6 @@ def marked(draw: st.DrawFn) -> list[Thread]:
         )
         for thread in grown
     ]
-
-
-def rendered(thread: Thread) -> WireRequest | None:
-    """None where there is nothing to send."""
-    try:
-        return render(thread)
-    except ProviderError as error:
-        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
-        return None
-
-
-def requests(grown: list[Thread]) -> list[WireRequest]:
-    return [request for thread in grown if (request := rendered(thread)) is not None]
 
 
 def items_of(request: WireRequest) -> list[JsonObject]:
@@ -118,7 +104,7 @@ def check_markers(request: WireRequest, thread: Thread) -> None:
 
 @given(marked())
 def test_every_request_is_one_that_the_api_accepts(grown: list[Thread]) -> None:
-    for request in requests(grown):
+    for request in requests_by(render, grown):
         check_calls(request)
         check_reasoning(request)
         check_content(request)
@@ -129,14 +115,14 @@ def test_every_request_is_one_that_the_api_accepts(grown: list[Thread]) -> None:
 
 @given(marked())
 def test_every_request_is_one_that_the_sdk_has_types_for(grown: list[Thread]) -> None:
-    for request in requests(grown[-1:]):
+    for request in requests_by(render, grown[-1:]):
         assert_accepted(request.body)
 
 
 @given(marked())
 def test_a_longer_thread_begins_with_the_items_of_a_shorter_one(grown: list[Thread]) -> None:
     before: list[bytes] = []
-    for request in requests(grown):
+    for request in requests_by(render, grown):
         found = sections(request)
         blocks = [message[0] + block for message in found.messages for block in message[1:]]
         whole = [*found.tools, *found.system, *blocks]
@@ -153,7 +139,7 @@ def test_own_reasoning_goes_back_byte_for_byte(grown: list[Thread]) -> None:
         for event in thread.events
         if isinstance(event, AssistantReasoning) and (event.metadata or {}).get("encrypted_content")
     ]
-    for request in requests([thread]):
+    for request in requests_by(render, [thread]):
         for item in items_of(request):
             if item["type"] == "reasoning":
                 text = "".join(part["text"] for part in item["summary"])
@@ -167,4 +153,4 @@ def test_own_reasoning_goes_back_byte_for_byte(grown: list[Thread]) -> None:
 
 @given(marked())
 def test_the_same_thread_gives_the_same_bytes(grown: list[Thread]) -> None:
-    assert msgspec.json.encode(rendered(grown[-1])) == msgspec.json.encode(rendered(grown[-1]))
+    assert msgspec.json.encode(rendered_by(render, grown[-1])) == msgspec.json.encode(rendered_by(render, grown[-1]))

@@ -15,6 +15,7 @@ from jp.context.evidence import (
     outcome_lines,
     symbols,
 )
+from jp.context.outcomes import ended, extent, status
 from jp.context.redaction import redact
 from jp.context.tool_kinds import ToolKind, shown
 from jp.context.types import Facts
@@ -28,8 +29,6 @@ _MOST_KEYS = 8
 _LONGEST_KEY = 40
 _LARGEST_JSON = 2_000_000
 _MILLISECONDS = 1_000
-_SIGNALLED = 128
-_SIGNALS = {1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 11: "SEGV", 13: "PIPE", 14: "ALRM", 15: "TERM"}
 _Form = TypeVar("_Form")
 _SUBJECT_WORDS: dict[ToolKind, str] = {"search": "pattern ", "agent": "goal "}
 
@@ -63,7 +62,6 @@ def headline(result: Result) -> tuple[str, ...]:
     """How it ended and what is known of it without its text, the most important first."""
     facts = result.facts
     subject = _SUBJECT_WORDS.get(result.kind, "") + result.subject if result.subject else ""
-    size = f"{result.size} bytes" if result.lines is None else f"{result.lines} lines, {result.size} bytes"
     parts = (
         status(result.tool, is_error=result.is_error),
         shown(facts.path, _LONGEST_PATH),
@@ -72,24 +70,10 @@ def headline(result: Result) -> tuple[str, ...]:
         "" if facts.exit_code is None else ended(facts.exit_code),
         "" if facts.matches is None else f"{facts.matches} matches",
         f"took {facts.duration_ms / _MILLISECONDS:.1f} s" if facts.duration_ms is not None else "",
-        size,
+        extent(result.size, result.lines),
         result.note,
     )
     return tuple(part for part in parts if part)
-
-
-def status(tool: str, *, is_error: bool) -> str:
-    """How the call of `tool` ended, as every stand-in begins."""
-    return f"[compacted] {tool}: {'error' if is_error else 'success'}"
-
-
-def ended(exit_code: int) -> str:
-    """An exit code with the signal that it stands for. A command whose reader had enough did not fail."""
-    signal = -exit_code if exit_code < 0 else exit_code - _SIGNALLED
-    name = _SIGNALS.get(signal)
-    if name is None:
-        return f"exit {exit_code}"
-    return f"exit {exit_code} (SIG{name}{', no failure' if name == 'PIPE' else ''})"
 
 
 def _where(result: Result) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.context.digest_kinds import ended, status
+from jp.context.outcomes import ended, extent, status
 from jp.context.tool_kinds import ToolRule, shown, subject_of
 from jp.context.types import Call, Facts
 
@@ -46,14 +46,13 @@ def stand_in(call: Call, facts: Facts | None, stripped: Stripped, rule: ToolRule
 
 def _parts(facts: Facts, stripped: Stripped, subject: str) -> tuple[tuple[int, str], ...]:
     """What can be said, in the order in which it is said, each with its rank: the lower, the sooner there is room."""
-    size = f"{stripped.size} bytes" if stripped.lines is None else f"{stripped.lines} lines, {stripped.size} bytes"
     return (
         (2, shown(facts.path, _LONGEST_PATH)),
         (4, f"lines {shown(facts.lines, _LONGEST_PATH)}" if facts.lines else ""),
         (6, subject),
         (1, "" if facts.exit_code is None else ended(facts.exit_code)),
         (5, "" if facts.matches is None else f"{facts.matches} matches"),
-        (7, size),
+        (7, extent(stripped.size, stripped.lines)),
         (3, shown(facts.first_error, _LONGEST_ERROR)),
         (0, f"recall {stripped.handle}" if stripped.handle else ""),
     )

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-from jp.context.redaction import redact
 from jp.context.types import Call, Facts
 
 ToolKind = Literal["terminal", "test", "read", "search", "list", "web", "write", "patch", "json", "agent", "other"]
@@ -61,6 +60,10 @@ def subject_of(call: Call, rule: ToolRule) -> str:
 
 def shown(text: str, limit: int) -> str:
     """`text` as one line of at most `limit` characters, without secrets: they go before anything is cut."""
+    if not text:
+        return text
+    from jp.context.redaction import redact  # its patterns take milliseconds to compile
+
     line = " ".join(redact(text[: limit + _LONGEST_VALUE]).text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 

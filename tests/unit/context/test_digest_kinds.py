@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.digest_kinds import Result, digest_of, ended
+from jp.context.digest_kinds import Result, digest_of
 from jp.context.tool_kinds import ToolKind
 from jp.context.types import Facts
 
@@ -114,11 +114,3 @@ def test_without_its_text_a_result_says_the_error_that_was_recorded() -> None:
 
 def test_a_stale_read_names_nothing_that_it_defined() -> None:
     assert describe("read", "def one(): ...\n", note="stale") == "success; stale"
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [(0, "exit 0"), (1, "exit 1"), (137, "exit 137 (SIGKILL)"), (-15, "exit -15 (SIGTERM)"), (200, "exit 200")],
-)
-def test_an_exit_code_names_its_signal(code: int, words: str) -> None:
-    assert ended(code) == words

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from jp.context.outcomes import ended
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(0, "exit 0"), (1, "exit 1"), (137, "exit 137 (SIGKILL)"), (-15, "exit -15 (SIGTERM)"), (200, "exit 200")],
+)
+def test_an_exit_code_names_its_signal(code: int, words: str) -> None:
+    assert ended(code) == words

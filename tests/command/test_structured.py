@@ -162,8 +162,9 @@ def test_an_answer_that_was_cut_off_is_none_even_where_it_looks_whole(tmp_path: 
         ("", "", "error: the answer is empty\nhint: ask again, or in other words\n"),
         (" \n", "", "error: the answer is empty\nhint: ask again, or in other words\n"),
         ("{}", 'stop = "refused"\ndetail = "no people"', "error: the model refused to answer: no people\n"),
+        ("{}", 'stop = "refused"\ndetail = "refusal"', "error: the model refused to answer\n"),
     ],
-    ids=["empty", "blank", "refused"],
+    ids=["empty", "blank", "refused", "without a reason"],
 )
 def test_where_nothing_is_answered_nothing_is_printed(tmp_path: Path, text: str, more: str, said: str) -> None:
     make_workspace(tmp_path, reply(text, more))

@@ -15,7 +15,7 @@ from running import Result
 from stage import logs, make_workspace, only_log
 
 ENV = {"ANTHROPIC_API_KEY": "sk-ant-test-0123456789"}
-GO_ON = 'hint: go on with `jp query --id . --max-cost USD "continue"`\n'
+GO_ON = 'hint: go on with `jp query --id last --max-cost USD "continue"`\n'
 LARGE = {"input_tokens": 1000, "output_tokens": 1}
 """At the prices of Haiku 4.5, a tenth of a cent."""
 

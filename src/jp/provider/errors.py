@@ -35,7 +35,7 @@ _EXIT_CODES: dict[ErrorKind, ExitCode] = {
     "unsupported": ExitCode.ATTACHMENT,
 }
 
-_AGAIN = "try again in a while; `jp query --id . …` goes on with this conversation"
+_AGAIN = "try again in a while; `jp query --id last …` goes on with this conversation"
 _HINTS: dict[ErrorKind, str] = {
     "timeout": _AGAIN,
     "connect": "check the network and the provider's address, and try again",

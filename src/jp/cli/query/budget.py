@@ -75,7 +75,7 @@ def over_budget(cap: CappedProvider) -> OverBudgetError:
         used += f", and the next request costs at least {_usd(cap.least_refused)}"
     return OverBudgetError(
         f"the turn was stopped by the limit on costs of {limit} ({used}); what came is kept",
-        hint='go on with `jp query --id . --max-cost USD "continue"`',
+        hint='go on with `jp query --id last --max-cost USD "continue"`',
     )
 
 

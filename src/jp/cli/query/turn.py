@@ -111,7 +111,7 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
                 hint="ask in other words, or another model; `--cfg assistant.tool_choice=auto` leaves the choice to it",
             )
         case "refused":
-            why = f": {outcome.detail}" if outcome.detail else ""
+            why = f": {outcome.detail}" if outcome.detail not in {"", "refusal"} else ""
             raise RefusedError(f"the model refused to answer{why}", hint="ask in other words, or another model")
         case "capped":
             if wiring.cap is not None and _is_over_budget(wiring, outcome):
@@ -120,7 +120,7 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
                 raise over_budget(wiring.cap)
             raise CappedError(
                 f"the turn was stopped by a cap ({_cap(outcome, cycles)}); what came is kept",
-                hint='go on with `jp query --id . "continue"`',
+                hint='go on with `jp query --id last "continue"`',
             )
         case "failed":
             raise _explained(outcome.error)
@@ -134,7 +134,7 @@ def _is_over_budget(wiring: Wiring, outcome: TurnOutcome) -> bool:
 
 def _explained(error: ProviderError | None) -> JpError:
     if error is None:
-        return JpError("the turn was stopped", hint='go on with `jp query --id . "continue"`')
+        return JpError("the turn was stopped", hint='go on with `jp query --id last "continue"`')
     if error.retry_after:
         error.hint = f"the provider asks to wait {error.retry_after:,.0f} s: try again then"
     return error

@@ -17,7 +17,7 @@ import openai_wire
 from jp.conversation.codec import encode
 from jp.conversation.entries import JsonObject
 from jp.provider.anthropic.response import AnthropicDecoder
-from jp.provider.base import ResponseDecoder, WireRequest
+from jp.provider.base import Framing, ResponseDecoder, WireRequest
 from jp.provider.chat.response import ChatDecoder
 from jp.provider.classification import Origin, Reply, classify
 from jp.provider.errors import ProviderError
@@ -46,10 +46,14 @@ RAW = (
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A decoder, and an answer that it reads: events with thoughts, text, two calls and a count."""
+    """A decoder, and an answer that it reads: events with thoughts, text, two calls and a count.
+
+    `end` is how the event begins, somewhere in it, that says why the answer ends.
+    """
 
     decoder: Callable[[], ResponseDecoder]
     events: Sequence[JsonObject]
+    end: bytes
 
 
 def _request(body: JsonObject) -> WireRequest:
@@ -124,12 +128,12 @@ _STRICT: JsonObject = {
     "text": {"format": {"name": "answer", "schema": {"type": "object", "properties": {"wrapped_answer": {}}}}},
 }
 CASES = {
-    "anthropic": Case(lambda: AnthropicDecoder(model="m"), _anthropic()),
-    "chat": Case(lambda: ChatDecoder(model="m", provider="p"), _chat()),
-    "google": Case(lambda: GoogleDecoder(model="m"), _google()),
-    "ollama": Case(lambda: OllamaDecoder(_request({"messages": []}), provider="p"), _ollama()),
-    "openai": Case(lambda: OpenaiDecoder(_request({})), _openai()),
-    "openai, strict": Case(lambda: OpenaiDecoder(_request(_STRICT)), _openai()),
+    "anthropic": Case(lambda: AnthropicDecoder(model="m"), _anthropic(), b'"message_stop"'),
+    "chat": Case(lambda: ChatDecoder(model="m", provider="p"), _chat(), b'"finish_reason":"tool_calls"'),
+    "google": Case(lambda: GoogleDecoder(model="m"), _google(), b'"finishReason"'),
+    "ollama": Case(lambda: OllamaDecoder(_request({"messages": []}), provider="p"), _ollama(), b'"done":true'),
+    "openai": Case(lambda: OpenaiDecoder(_request({})), _openai(), b'"response.completed"'),
+    "openai, strict": Case(lambda: OpenaiDecoder(_request(_STRICT)), _openai(), b'"response.completed"'),
 }
 
 
@@ -256,6 +260,20 @@ def test_whatever_is_wrong_with_an_answer_only_a_provider_error_comes_of_it(name
     case = CASES[name]
 
     check(read(case.decoder(), data.draw(strange(case.events))))
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_an_answer_that_breaks_off_is_complete_only_where_it_said_why_it_ends(name: str) -> None:
+    case = CASES[name]
+    framing: Framing = "ndjson" if name == "ollama" else "sse"
+    field = b"" if framing == "ndjson" else b"data: "
+    body = b"".join(field + msgspec.json.encode(event) + b"\n\n" for event in case.events)
+    body = body.replace(b"Hi", "Hé€𝄞".encode())
+    for length in range(len(body)):
+        reader = Reader(case.decoder(), framing, max_bytes=10**6)
+        check([*reader.feed(body[:length]), *(() if reader.finished else reader.close())])
+
+        assert not reader.finished or length > body.index(case.end)
 
 
 ERRORS: tuple[JsonObject, ...] = (

@@ -91,7 +91,10 @@ def test_every_status_of_openrouter_has_a_kind_and_a_sentence(status: int, messa
         ),
         (422, {"detail": [{"loc": ["body"], "msg": "Extra"}]}, "invalid_request", "body: Extra"),
         (429, {"error": {"message": "Please try again in 2.5s.", "code": "rate_limit_exceeded"}}, "rate_limit", "Ple"),
+        (403, {"error": {"message": "Not in your plan", "code": "forbidden"}}, "authentication", "Not in"),
+        (413, {"detail": "Payload Too Large"}, "context_too_long", "Payload"),
         (500, {"error": "boom"}, "transient", "boom"),
+        (529, {"object": "error", "message": "Engine overloaded"}, "transient", "Engine"),
         (503, {}, "transient", ""),
     ],
 )

@@ -15,6 +15,7 @@ from jp.context.markers import Cutter
 from jp.context.pressure import bounding, relieve_pressure
 from jp.context.sanitize import sanitize_pairs
 from jp.context.types import Call, Message, Transcript
+from summaries import ACCOUNT, Played, compact, setup
 
 CALLS = tuple(Call(id=f"c{number}", name="run", arguments=f'["{str(number) * 900}"]') for number in range(5))
 MESSAGES: Transcript = (
@@ -38,7 +39,8 @@ def everything() -> bytes:
     relieved = relieve_pressure(
         shrunk.messages, index_groups(shrunk.messages), bounding(cutter, 100), tail_start=0, ceiling=0
     )
-    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved))
+    summed_up = compact(sanitized.messages, 3, Played(ACCOUNT), setup(desk=cutter))
+    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up))
 
 
 def test_another_process_with_another_order_of_sets_does_the_same() -> None:

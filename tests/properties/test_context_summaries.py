@@ -91,9 +91,11 @@ def test_there_is_at_most_one_summary_after_any_number_of_compactions(
     for added, reply, keep in later:
         messages = (*messages, *(row for row in added if row.role != "system" and not row.meta.pending))
         before = messages
-        found = compact(messages, keep, Played(reply), setup(desk=store))
+        provider = Played(reply)
+        found = compact(messages, keep, provider, setup(desk=store))
         messages = found.messages
 
+        assert all(transcripts.SECRET not in request.prompt for request in provider.requests)
         if found.state is None:
             assert messages is before
             continue

@@ -151,7 +151,8 @@ def _label(call: Call | None) -> str:
 
 def _handles(message: Message, artifacts: Artifacts) -> list[str]:
     if message.meta.digested is not None:
-        return [artifacts.handle(message.meta.digested.sha256)]
+        handle = artifacts.handle(message.meta.digested.sha256)
+        return [] if artifacts.recall(handle) is None else [handle]
     if isinstance(message.content, str):
         return [artifacts.handle(checksum_of(message.content))] if len(message.content) >= WORTH_A_HANDLE else []
     stored = [block.sha256 for block in message.content if isinstance(block, StoredBlock)]

@@ -12,7 +12,7 @@ from jp.context.handles import checksum_of
 from jp.context.markers import Cutter
 from jp.context.summary_state import RULE, VERSION, SummaryState
 from jp.context.summary_text import parse_summary, render_summary
-from jp.context.types import Digested, Message, Meta, TextBlock, Transcript, texts_of
+from jp.context.types import Digested, Message, Meta, TextBlock, Transcript, has_content, texts_of
 
 INHERITED_LIMIT = 3_000
 
@@ -47,8 +47,8 @@ def state_of(message: Message, cutter: Cutter) -> SummaryState:
 def alternating(messages: Transcript) -> Transcript:
     """`messages` for a provider that takes no two of one side in a row: a summary joins the message after it.
 
-    The text of that message stays a block of its own, byte for byte. This is how messages are sent and not how they
-    are kept: who keeps it has a message of the person with a summary in it.
+    The text of that message stays a block of its own, byte for byte; a blank one leaves a summary. This is how messages
+    are sent and not how they are kept: who keeps it has a message of the person with a summary in it.
     """
     rows: list[Message] = []
     for message in messages:
@@ -62,4 +62,4 @@ def alternating(messages: Transcript) -> Transcript:
 def _joined(summary: Message, message: Message) -> Message:
     record = TextBlock(text="\n\n".join(texts_of(summary)))
     own = (TextBlock(text=message.content),) if isinstance(message.content, str) else message.content
-    return replace(message, content=(record, *own))
+    return replace(message, content=(record, *own), meta=message.meta if has_content(message) else summary.meta)

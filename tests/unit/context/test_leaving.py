@@ -75,8 +75,11 @@ def test_two_summaries_become_one() -> None:
 
 
 def test_long_results_are_named_with_their_handles_newest_last() -> None:
+    store = cutter()
+    store.artifacts.keep("what it was")
     stored = StoredBlock(sha256="ab" * 32, size=9_000, chars=9_000)
-    digested = Digested(sha256="cd" * 32, original_bytes=9_000, rule="bounded")
+    digested = Digested(sha256=checksum_of("what it was"), original_bytes=9_000, rule="bounded")
+    lost = Digested(sha256="cd" * 32, original_bytes=9_000, rule="bounded")
     blocks = Message(role="tool", call_id="c", content=(stored, TextBlock(text=OUTPUT), TextBlock(text="short")))
     rows = (
         *ran("make", OUTPUT),
@@ -84,15 +87,16 @@ def test_long_results_are_named_with_their_handles_newest_last() -> None:
         ran("cat", "")[0],
         blocks,
         Message(role="tool", call_id="other", content="digest", meta=Meta(digested=digested)),
+        Message(role="tool", call_id="other", content="digest", meta=Meta(digested=lost)),
     )
 
-    found = leave(rows, (0, len(rows)), cutter()).computed.recallable
+    found = leave(rows, (0, len(rows)), store).computed.recallable
 
     assert [(each.handle, each.what) for each in found] == [
         (checksum_of(OUTPUT)[:8], "run make"),
         (checksum_of(OUTPUT)[:8], "run cat"),
         ("abababab", "run cat"),
-        ("cdcdcdcd", "a result"),
+        (checksum_of("what it was")[:8], "a result"),
     ]
 
 

@@ -47,6 +47,7 @@ def test_where_sides_alternate_a_summary_joins_the_next_message_of_its_side() ->
         answer("ok"),
     )
     assert alternating((ROW, blocks))[0].content == (TextBlock(text=str(ROW.content)), *tuple(blocks.content))
+    assert is_summary(alternating((ROW, user(" ")))[0])
     apart = (SYSTEM, ROW, answer("ok"), said)
     assert alternating(apart) is apart
     two = (ROW, ROW)

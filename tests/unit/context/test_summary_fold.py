@@ -79,7 +79,7 @@ def test_what_matters_least_goes_first_and_what_was_asked_for_last() -> None:
     store = MemoryArtifacts()
     before = 10**6
     order: list[str] = []
-    for limit in range(9_000, 400, -100):
+    for limit in range(9_000, 400, -200):
         found = fit_summary(FULL, limit, NONCE, store)
         size = estimate_tokens(render_summary(found, NONCE))
         assert size <= min(limit, before)

@@ -175,6 +175,19 @@ def test_an_incomplete_answer_says_why(reason: str | None, finished: Finished) -
     assert parts[-1] == finished
 
 
+def test_what_was_open_when_an_answer_ended_too_early_is_ended_except_a_call() -> None:
+    call = wire.call("draw", '{"x":')
+    body = sse(
+        *wire.item(0, wire.message("Hel"))[:-1],
+        *wire.item(1, call)[:-1],
+        wire.ending("incomplete", **wire.incomplete("max_output_tokens")),
+    )
+    parts = parts_of(body)
+
+    assert [part for part in parts if isinstance(part, BlockEnd)] == [BlockEnd(0)]
+    assert parts[-1] == Finished("length")
+
+
 def test_half_a_call_and_half_a_thought_are_not_kept() -> None:
     thought = wire.reasoning("Hm", encrypted="half")
     call = wire.call("draw", '{"x":', status="incomplete")

@@ -285,3 +285,22 @@ def test_an_error_event_that_says_when_is_believed() -> None:
 def test_an_error_event_of_an_odd_form_is_an_error_all_the_same() -> None:
     with pytest.raises(ProviderError, match="reported an error: odd"):
         AnthropicDecoder(model=MODEL).feed("error", b'{"type":"error","index":"x","error":{"message":"odd"}}')
+
+
+def test_what_is_open_when_all_is_complete_is_complete() -> None:
+    open_call = wire.tool_use(1, "run", "{}")[:-1]
+    parts = parts_of(*wire.text(0, "a")[:-1], *open_call, *wire.ending("tool_use"))
+
+    assert parts[-3:] == [BlockEnd(0), BlockEnd(1), Finished("tools")]
+
+
+def test_a_call_that_the_longest_output_cut_does_not_exist() -> None:
+    parts = parts_of(*wire.text(0, "a")[:-1], *wire.tool_use(1, "run", '{"a"')[:-1], *wire.ending("max_tokens"))
+
+    assert [part for part in parts if isinstance(part, BlockEnd)] == [BlockEnd(0)]
+
+
+def test_a_block_begins_once() -> None:
+    parts = parts_of(*wire.tool_use(0, "run", "{}")[:1], *wire.tool_use(0, "run", "{}"), *wire.ending("tool_use"))
+
+    assert len([part for part in parts if isinstance(part, ToolCallStart)]) == 1

@@ -169,3 +169,18 @@ def test_an_error_in_the_stream_is_one(line: JsonObject | bytes, kind: str, mess
 
     assert (error.kind, error.message[: len(message)]) == (kind, message)
     assert ("context_window" in error.hint) == (kind == "context_too_long")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"a": 1}, '{"a":1}'), ('{"a":1}', '{"a":1}'), ("", ""), (None, ""), ([1], "[1]")],
+)
+def test_arguments_may_be_an_object_or_its_text(arguments: object, text: str) -> None:
+    parts = read(said(tool_calls=[{"function": {"name": "run", "arguments": arguments}}]), done())
+
+    assert ToolArgumentsDelta(0, text) in parts
+
+
+def test_a_call_without_a_name_is_none() -> None:
+    with pytest.raises(ProviderError, match="den sent a call without a name"):
+        read(said(tool_calls=[call("")]))

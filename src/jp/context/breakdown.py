@@ -43,10 +43,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the provider reported for a request, and the estimate of what was added since. Not positive is not known."""
+    """What the provider reported for a request, and the estimate of what was added since. Not positive is not known.
+
+    Where it is not known, `ratio` is what estimates are multiplied by: see `jp.context.calibration`.
+    """
 
     tokens: int | None = None
     added: int = 0
+    ratio: float = 1.0
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,7 +216,7 @@ def break_down(
 
 def _total_of(measured: Measurement, estimated: int) -> tuple[int, Source]:
     if measured.tokens is None or measured.tokens <= 0:
-        return estimated, "local_estimate"
+        return round(estimated * measured.ratio), "local_estimate"
     if measured.added <= 0:
         return measured.tokens, "provider_usage"
     return measured.tokens + measured.added, "provider_usage+estimate"

@@ -88,6 +88,8 @@ def test_where_nothing_was_measured_the_estimate_counts(reported: int | None) ->
     found = break_down(PARTS, ITEMS, measured=Measurement(tokens=reported, added=7))
 
     assert (found.total, found.source) == (100, "local_estimate")
+    calibrated = break_down(PARTS, ITEMS, measured=Measurement(tokens=reported, ratio=1.5))
+    assert (calibrated.total, calibrated.ratio, calibrated.buckets[0].tokens) == (150, 1.5, 15)
 
 
 def test_what_no_bucket_explains_is_other() -> None:

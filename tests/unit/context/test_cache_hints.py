@@ -71,6 +71,7 @@ def test_a_long_way_back_to_the_request_before_gets_a_mark_to_look_back_to() -> 
     assert found == [(0, "static_prefix"), (1, "previous_request"), (24, "lookback"), (42, "newest")]
     assert hints(SYSTEM, *many) == [(0, "static_prefix"), (22, "lookback"), (40, "newest")]
     assert hints(SYSTEM, ASKED, ANSWER, *many[:17]) == [(0, "static_prefix"), (1, "previous_request"), (19, "newest")]
+    assert (2, "lookback") in hints(SYSTEM, ASKED, ANSWER, *many[:18])
     assert hints(ASKED, ANSWER, *[EMPTY] * 30, ASKED) == [(0, "previous_request"), (32, "newest")]
 
 

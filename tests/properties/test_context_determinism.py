@@ -10,11 +10,16 @@ import msgspec
 
 from artifacts import MemoryArtifacts
 from jp.context.arguments import shrink_old_arguments
+from jp.context.breakdown import break_down
+from jp.context.cache_carriers import cache_hints
+from jp.context.cache_key import ToolSchema, static_prefix_key
 from jp.context.groups import index_groups
+from jp.context.items import items_of
 from jp.context.markers import Cutter
 from jp.context.pressure import bounding, relieve_pressure
 from jp.context.sanitize import sanitize_pairs
 from jp.context.types import Call, Message, Transcript
+from jp.context.volatile import find_volatile
 from summaries import ACCOUNT, Played, compact, setup
 
 CALLS = tuple(Call(id=f"c{number}", name="run", arguments=f'["{str(number) * 900}"]') for number in range(5))
@@ -40,7 +45,18 @@ def everything() -> bytes:
         shrunk.messages, index_groups(shrunk.messages), bounding(cutter, 100), tail_start=0, ceiling=0
     )
     summed_up = compact(sanitized.messages, 3, Played(ACCOUNT), setup(desk=cutter))
-    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up))
+    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up, reports()))
+
+
+def reports() -> tuple[object, ...]:
+    """What is told of the messages without changing them."""
+    tools = [ToolSchema(name=name, wire=b'{"b":1,"a":[2]}') for name in ("run", "look")]
+    return (
+        static_prefix_key(("Now: 12:34:56, turn #3",), tools, provider="p", model="m"),
+        cache_hints(MESSAGES, tool_tokens=(9, 9)),
+        find_volatile(["Now: 12:34:56, turn #3", "/var/folders/x"]),
+        break_down((), items_of(MESSAGES), known_tools={"run", "look"}),
+    )
 
 
 def test_another_process_with_another_order_of_sets_does_the_same() -> None:

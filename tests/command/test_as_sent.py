@@ -31,7 +31,7 @@ def said(text: str, *, stop: str = "end_turn") -> Reply:
     )
 
 
-def called() -> Reply:
+def called(**arguments: str) -> Reply:
     head: dict[str, Any] = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
     block: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "fs_read_file", "input": {}}
     return Reply(
@@ -41,7 +41,7 @@ def called() -> Reply:
             {
                 "type": "content_block_delta",
                 "index": 0,
-                "delta": {"type": "input_json_delta", "partial_json": '{"path":"note.txt"}'},
+                "delta": {"type": "input_json_delta", "partial_json": json.dumps(arguments)},
             },
             {"type": "content_block_stop", "index": 0},
             {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
@@ -70,7 +70,14 @@ def as_sent(cwd: Path, chosen: str, *arguments: str) -> bytes:
 def test_every_request_is_printed_as_the_server_received_it(tmp_path: Path) -> None:
     make_workspace(tmp_path, "")
     (tmp_path / "note.txt").write_text("the snow is \u201cwhite\u201d\n" * 400, encoding="utf-8")
-    replies = (OVERLOADED, said("One"), said("Two and", stop="max_tokens"), said(" a half"), called(), said("Three"))
+    replies = (
+        OVERLOADED,
+        said("One"),
+        said("Two and", stop="max_tokens"),
+        said(" a half"),
+        called(path="note.txt"),
+        said("Three"),
+    )
 
     with Loopback(*replies) as server:
         for arguments in (
@@ -101,6 +108,35 @@ def test_a_request_of_a_turn_that_was_compacted_or_undone_since_stays_what_it_wa
         file.write(b'{"type":"revert","id":"zz","at":"2026-11-20T00:00:00Z","entries":["' + identity + b'"]}\n')
 
     assert [as_sent(tmp_path, name) for name in ("0", "1")] == received
+
+
+def test_what_stands_for_old_calls_is_printed_as_the_server_received_it_also_from_a_fork(tmp_path: Path) -> None:
+    make_workspace(tmp_path, "")
+    stripped = {"policy": "strip", "request": True, "response": True}
+    compaction = {"type": "compaction", "id": "zz", "at": "", "from_turn": 0, "to_turn": 0, "tool_calls": stripped}
+
+    with Loopback(called(path="note.txt", why="w" * 900), said("One"), said("Two"), said("Three")) as server:
+        tool = ("--cfg", "conversation.tools.fs_read_file.enable=true", "--approve-all")
+        assert jp(server, tmp_path, "query", "--new", *MODEL, *tool, "first").code == 0
+        (log,) = logs(tmp_path)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(compaction) + "\n")
+        assert jp(server, tmp_path, "query", "--id", "last", "second").code == 0
+        assert run_jp("conversation", "fork", "last", cwd=tmp_path).code == 0
+        assert jp(server, tmp_path, "query", "--id", ".", "third").code == 0
+        received = [request.body for request in server.requests]
+
+    block = json.loads(received[2])["messages"][1]["content"][0]["input"]
+    result = json.loads(received[2])["messages"][2]["content"][0]["content"]
+    nonce = json.loads(log.read_bytes().splitlines()[0])["nonce"]
+    assert block["path"] == "note.txt"
+    assert f"[[cut:{nonce}:" in block["why"]
+    assert "[compacted] fs_read_file: error; " in json.dumps(result)
+    assert "; recall " in json.dumps(result)
+    assert json.loads(received[3])["messages"][1] == json.loads(received[2])["messages"][1]
+    for chosen, body in (("0.0", received[0]), ("0.1", received[1]), ("1", received[2]), ("2", received[3])):
+        printed = run_jp("conversation", "print", ".", "--as-sent", chosen, cwd=tmp_path)
+        assert (printed.stderr, printed.stdout.removesuffix("\n").encode()) == ("", body)
 
 
 def test_as_data_it_says_where_it_went_and_that_it_is_what_was_sent(tmp_path: Path) -> None:

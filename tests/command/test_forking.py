@@ -83,7 +83,8 @@ def test_a_fork_has_all_turns_under_an_id_that_is_all_of_stdout_and_becomes_acti
     assert copied == rest
     assert isinstance(header, Header)
     assert isinstance(own, Header)
-    assert header.nonce != own.nonce
+    assert header.id != own.id
+    assert header.nonce == own.nonce  # what is shown of the copied turns has it in it
     assert json.loads((new.parent / "metadata.json").read_text(encoding="utf-8")) == {
         "title": "The lexer",
         "first_words": "zero",

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 import streams
 from jp.compaction.clipping import ForkedStream, forked_stream
+from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
-from jp.compaction.stand_ins import StatusLines
 from jp.compaction.view import Kept, ProjectedTurn
 from jp.conversation.carriers import carriers_in
 from jp.conversation.entries import (
@@ -30,7 +30,7 @@ from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent
 from jp.conversation.turns import divide, turns_of
 
-STAND_INS = StatusLines()
+STAND_INS = FactLines()
 REFERENCE = re.compile(r"The content of (\S+) is identical to ")
 
 

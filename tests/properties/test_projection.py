@@ -10,8 +10,8 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 import streams
+from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
-from jp.compaction.stand_ins import StatusLines
 from jp.compaction.view import Kept, Projection, Summarised
 from jp.conversation.codec import encode
 from jp.conversation.entries import (
@@ -39,7 +39,7 @@ from jp.conversation.thread import (
 )
 from jp.conversation.turns import divide
 
-STAND_INS = StatusLines()
+STAND_INS = FactLines()
 REFERENCE = re.compile(r"The content of (\S+) is identical to (.+) \(checksum: sha256:(\w+)\)\.")
 NOTE = re.compile(r"\[superseded\] (\S+) \(checksum: sha256:\w+\): the newer copy is (.+)\.")
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import streams
 from anthropic_oracle import assert_accepted
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -64,7 +64,7 @@ def settings_with(cache: str) -> RequestSettings:
 
 
 def blocks_of(entries: tuple[AnyEntry, ...], *, continuing: bool, cache: str = "short") -> list[bytes]:
-    thread = build_thread(entries, settings_with(cache), loader=Blobs(), stand_ins=StatusLines(), continuing=continuing)
+    thread = build_thread(entries, settings_with(cache), loader=Blobs(), stand_ins=FactLines(), continuing=continuing)
     sections = ADAPTER.sections(ADAPTER.render(thread))
     return [*sections.tools, *sections.system, *(block for message in sections.messages for block in message)]
 
@@ -92,7 +92,7 @@ def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cac
 def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_types_for(
     entries: tuple[AnyEntry, ...],
 ) -> None:
-    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=Blobs(), stand_ins=StatusLines())
+    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=Blobs(), stand_ins=FactLines())
 
     assert_accepted(ADAPTER.render(thread).body)
 
@@ -103,7 +103,7 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
     for request in story.requests:
         entries = story.entries[: request.position]
         thread = build_thread(
-            entries, settings_with("short"), loader=Blobs(), stand_ins=StatusLines(), continuing=request.continuing
+            entries, settings_with("short"), loader=Blobs(), stand_ins=FactLines(), continuing=request.continuing
         )
         sections = ADAPTER.sections(ADAPTER.render(thread))
         digests: Digests = digests_of(sections, known)
@@ -116,7 +116,7 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
 def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[AnyEntry, ...]) -> None:
     blobs = Blobs()
 
-    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=blobs, stand_ins=StatusLines())
+    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=blobs, stand_ins=FactLines())
 
     shown = str(ADAPTER.render(thread).body)
     assert all(TEXTS[sha256] in shown or repr(TEXTS[sha256])[1:-1] in shown for sha256 in blobs.read & TEXTS.keys())
@@ -130,7 +130,7 @@ def test_what_was_rejected_is_sent_as_text_and_the_request_is_one_that_the_provi
     chosen = data.draw(st.sets(st.sampled_from(thoughts))) if thoughts else set[str]()
     end = CycleEnd(id="rejection", attempt=1, finish="error", rejected=tuple(sorted(chosen)))
 
-    thread = build_thread((*entries, *NEXT, end), settings_with("short"), loader=Blobs(), stand_ins=StatusLines())
+    thread = build_thread((*entries, *NEXT, end), settings_with("short"), loader=Blobs(), stand_ins=FactLines())
 
     reasoning = [event for event in thread.events if isinstance(event, AssistantReasoning)]
     assert [event.origin for event in reasoning if event.origin in chosen and event.metadata is not None] == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
 from jp.compaction.clipping import forked_stream
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.fact_lines import FactLines
 from jp.conversation.codec import decode, encode
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart
 from jp.conversation.forking import TurnRange
@@ -90,7 +90,7 @@ class Conversation:
             renderer=Screen(),
             tools=tools,
             clock=FakeClock(),
-            stand_ins=StatusLines(),
+            stand_ins=FactLines(),
         )
         turn = TurnLoop(ports, settings, limits=Limits(max_cycles=5), retry=RetryPolicy(max_retries=2))
         anyio.run(turn.run, ChatRequest(content=f"question {number}"))
@@ -125,7 +125,7 @@ def rebuilt(entries: Sequence[AnyEntry]) -> list[tuple[int, WireRequest]]:
     provider = ScriptedProvider()
     requests: list[tuple[int, WireRequest]] = []
     for sent in sent_requests(read):
-        request = provider.render(thread_of(sent, read, loader=InlineLoader(), stand_ins=StatusLines()))
+        request = provider.render(thread_of(sent, read, loader=InlineLoader(), stand_ins=FactLines()))
         assert digests_of(provider.sections(request), ()) == sent.digests
         requests.append((sent.turn, request))
     return requests

@@ -6,9 +6,9 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
+from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
 from jp.compaction.restored import events_of
-from jp.compaction.stand_ins import StatusLines
 from jp.compaction.transcript import ViewTranscript, transcript_of, whole_transcript
 from jp.compaction.view import Projection
 from jp.context.sanitize import sanitize_pairs
@@ -20,7 +20,7 @@ from streams import Story, damaged_streams, stories, streams
 from transcript_validator import complaints
 
 Entries = tuple[AnyEntry, ...]
-STAND_INS = StatusLines()
+STAND_INS = FactLines()
 
 
 def adapted(entries: Entries) -> tuple[Projection, ViewTranscript]:

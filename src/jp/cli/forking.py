@@ -16,7 +16,7 @@ from jp.cli.turn_range import parse_turn
 from jp.compaction.clipping import forked_stream
 from jp.config.layers import Layer
 from jp.config.stored import frozen
-from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
+from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange
 from jp.conversation.reverts import undone
 from jp.conversation.turns import turns_of
@@ -99,7 +99,9 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: it could not be written; nothing of it is left.
         """
         words = topic or fork.source.directory.name.partition("-")[2].replace("-", " ")
-        seed = Seed(entries=fork.entries, blobs=fork.stream.blobs)
+        first = fork.stream.entries[0] if fork.stream.entries else None
+        nonce = first.nonce if isinstance(first, Header) else ""
+        seed = Seed(entries=fork.entries, blobs=fork.stream.blobs, nonce=nonce)
         info = self.workspace.create(fork.base_config, metadata, local=fork.local, topic=words, seed=seed)
         try:
             self._pass_trust_on(fork, info)

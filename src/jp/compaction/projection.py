@@ -20,6 +20,9 @@ from jp.conversation.reverts import undone
 from jp.conversation.thread import AssistantText, UserResource, UserText, ViewEvent
 from jp.conversation.turns import Cycle, cycles_of, divide
 
+VERSION = 1
+"""Of what views show. It grows whenever the same log, compacted or not, would give another one."""
+
 
 class _Draft:
     """A view as it grows, before references between resources are settled."""
@@ -98,10 +101,11 @@ def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: boo
 
     winners = Winners(coverages(division, gone, cycles_at))
     draft = _Draft()
+    lines = stand_ins.of(entries)
     for turn in division.turns:
         if turn.id in gone:
             continue
-        view = TurnView(turn.number, responses, stand_ins, rejected)
+        view = TurnView(turn.number, responses, lines, rejected)
         summary = winners.summary_of(turn.number)
         if summary is None:
             _add_cycles(draft, view, cycles_at(turn.number), winners)

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, JsonObject, ToolCallRequest, ToolCallResponse
+
+
+class CallStandIns(Protocol):
+    """How stripped halves of the tool calls of one log look. Pure, and never longer than what they stand for."""
+
+    def arguments(self, call: ToolCallRequest) -> JsonObject | str:
+        """What is left of a stripped call's arguments; a text only where they are none but a text."""
+        ...
+
+    def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
+        """The line that stands for a stripped response; None where nothing shorter says enough."""
+        ...
 
 
 class StandIns(Protocol):
-    """How stripped halves of a tool call look. Pure, and never longer than what they stand for."""
+    """Makes the stand-ins of a log. Those of what stands in it already stay what they are when it grows."""
 
-    def arguments(self, call: ToolCallRequest) -> JsonObject:
-        """What is left of a stripped call's arguments."""
-        ...
-
-    def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str:
-        """The line that stands for a stripped response."""
+    def of(self, entries: Sequence[AnyEntry]) -> CallStandIns:
+        """The stand-ins in a view of `entries`."""
         ...
 
 
 class StatusLines:
-    """The plain stand-ins: no arguments, and `[compacted] <tool>: success` or `error`."""
+    """The plain stand-ins, of any log: no arguments, and `[compacted] <tool>: success` or `error`."""
+
+    def of(self, entries: Sequence[AnyEntry]) -> StatusLines:
+        """The same for all."""
+        return self
 
     def arguments(self, call: ToolCallRequest) -> JsonObject:
         """Nothing."""

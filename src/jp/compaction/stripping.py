@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 import msgspec
 
-from jp.compaction.stand_ins import StandIns
+from jp.compaction.stand_ins import CallStandIns
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     AudioBlock,
@@ -20,17 +21,22 @@ from jp.conversation.resource import (
 )
 
 
-def stripped_arguments(call: ToolCallRequest, stand_ins: StandIns) -> JsonObject | None:
+def stripped_arguments(call: ToolCallRequest, stand_ins: CallStandIns) -> JsonObject | str | None:
     """What stands for the arguments of `call`; None where that would not be shorter, as JSON."""
     left = stand_ins.arguments(call)
     return left if _json_size(left) < _json_size(call.arguments) else None
 
 
-def stripped_content(call: ToolCallRequest, response: ToolCallResponse, stand_ins: StandIns) -> tuple[Block, ...]:
+def stripped_content(call: ToolCallRequest, response: ToolCallResponse, stand_ins: CallStandIns) -> tuple[Block, ...]:
     """What stands for the content of `response`, or the content itself where that would not be shorter."""
     text = stand_ins.response(call, response)
-    size = sum(_shown_size(block) for block in response.content)
-    return (TextBlock(text=text),) if len(text.encode()) < size else response.content
+    is_shorter = text is not None and len(text.encode()) < content_size(response.content)
+    return (TextBlock(text=text),) if is_shorter else response.content
+
+
+def content_size(content: Sequence[Block]) -> int:
+    """How many bytes a model is shown of what a tool returned."""
+    return sum(_shown_size(block) for block in content)
 
 
 def shown_size(resource: Resource) -> int:

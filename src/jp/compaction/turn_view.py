@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, lacks_call, loses_reasoning
-from jp.compaction.stand_ins import StandIns
+from jp.compaction.stand_ins import CallStandIns
 from jp.compaction.stripping import stripped_arguments, stripped_content
 from jp.compaction.winners import Policies
 from jp.compaction.wording import CONTINUE, INSIST
@@ -56,7 +56,7 @@ class TurnView:
     """
 
     def __init__(
-        self, number: int, responses: Responses, stand_ins: StandIns, rejected: Container[str] = frozenset()
+        self, number: int, responses: Responses, stand_ins: CallStandIns, rejected: Container[str] = frozenset()
     ) -> None:
         self.number = number
         self._responses = responses
@@ -131,7 +131,7 @@ class TurnView:
         return AssistantData(text=data, turn=self.number, origin=answer.id, metadata=metadata)
 
     def _call(self, call: ToolCallRequest, policies: Policies, *, bare: bool) -> ToolCall:
-        left: JsonObject | None = None
+        left: JsonObject | str | None = None
         if policies.tools.requests.strips(call.name):
             left = stripped_arguments(call, self._stand_ins)
         return ToolCall(

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from jp.compaction.projection import project
+from jp.compaction.projection import VERSION, project
 from jp.compaction.stand_ins import StandIns
 from jp.conversation.carriers import map_view_carriers
 from jp.conversation.entries import AnyEntry, ChatRequest, Header, JsonObject, RequestContext, TurnStart
@@ -40,7 +40,7 @@ class InlineLoader:
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request holds besides the stream. `tools` are sorted by name."""
+    """What a request holds besides the stream. `tools` are sorted by name, `renderer` is a `rendering_version`."""
 
     provider: str
     model: str
@@ -48,6 +48,11 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[str, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
     parameters: Parameters = Parameters()
+
+
+def rendering_version(renderer: int) -> int:
+    """The version of the way from a log to a request, of which `renderer`, a provider's, is that of the last part."""
+    return VERSION + renderer
 
 
 class ContentCache:

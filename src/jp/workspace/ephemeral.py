@@ -91,7 +91,8 @@ class EphemeralWorkspace:
             metadata=metadata,
             last_activity=stamps.now() / 1000,
         )
-        stream = Stream(conversation=info.directory.name, entries=[new_header(stamps)], blobs=MemoryBlobs())
+        header = new_header(stamps, nonce="" if seed is None else seed.nonce)
+        stream = Stream(conversation=info.directory.name, entries=[header], blobs=MemoryBlobs())
         if seed is not None:
             from jp.workspace.forking import stamped
 

@@ -26,10 +26,15 @@ C = TypeVar("C", bound=Carrier)
 
 
 class Seed(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries for a new log, without a header, and where their content lies."""
+    """Entries for a new log, without a header, and where their content lies.
+
+    `nonce` is that of the log that they come from, empty where it has none: with it, what is shown of them stays what
+    it was.
+    """
 
     entries: Sequence[AnyEntry]
     blobs: BlobStore
+    nonce: str = ""
 
 
 def plant_conversation(
@@ -48,7 +53,7 @@ def plant_conversation(
     Raises:
         StorageError: content is missing, or something could not be written; nothing of it is left but content.
     """
-    log = b"".join([_line(new_header(stamps)), *planted(seed, storage, stamps)])
+    log = b"".join([_line(new_header(stamps, nonce=seed.nonce)), *planted(seed, storage, stamps)])
     base_config, metadata = files
     first = first_files(base_config, metadata, log)
     conversation_id, directory = place_conversation(

@@ -35,8 +35,8 @@ _NONCE_BYTES = 8
 _FILES = (EVENTS, ORIGINAL_EVENTS, METADATA, BASE_CONFIG)
 
 
-def new_header(stamps: Stamps) -> Header:
-    """The first line of a new log."""
+def new_header(stamps: Stamps, *, nonce: str = "") -> Header:
+    """The first line of a new log, which takes the `nonce` of another one over."""
     now = stamps.now()
     at = timestamp(now)
     return Header(
@@ -44,7 +44,7 @@ def new_header(stamps: Stamps) -> Header:
         at=at,
         format=FORMAT,
         created_at=at,
-        nonce=new_nonce(stamps),
+        nonce=nonce or new_nonce(stamps),
     )
 
 

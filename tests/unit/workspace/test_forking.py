@@ -56,6 +56,19 @@ def test_a_conversation_starts_with_the_entries_of_another(tmp_path: Path, local
     assert stream.load(request.resources[0]).text == LARGE_TEXT
 
 
+@pytest.mark.parametrize("persists", [True, False])
+def test_a_conversation_takes_the_nonce_of_the_other_over(tmp_path: Path, persists: bool) -> None:  # noqa: FBT001 - a column of the table
+    workspace = new_workspace(tmp_path)
+    place = workspace if persists else EphemeralWorkspace(workspace)
+    seeds = [Seed(entries=(), blobs=MemoryBlobs(), nonce=nonce) for nonce in ("cafe" * 4, "")]
+
+    headers = [place.read(planted(place, seed)).entries[0] for seed in seeds]
+
+    first, second = [header.nonce for header in headers if isinstance(header, Header)]
+    assert first == "cafe" * 4
+    assert second not in {"", first}
+
+
 def test_content_in_the_same_place_is_not_read_and_counts_as_used(tmp_path: Path) -> None:
     workspace = new_workspace(tmp_path)
     source = source_in(workspace)

@@ -11,11 +11,12 @@ import msgspec
 from jp.cli.held import ReadConversation
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice, print_result
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.fact_lines import FactLines
 from jp.errors import JpError, UsageError
 from jp.provider.base import WireRequest
 from jp.provider.registry import ModelId, create_provider
 from jp.turn.digests import digests_of
+from jp.turn.request import rendering_version
 from jp.turn.sent import SentRequest, sent_requests, thread_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -
     """
     sent = _choose(sent_requests(read.entries), chosen)
     provider = _provider_of(read, sent)
-    request = provider.render(thread_of(sent, read.entries, loader=read.loader, stand_ins=StatusLines()))
+    request = provider.render(thread_of(sent, read.entries, loader=read.loader, stand_ins=FactLines()))
     is_verified = _is_verified(provider, request, sent)
     if is_verified is False:
         notice(options, _difference(provider, sent))
@@ -99,9 +100,10 @@ def _is_verified(provider: Provider, request: WireRequest, sent: SentRequest) ->
 
 
 def _difference(provider: Provider, sent: SentRequest) -> str:
-    if provider.renderer != sent.context.renderer:
+    version = rendering_version(provider.renderer)
+    if version != sent.context.renderer:
         return (
             f"this is not what was sent to the byte: it was rendered by version {sent.context.renderer} "
-            f"of the rules for {provider.id!r}, this is version {provider.renderer}"
+            f"of the rules for {provider.id!r}, this is version {version}"
         )
     return "this is not what was sent to the byte: the log was changed since, or is not whole"

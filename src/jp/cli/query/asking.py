@@ -18,7 +18,7 @@ from jp.cli.query.steering import Ended, Steering, ask_choice
 from jp.cli.query.wiring import Wiring
 from jp.cli.signals import Interruption
 from jp.cli.streams import write_stderr
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.render.pausing import PausableRenderer
@@ -112,7 +112,7 @@ class Asker:
             renderer=renderer,
             tools=self._wiring.tools,
             clock=clock,
-            stand_ins=StatusLines(),
+            stand_ins=FactLines(),
             cap=self._wiring.cap or NoCap(),
         )
         limits = replace(self.limits, max_cycles=max_cycles)

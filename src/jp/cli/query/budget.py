@@ -88,11 +88,11 @@ def _first_request(
 ) -> WireRequest:
     from msgspec.structs import replace
 
-    from jp.compaction.stand_ins import StatusLines
+    from jp.compaction.fact_lines import FactLines
 
     cap.cached = max(cap.cached, _last_prompt(entries, settings))
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), replace(request, id=f"{_NEXT}-request"))
-    thread = build_thread((*entries, *upcoming), settings, loader=loader, stand_ins=StatusLines())
+    thread = build_thread((*entries, *upcoming), settings, loader=loader, stand_ins=FactLines())
     return cap.render(thread)
 
 

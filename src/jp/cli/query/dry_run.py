@@ -9,7 +9,7 @@ from jp.cli.output import notice, print_result
 from jp.cli.query.conversation import Held
 from jp.cli.query.healing import HealingLoader
 from jp.cli.query.wiring import Wiring, say_what_is_left_out
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
@@ -61,7 +61,7 @@ async def show_request(
     entries = () if held is None else held.entries
     loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
-    thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=StatusLines())
+    thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
     for sentence in loader.notices():
         notice(options, sentence)
     wire = wiring.provider.render(thread)

@@ -11,7 +11,7 @@ import msgspec
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
 from jp.cli.user_keys import UserKeys
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, TurnStart
 from jp.errors import ConfigurationError, UsageError
@@ -20,7 +20,7 @@ from jp.provider.registry import ModelId, create_provider, misspelt, parse_model
 from jp.tool.runner import ToolRunner
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.preparation import FREE_CHOICES
-from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools
+from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
 from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
-        renderer=provider.renderer,
+        renderer=rendering_version(provider.renderer),
         system=system_parts(config.assistant),
         tools=canonical_tools(tools.definitions),
         parameters=parameters_of(config.assistant),
@@ -93,7 +93,7 @@ def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
         ConfigurationError: a parameter cannot be sent.
         ProviderError: an attachment cannot be sent.
     """
-    thread = build_thread((TurnStart(), request), wiring.settings, loader=InlineLoader(), stand_ins=StatusLines())
+    thread = build_thread((TurnStart(), request), wiring.settings, loader=InlineLoader(), stand_ins=FactLines())
     say_what_is_left_out(wiring, wiring.provider.render(thread))
 
 

@@ -1,0 +1,185 @@
+"""Stand-ins that say what tools recorded, by which handle the rest is recalled, and what a call was about.
+
+Nothing is read from the blob store: facts, sizes and checksums stand in the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import is_
+from typing import TYPE_CHECKING, assert_never
+
+import msgspec
+
+from jp.compaction.log_contents import handles_of
+from jp.compaction.stripping import content_size
+from jp.context.handles import checksum_of
+from jp.context.types import Call
+from jp.context.types import Facts as ToldFacts
+from jp.conversation.carriers import carriers_in
+from jp.conversation.entries import AnyEntry, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.resource import (
+    BinaryContent,
+    Carrier,
+    Resource,
+    StoredContent,
+    TextContent,
+    checksum,
+    content_of,
+    size_in_bytes,
+)
+
+if TYPE_CHECKING:
+    from jp.context.markers import Cutter
+
+_MOST_HANDLES = 8
+_NO_NONCE = "0" * 16
+"""For a log without one: the original's as long as nothing was added, which is shown but not sent."""
+
+
+class FactLines:
+    """Of a response one line that says what is known of it; of a request everything but the middle of long strings.
+
+    What was said of a log is not worked out again while the log only grows.
+    """
+
+    def __init__(self) -> None:
+        self._newest = FactLinesOf()
+
+    def of(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
+        """The stand-ins in a view of `entries`."""
+        self._newest = self._newest.grown(entries)
+        return self._newest
+
+
+class FactLinesOf:
+    """The stand-ins of one log. What they need of it is looked for when something is stripped."""
+
+    def __init__(self, entries: Sequence[AnyEntry] = ()) -> None:
+        self._entries = tuple(entries)
+        self._arguments: dict[int, tuple[ToolCallRequest, JsonObject | str]] = {}
+        self._lines: dict[int, tuple[ToolCallResponse, ToolCallRequest, str | None]] = {}
+
+    def grown(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
+        """The stand-ins of `entries`; what is known already holds for them if they only go on."""
+        found = FactLinesOf(entries)
+        known = self._entries
+        if known and len(known) <= len(entries) and all(map(is_, known, entries)):
+            found._arguments, found._lines = self._arguments, self._lines
+        return found
+
+    def arguments(self, call: ToolCallRequest) -> JsonObject | str:
+        """The arguments with their long strings cut."""
+        known = self._arguments.get(id(call))
+        if known is None or known[0] is not call:
+            known = self._arguments[id(call)] = (call, self._cut(call.arguments))
+        return known[1]
+
+    def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
+        """A line with as much as there is room for, and always with a handle where there is something to recall."""
+        known = self._lines.get(id(response))
+        if known is None or known[0] is not response or known[1] is not call:
+            known = self._lines[id(response)] = (response, call, self._line(call, response))
+        return known[2]
+
+    def _cut(self, arguments: JsonObject | str) -> JsonObject | str:
+        # The patterns that this needs take time to compile, and most requests strip nothing.
+        from jp.context.leaves import MAX_LEAF, shrink_json_string_leaves
+        from jp.context.markers import bounded
+
+        if isinstance(arguments, str):
+            return bounded(arguments, MAX_LEAF, self._cutter)
+        text = msgspec.json.encode(arguments).decode()
+        shrunk = shrink_json_string_leaves(text, self._cutter)
+        return msgspec.json.decode(shrunk.text, type=JsonObject) if shrunk.changed else arguments
+
+    def _line(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
+        from jp.context.stand_in import Stripped, stand_in
+
+        carriers = tuple(carriers_in(response))
+        stripped = Stripped(
+            size=content_size(response.content), is_error=response.is_error, lines=_line_count(response, carriers)
+        )
+        subject = Call(id=call.call_id, name=call.name, arguments="")
+        facts = _facts(response.facts)
+        handles = self._handles_in(carriers)
+        for count in range(len(handles), 0, -1):
+            named = ", ".join(handles[:count])
+            line = stand_in(subject, facts, msgspec.structs.replace(stripped, handle=named))
+            if line is None or line.endswith(f"; recall {named}"):
+                return line
+        return None if handles else stand_in(subject, facts, stripped)
+
+    def _handles_in(self, carriers: Sequence[Carrier]) -> tuple[str, ...]:
+        """The handles of the largest of them, by size."""
+        largest = sorted(filter(size_in_bytes, carriers), key=size_in_bytes, reverse=True)
+        found = (self._handles.get(checksum(carrier)) for carrier in largest)
+        return tuple(dict.fromkeys(handle for handle in found if handle is not None))[:_MOST_HANDLES]
+
+    @cached_property
+    def _handles(self) -> dict[str, str]:
+        """The handle for each checksum in the log."""
+        return handles_of(self._entries)
+
+    @cached_property
+    def _cutter(self) -> Cutter:
+        from jp.context.markers import Cutter
+
+        first = self._entries[0] if self._entries else None
+        artifacts = StandingArtifacts(self._handles)
+        try:
+            return Cutter(first.nonce if isinstance(first, Header) else "", artifacts)
+        except ValueError:
+            return Cutter(_NO_NONCE, artifacts)
+
+
+class StandingArtifacts:
+    """Originals that need not be kept: they stand in the log. See `jp.context.handles.Artifacts`."""
+
+    def __init__(self, handles: Mapping[str, str]) -> None:
+        self._handles = handles
+        self._contents: dict[str, str] = {}
+
+    def handle(self, sha256: str) -> str:
+        """The whole checksum names what does not stand in the log."""
+        return self._handles.get(sha256, sha256)
+
+    def keep(self, content: str) -> str:
+        """Know it for as long as a view is made."""
+        handle = self.handle(checksum_of(content))
+        self._contents[handle] = content
+        return handle
+
+    def recall(self, handle: str) -> str | None:
+        """What was met so far."""
+        return self._contents.get(handle)
+
+
+def _line_count(response: ToolCallResponse, carriers: Sequence[Carrier]) -> int | None:
+    """How many lines it has, where all of it is text that is shown as it is."""
+    counts = [_lines_of(carrier) for carrier in carriers]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(response.content) else None
+
+
+def _lines_of(carrier: Carrier) -> int | None:
+    if isinstance(carrier, Resource) and carrier.formatted is not None:
+        return None
+    content = content_of(carrier)
+    match content:
+        case StoredContent(lines=lines):
+            return lines
+        case TextContent(text=text):
+            return text.count("\n") + (not text.endswith("\n") and bool(text))
+        case BinaryContent():
+            return None
+        case _:
+            assert_never(content)
+
+
+def _facts(recorded: Facts | None) -> ToldFacts | None:
+    if recorded is None:
+        return None
+    told = {name: value for name, value in msgspec.structs.asdict(recorded).items() if value is not None}
+    return ToldFacts(**told)

@@ -146,7 +146,11 @@ ROOT = Group(
                 Command("archive", "jp.cli.conversation.archive:archive", "Put conversations away"),
                 Command("unarchive", "jp.cli.conversation.archive:unarchive", "Bring archived conversations back"),
                 Command("print", "jp.cli.conversation.print:print_stream", "Print what was said"),
+                Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
                 Command("usage", "jp.cli.conversation.usage:usage", "Show what a conversation took and cost"),
+                Command(
+                    "recall", "jp.cli.conversation.recall:recall", "Print what was left out of a view, by its handle"
+                ),
                 Command("path", "jp.cli.conversation.path:path", "Print where a conversation is stored"),
                 Command("rm", "jp.cli.conversation.rm:remove", "Delete conversations"),
             ),

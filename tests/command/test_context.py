@@ -1,0 +1,103 @@
+"""`jp conversation context`: what fills a context, as people and as programs read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from forked import run_jp
+from stage import entries_of, logs, make_workspace
+
+TEXT = """\
+model      anthropic/claude-haiku-4-5
+window     200,000 tokens, 64,000 of them for the answer
+used       about {used:,} tokens, 1% of the window
+           {reported:,} of them reported, the rest estimated
+threshold  108,800 tokens: {left:,} to go
+free       {free:,} tokens
+reported   {reported:,} tokens went in with turn 0, cycle 0
+           {estimated:,} were estimated: {ratio:.2f} reported for one estimated
+
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = make_workspace(tmp_path / "work")
+    (root / "a.txt").write_text("some words of a file\n" * 400, encoding="utf-8")
+    assert run_jp("query", "--new", "--attach", "a.txt", "hello", cwd=root).code == 0
+    log = logs(root)[0]
+    text = log.read_text(encoding="utf-8")
+    asked = text.replace('"provider":"script","model":"test"', '"provider":"anthropic","model":"claude-haiku-4-5"')
+    assert asked != text
+    log.write_text(asked, encoding="utf-8")
+    return root
+
+
+def context(root: Path, *more: str) -> str:
+    shown = run_jp("conversation", "context", "last", *more, cwd=root)
+    assert (shown.code, shown.stderr) == (0, "")
+    return shown.stdout
+
+
+def test_the_window_the_buckets_and_the_largest_items_are_shown(root: Path) -> None:
+    before = logs(root)[0].read_bytes()
+    value = json.loads(context(root, "--format", "json"))
+    last = value["last_cycle"]
+    told = {"reported": last["reported"], "estimated": last["estimated"], "ratio": last["ratio"]}
+    counts = {"used": value["used"], "left": 108_800 - value["used"], "free": 136_000 - value["used"]}
+
+    text = context(root)
+
+    assert text.startswith(TEXT.format(**told, **counts))
+    assert value["used"] == last["reported"] + last["added"]
+    assert value["source"] == "provider_usage+estimate"
+    assert value["schema"] == 1
+    assert len(value["buckets"]) == 8
+    assert sum(bucket["tokens"] for bucket in value["buckets"]) + value["other"] == value["used"]
+    largest = value["largest"][0]
+    assert (largest["kind"], largest["bytes"], largest["turn"]) == ("attachments", 8_400, 0)
+    assert largest["source"].endswith("/a.txt")
+    assert re.search(
+        rf"^{largest['handle']} +{largest['tokens']:,} +0  attachments +file://.*/a\.txt$", text, re.MULTILINE
+    )
+    assert logs(root)[0].read_bytes() == before
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_it_fits_the_terminal_with_and_without_colour(root: Path, width: int) -> None:
+    plain = context(root, "--format", "pretty", "--width", str(width), "--color", "never")
+    coloured = context(root, "--format", "pretty", "--width", str(width), "--color", "always")
+
+    assert max(map(len, plain.splitlines())) <= width
+    assert "\x1b[33m█" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_nothing_of_what_was_said_or_read_is_in_the_json(root: Path) -> None:
+    value = context(root, "--format", "json")
+
+    assert "hello" not in value
+    assert "some words" not in value
+
+
+def test_a_conversation_without_a_request_goes_by_the_settings(root: Path) -> None:
+    log = logs(root)[0]
+    kept = [entry for entry in entries_of(log) if type(entry).__name__ in {"Header", "TurnStart", "ChatRequest"}]
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[: len(kept)]))
+
+    value = json.loads(context(root, "--format", "json"))
+
+    assert (value["model"], value["last_cycle"], value["source"]) == ("script/test", None, "local_estimate")
+
+
+def test_what_does_not_exist_is_an_error(root: Path) -> None:
+    shown = run_jp("conversation", "context", "jp-c0", cwd=root)
+
+    assert (shown.code, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("error: ")
+    assert "hint: " in shown.stderr

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from jp.cli.conversation.context_items import LargeItem
+from jp.cli.conversation.context_report import ContextReport, LastCycle
+from jp.cli.conversation.context_text import report_text
+from jp.context.breakdown import Measurement, Part, Room, break_down
+from jp.context.items import Item
+from jp.context.volatile import Volatile
+from jp.conversation.entries import Usage
+from jp.render.theme import Look
+
+PARTS = (
+    Part(bucket="system_prompt", tokens=400),
+    Part(bucket="tool_definitions", tokens=1_200),
+    Part(bucket="memory", tokens=4, is_static=False),
+)
+ITEMS = (
+    Item(kind="user", tokens=300, size=1, message=0),
+    Item(kind="results", tokens=6_000, size=1, message=1, tool="run"),
+    Item(kind="results", tokens=1_500, size=1, message=2, tool="made\x1b[31mup"),
+)
+LAST = LastCycle(
+    turn=2,
+    cycle=1,
+    model="p/m",
+    usage=Usage(input=1_000, cache_read=8_000),
+    reported=9_000,
+    estimated=8_000,
+    added=404,
+)
+LARGE = LargeItem(
+    kind="results",
+    turn=2,
+    tokens=6_000,
+    estimated=5_000,
+    size=1,
+    handle="0123abcd",
+    tool="run",
+    source="src/" + "long/" * 20,
+)
+REPORT = ContextReport(
+    model="p/m",
+    breakdown=break_down(
+        PARTS,
+        ITEMS,
+        known_tools=["run"],
+        room=Room(window=20_000, reserved=4_000, threshold=12_800),
+        measured=Measurement(tokens=9_000, added=404),
+    ),
+    last_cycle=LAST,
+    largest=(LARGE, replace(LARGE, kind="user", handle=None, tool="", source="")),
+    volatile=(Volatile(part=0, kind="timestamp", count=2, first=3, sample="00:00:00"),),
+)
+
+TEXT = """\
+model      p/m
+window     20,000 tokens, 4,000 of them for the answer
+used       about 9,404 tokens, 47% of the window
+           9,000 of them reported, the rest estimated
+threshold  12,800 tokens: 3,396 to go
+free       6,596 tokens
+reported   9,000 tokens went in with turn 2, cycle 1, 8,000 of them from the cache
+           8,000 were estimated: 1.12 reported for one estimated
+
+                         tokens share
+system prompt               400    4%  #
+tool definitions          1,200   13%  #####
+memory                        4   <1%  #
+conversation              7,800   83%  ##################################
+  tool results            7,500   80%  ################################
+    run                   6,000   64%  ##########################
+    ?                     1,500   16%  ######
+  your messages             300    3%  #
+
+handle    tokens  turn  kind           of
+0123abcd   6,000     2  tool results   run: src/long/long/long/long/long/long/l…
+-          6,000     2  your messages  -
+
+where this changes in the system prompt, the provider's cache is missed:
+  part 0: 2 times, such as 00:00:00
+"""
+
+
+def shown(report: ContextReport = REPORT, *, width: int = 80, unicode: bool = True, colour: bool = False) -> str:
+    return report_text(report, Look(width=width, unicode=unicode, colour=colour), table_width=width)
+
+
+def test_a_report_is_read_at_a_glance() -> None:
+    assert shown(unicode=False) == TEXT
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_bars_fit_and_colours_change_nothing_else(width: int, unicode: bool) -> None:  # noqa: FBT001 - a parameter
+    plain = shown(width=width, unicode=unicode)
+    coloured = shown(width=width, unicode=unicode, colour=True)
+
+    bars = plain.split("\n\n")[1].splitlines()
+    assert max(map(len, bars)) <= max(width, 37)
+    assert ("\x1b[36m" in coloured) is (width > 39)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    assert plain.isascii() is (not unicode and width > 80)
+
+
+def test_bars_are_as_long_as_their_shares_and_never_nothing() -> None:
+    lines = {line[:20].strip(): line[39:] for line in shown(width=139).splitlines() if "%  " in line}
+
+    assert lines["conversation"] == "█" * 82 + "▉"
+    assert lines["memory"] == "▏"
+    assert len(lines["run"]) == 64
+    tiny = replace(REPORT, breakdown=break_down([Part(bucket="rules", tokens=1)], [replace(ITEMS[1], tokens=99_999)]))
+    assert "rules                         1   <1%  ▏\n" in shown(tiny)
+
+
+def test_of_many_tools_the_smaller_ones_are_one() -> None:
+    items = [Item(kind="results", tokens=100 - at, size=1, message=at, tool=f"t{at}") for at in range(12)]
+    breakdown = break_down((), items, known_tools=[item.tool for item in items])
+
+    text = shown(replace(REPORT, breakdown=breakdown))
+
+    assert "    t7 " in text
+    assert "    t8 " not in text
+    assert f"    4 others{362:>19}" in text
+
+
+def test_what_is_not_known_is_said() -> None:
+    bare = ContextReport(model="not known", breakdown=break_down((), ()), last_cycle=None, largest=(), volatile=())
+
+    assert shown(bare) == (
+        "model      not known\n"
+        "window     not known\n"
+        "used       about 0 tokens\n"
+        "           estimated\n"
+        "\n"
+        "                         tokens share\n"
+        "conversation                  0    0%\n"
+    )
+
+
+def test_what_is_over_the_threshold_or_unaccounted_for_is_said() -> None:
+    breakdown = break_down((), (), room=Room(window=20_000, threshold=100), measured=Measurement(tokens=150))
+    text = shown(replace(REPORT, breakdown=breakdown, last_cycle=replace(LAST, usage=Usage(input=150))))
+
+    assert "window     20,000 tokens\nused       150 tokens, 1% of the window\n           reported\n" in text
+    assert "threshold  100 tokens: passed by 50\n" in text
+    assert "not accounted for           150  100%" in text
+    assert "cycle 1\n" in text

@@ -12,7 +12,7 @@ from jp.context.markers import Cutter
 from jp.context.summarizing import Outcome, run, summarising
 from jp.context.summary_asking import Setup, Terms
 from jp.context.summary_request import Asking, SummaryRequest
-from jp.context.summary_schema import Account, ErrorKind, SummaryError, SummaryReply
+from jp.context.summary_schema import ErrorKind, StructuredSummary, SummaryError, SummaryReply
 from jp.context.summary_state import SummaryState
 from jp.context.types import Call, Facts, Message, Meta, Transcript
 
@@ -21,7 +21,7 @@ FENCE = "a1B2c3D4e5F6a7B8"
 AT = Circumstances(now=1_000.0, configuration="one", used=0)
 TERMS = Terms(window=200_000, limit=20_000, may_fall_back=True)
 FRESH = PolicyState()
-ACCOUNT = Account(goal="mend it", next_step="run the tests", requirements=("keep it green",))
+ACCOUNT = StructuredSummary(goal="mend it", next_step="run the tests", requirements=("keep it green",))
 
 
 class Played:

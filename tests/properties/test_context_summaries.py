@@ -20,7 +20,7 @@ from jp.context.mentions import Mentions
 from jp.context.spoken import Spoken
 from jp.context.summarizing import run, summarising, summary_limit
 from jp.context.summary_row import alternating, is_summary
-from jp.context.summary_schema import Account, Decision, MendedError, SummaryError, SummaryReply, TouchedFiles
+from jp.context.summary_schema import Decision, MendedError, StructuredSummary, SummaryError, SummaryReply, TouchedFiles
 from jp.context.summary_state import Provenance, Recallable, SummaryState
 from jp.context.summary_text import closing, escaped, opening, parse_summary, render_summary, unescaped
 from jp.context.tail import TailLimits, select_tail_by_budget
@@ -41,7 +41,7 @@ texts = st.text(max_size=40) | st.sampled_from((
 ))
 items = st.lists(texts, max_size=3).map(tuple)
 accounts = st.builds(
-    Account,
+    StructuredSummary,
     goal=texts,
     next_step=texts,
     requirements=items,
@@ -155,7 +155,9 @@ def test_the_size_is_bounded_whatever_the_number_of_compactions() -> None:
     for number in range(12):
         rows = [row for n in range(5) for row in _noisy(f"{number}-{n}")]
         words = tuple(f"{name} of {number}: {'many words ' * 30}" for name in "abcdefghijkl")
-        told = Account(goal="g" * 900, next_step="n", requirements=words, done=words, open=words, constraints=words)
+        told = StructuredSummary(
+            goal="g" * 900, next_step="n", requirements=words, done=words, open=words, constraints=words
+        )
         found = compact((*messages, *rows), 1, Played(told), setup(replace(TERMS, limit=6_000), store))
         messages = found.messages
         sizes += [estimate_tokens(str(row.content)) for row in messages if is_summary(row)]

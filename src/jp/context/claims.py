@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.context.mentions import classified
-from jp.context.summary_schema import Account, TouchedFiles
+from jp.context.summary_schema import StructuredSummary, TouchedFiles
 
 UNSUPPORTED = "(unsupported)"
 """What a claim becomes in a statement that has to stay."""
@@ -30,7 +30,7 @@ _Item = TypeVar("_Item")
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """`unsupported` is how many items left `account`, and statements lost something."""
 
-    account: Account
+    account: StructuredSummary
     unsupported: int
 
 
@@ -59,7 +59,7 @@ class Evidence:
         return claim in self._text
 
 
-def check_claims(account: Account, evidence: Evidence) -> Checked:
+def check_claims(account: StructuredSummary, evidence: Evidence) -> Checked:
     """`account` without what `evidence` does not bear out.
 
     An item of a list goes whole. What has to stay (the goal, the next step, the hypothesis, how to test) keeps its

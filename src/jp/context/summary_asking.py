@@ -12,7 +12,7 @@ from jp.context.claims import Evidence, check_claims
 from jp.context.failure_policy import next_action
 from jp.context.leaving import Leaving
 from jp.context.markers import Cutter
-from jp.context.summary_fold import Told, fold_accounts
+from jp.context.summary_fold import Told, fold_summaries
 from jp.context.summary_request import (
     LEAST_ROOM,
     Asking,
@@ -23,7 +23,7 @@ from jp.context.summary_request import (
     repaired,
     room_for_record,
 )
-from jp.context.summary_schema import Account, SummaryError, SummaryReply, capped, shortened
+from jp.context.summary_schema import StructuredSummary, SummaryError, SummaryReply, capped, shortened
 from jp.context.summary_source import parts_of
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import render_summary
@@ -119,7 +119,7 @@ class _Interview:
             if isinstance(reply, SummaryError):
                 return reply
             checked = check_claims(capped(reply), self._evidence)
-            account = fold_accounts(account, checked.account)
+            account = fold_summaries(account, checked.account)
             unsupported += checked.unsupported
             self._known = replace(self._known, previous=replace(before, account=account))
         return Told(account=account, unsupported=unsupported, is_local=not parts)
@@ -129,7 +129,7 @@ class _Interview:
         while True:
             reply = yield request
             self.calls += 1
-            if isinstance(reply, Account):
+            if isinstance(reply, StructuredSummary):
                 return reply
             action = next_action(
                 reply.kind,

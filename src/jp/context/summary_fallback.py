@@ -8,7 +8,7 @@ from jp.context.anchors import is_visible_assistant
 from jp.context.excerpt import excerpt
 from jp.context.markers import Cutter
 from jp.context.summary_fold import Told
-from jp.context.summary_schema import NO_ACCOUNT
+from jp.context.summary_schema import NOTHING_SAID
 from jp.context.summary_state import SummaryState
 from jp.context.types import Message, texts_of
 
@@ -18,7 +18,7 @@ ANSWER_LIMIT = 700
 
 def told_locally(previous: SummaryState | None) -> Told:
     """The account of the earlier summary as it is: nobody is asked, so nothing in it is brought up to date."""
-    return Told(account=NO_ACCOUNT if previous is None else previous.account, is_local=True)
+    return Told(account=NOTHING_SAID if previous is None else previous.account, is_local=True)
 
 
 def answers_in(messages: Sequence[Message], cutter: Cutter, older: Sequence[str] = ()) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from jp.context.handles import Artifacts
 from jp.context.ledger import Ledger, merge_ledgers
 from jp.context.mentions import Mentions, merge_mentions
 from jp.context.spoken import Spoken, fold_spoken
-from jp.context.summary_schema import MOST_REQUIREMENTS, Account, normalised
+from jp.context.summary_schema import MOST_REQUIREMENTS, StructuredSummary, normalised
 from jp.context.summary_state import Provenance, Recallable, SummaryState
 
 MOST_RECALLABLE = 40
@@ -36,12 +36,12 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What a model told of the messages that leave: its account, folded over all parts; all of it unless `is_local`."""
 
-    account: Account
+    account: StructuredSummary
     unsupported: int = 0
     is_local: bool = False
 
 
-def fold_accounts(older: Account, newer: Account) -> Account:
+def fold_summaries(older: StructuredSummary, newer: StructuredSummary) -> StructuredSummary:
     """`newer`, with the requirements of `older` that it lost, which come first."""
     known = {normalised(text) for text in newer.requirements}
     lost = tuple(text for text in older.requirements if normalised(text) not in known)
@@ -59,7 +59,7 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
         for text in computed.evicted
     )
     state = SummaryState(
-        account=fold_accounts(before.account, told.account),
+        account=fold_summaries(before.account, told.account),
         spoken=computed.spoken,
         ledger=merge_ledgers(before.ledger, computed.ledger),
         mentions=merge_mentions(before.mentions, computed.mentions),
@@ -82,7 +82,7 @@ def join_states(older: SummaryState, newer: SummaryState) -> SummaryState:
     handles = filter(None, (older.older_requirements, newer.older_requirements))
     found = tuple(Recallable(handle=handle, what="older requirements") for handle in handles)
     return SummaryState(
-        account=fold_accounts(older.account, newer.account),
+        account=fold_summaries(older.account, newer.account),
         spoken=fold_spoken(said, begins=bool(older.spoken.first), is_active=bool(newer.spoken.active)).spoken,
         ledger=merge_ledgers(older.ledger, newer.ledger),
         mentions=merge_mentions(older.mentions, newer.mentions),

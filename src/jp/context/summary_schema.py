@@ -65,7 +65,7 @@ class TouchedFiles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     modified: tuple[str, ...] = ()
 
 
-class Account(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class StructuredSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a model says happened. `requirements` are word for word what the person asked for."""
 
     goal: str
@@ -83,12 +83,9 @@ class Account(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     open_questions: tuple[str, ...] = ()
 
 
-StructuredSummary = Account
-"""The name that the contract has for an account."""
+SummaryReply = StructuredSummary | SummaryError
 
-SummaryReply = Account | SummaryError
-
-NO_ACCOUNT = Account(goal="", next_step="", requirements=())
+NOTHING_SAID = StructuredSummary(goal="", next_step="", requirements=())
 
 _TOOL_MARKUP = re.compile(r"<\|?/?(?:tool_calls?|function_calls?|invoke|tool_use)\b|\"tool_calls\"\s*:|\[TOOL_CALLS\]")
 _CODE_FENCE = "```"
@@ -96,7 +93,7 @@ _CODE_FENCE = "```"
 
 def answer_schema() -> dict[str, object]:
     """The JSON schema of an account, for providers that hold a model to one."""
-    return msgspec.json.schema(Account)
+    return msgspec.json.schema(StructuredSummary)
 
 
 def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:
@@ -110,7 +107,7 @@ def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:
     if not is_complete:
         return SummaryError(kind="truncated", detail="the answer was cut off")
     try:
-        account = msgspec.json.decode(_unfenced(text).encode("utf-8", "surrogatepass"), type=Account)
+        account = msgspec.json.decode(_unfenced(text).encode("utf-8", "surrogatepass"), type=StructuredSummary)
     except (msgspec.DecodeError, RecursionError) as error:
         kind: ErrorKind = "tool_markup" if _TOOL_MARKUP.search(text) else "malformed"
         return SummaryError(kind=kind, detail=str(error))
@@ -119,7 +116,7 @@ def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:
     return capped(account)
 
 
-def capped(account: Account) -> Account:
+def capped(account: StructuredSummary) -> StructuredSummary:
     """`account` within its bounds: what is too long ends in an ellipsis, what is too many loses the oldest."""
     return replace(
         account,

@@ -7,7 +7,7 @@ import msgspec
 from jp.context.ledger import Ledger
 from jp.context.mentions import Mentions
 from jp.context.spoken import Spoken
-from jp.context.summary_schema import NO_ACCOUNT, Account
+from jp.context.summary_schema import NOTHING_SAID, StructuredSummary
 
 RULE = "summary"
 VERSION = 1
@@ -40,7 +40,7 @@ class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     earlier summary that could not be read. `older_requirements` recalls those for which there is no room.
     """
 
-    account: Account = NO_ACCOUNT
+    account: StructuredSummary = NOTHING_SAID
     spoken: Spoken = Spoken()
     ledger: Ledger = Ledger()
     mentions: Mentions = Mentions()

@@ -9,8 +9,8 @@ from jp.context.mentions import Mentions
 from jp.context.spoken import Spoken
 from jp.context.summary_fallback import answers_in, told_locally
 from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Computed, Told, fold_accounts, fold_state
-from jp.context.summary_schema import NO_ACCOUNT, Decision
+from jp.context.summary_fold import Computed, Told, fold_state, fold_summaries
+from jp.context.summary_schema import NOTHING_SAID, Decision
 from jp.context.summary_state import Provenance, Recallable, SummaryState
 from jp.context.summary_text import render_summary
 from jp.context.types import Message, Meta
@@ -36,8 +36,8 @@ FULL = SummaryState(
 def test_requirements_that_a_model_lost_come_back_first() -> None:
     newer = replace(ACCOUNT, requirements=("be quick", "Keep it  green"))
 
-    assert fold_accounts(ACCOUNT, newer) is newer
-    assert fold_accounts(replace(ACCOUNT, requirements=("a", "b")), newer).requirements == (
+    assert fold_summaries(ACCOUNT, newer) is newer
+    assert fold_summaries(replace(ACCOUNT, requirements=("a", "b")), newer).requirements == (
         "a",
         "b",
         *newer.requirements,
@@ -55,7 +55,7 @@ def test_answers_and_inherited_text_stay_until_a_model_accounts_for_them() -> No
     assert (local.inherited, local.answers, local.provenance.is_local) == ("old", ("yes", "no"), True)
     assert (told.inherited, told.answers) == ("", ())
     assert told.provenance == Provenance(unsupported=2, updates=2)
-    assert told_locally(None).account == NO_ACCOUNT
+    assert told_locally(None).account == NOTHING_SAID
     assert [each.what for each in local.recallable] == ["the person: said long ago"]
     assert store.recall(local.recallable[0].handle) == "said long ago"
 

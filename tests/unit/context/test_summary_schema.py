@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from jp.context.summary_schema import (
-    Account,
     Decision,
+    StructuredSummary,
     SummaryError,
     answer_schema,
     capped,
@@ -19,7 +19,7 @@ LEAST = '{"goal": "g", "next_step": "n", "requirements": ["r"]}'
 
 @pytest.mark.parametrize("text", [LEAST, f"```json\n{LEAST}\n```", f"\n```\n{LEAST}```  "])
 def test_an_answer_is_read_with_or_without_a_fence(text: str) -> None:
-    assert read_answer(text) == Account(goal="g", next_step="n", requirements=("r",))
+    assert read_answer(text) == StructuredSummary(goal="g", next_step="n", requirements=("r",))
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_an_answer_that_was_cut_off_is_none_even_if_it_reads() -> None:
 def test_an_account_about_tool_calls_is_an_account() -> None:
     found = read_answer(LEAST.replace('"g"', '"parse <tool_call> markup"'))
 
-    assert isinstance(found, Account)
+    assert isinstance(found, StructuredSummary)
 
 
 def test_an_account_is_held_within_bounds() -> None:
-    long = Account(
+    long = StructuredSummary(
         goal="g" * 2_000,
         next_step="n",
         requirements=tuple(f"r{number}" for number in range(60)),

@@ -169,6 +169,12 @@ def test_a_log_that_says_nothing_of_requests_is_estimated() -> None:
     ]
 
 
+def test_a_tool_that_ran_is_known_though_the_log_does_not_say_that_it_was_offered() -> None:
+    said = tuple(entry for entry in STREAM if entry is not CONTEXT)
+
+    assert [tool.name for tool in report(*said).breakdown.tools] == ["run", "?"]
+
+
 def test_a_cycle_without_tokens_is_passed_over() -> None:
     silent = (
         TurnStart(id="t2"),

@@ -17,7 +17,7 @@ from jp.context.estimate import estimate_tokens
 from jp.context.items import items_of
 from jp.context.types import Transcript
 from jp.context.volatile import Volatile, find_volatile
-from jp.conversation.entries import AnyEntry, RequestContext, Usage
+from jp.conversation.entries import AnyEntry, RequestContext, ToolCallRequest, ToolCallResponse, Usage
 from jp.conversation.thread import ToolDefinition
 from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails
@@ -109,9 +109,12 @@ def _tool_tokens(tool: ToolDefinition) -> int:
 
 
 def _tool_names(entries: Sequence[AnyEntry], loader: Loader) -> frozenset[str]:
-    """The tools that were ever offered in this log: what else a model calls is no tool."""
+    """The tools that were ever offered in this log, or that ran: what else a model calls is no tool."""
     contexts = {entry.tools: entry for entry in entries if isinstance(entry, RequestContext)}
-    return frozenset(tool.name for context in contexts.values() for tool in settings_of(context, loader).tools)
+    offered = {tool.name for context in contexts.values() for tool in settings_of(context, loader).tools}
+    done = {entry.request for entry in entries if isinstance(entry, ToolCallResponse) and not entry.is_error}
+    ran = {entry.name for entry in entries if isinstance(entry, ToolCallRequest) and entry.id in done}
+    return frozenset(offered | ran)
 
 
 def _room(settings: RequestSettings, details: ModelDetails) -> Room:

@@ -1,4 +1,4 @@
-"""The three standard streams: what they are at the start, and the only two ways to write to them from `cli`."""
+"""The three standard streams: what they are at the start, and the only ways to write to them from `cli`."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ def write_stdout(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise stdout_failed(error) from error
+
+
+def write_stdout_bytes(data: bytes) -> None:
+    """Write and flush `data` as it is; see `write_stdout`."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
     except OSError as error:

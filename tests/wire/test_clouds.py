@@ -33,6 +33,9 @@ from jp.provider.registry import ModelId, create_provider
 from loopback import HTML, JSON, Loopback, Received, Reply
 from provider_at import KEY, provider_at, receive
 
+pytestmark = pytest.mark.filterwarnings(r"ignore:'encoding' argument not specified:EncodingWarning:google\..*")
+"""What Google's library opens is its own affair."""
+
 BEDROCK_MODEL = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
 MODELS = {
     "bedrock": BEDROCK_MODEL,

@@ -5,6 +5,7 @@ Nothing is read from the blob store: facts, sizes and checksums stand in the ent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import is_
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from jp.context.markers import Cutter
 
 _MOST_HANDLES = 8
-_NO_NONCE = "0" * 16
+_NONCE = re.compile(r"[0-9A-Za-z_-]{4,64}")
+NO_NONCE = "0" * 16
 """For a log without one: the original's as long as nothing was added, which is shown but not sent."""
 
 
@@ -126,12 +128,14 @@ class FactLinesOf:
     def _cutter(self) -> Cutter:
         from jp.context.markers import Cutter
 
-        first = self._entries[0] if self._entries else None
-        artifacts = StandingArtifacts(self._handles)
-        try:
-            return Cutter(first.nonce if isinstance(first, Header) else "", artifacts)
-        except ValueError:
-            return Cutter(_NO_NONCE, artifacts)
+        return Cutter(nonce_of(self._entries), StandingArtifacts(self._handles))
+
+
+def nonce_of(entries: Sequence[AnyEntry]) -> str:
+    """What the markers in views of a log carry; `NO_NONCE` where its header has none that can be used."""
+    first = entries[0] if entries else None
+    found = first.nonce if isinstance(first, Header) else ""
+    return found if _NONCE.fullmatch(found) else NO_NONCE
 
 
 class StandingArtifacts:

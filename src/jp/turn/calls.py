@@ -9,6 +9,7 @@ from typing import assert_never
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.tool.base import CallOutcome, CallStarted
+from jp.turn.copied_markers import refusal_of
 from jp.turn.ports import TurnPorts
 
 
@@ -22,18 +23,29 @@ class CallsRun:
         self._started: set[str] = set()
 
     async def run(self) -> None:
-        """Run the calls and record each result as it arrives.
+        """Run the calls and record each result as it arrives. Those that copy a marker are answered at once.
 
         Where this is cancelled, what is left open is answered by an error that says whether it had been started.
         """
         try:
-            async with aclosing(self._ports.tools.run(tuple(self._open.values()))) as events:
-                async for event in events:
-                    self._take(event)
+            self._refuse_copies()
+            if self._open:
+                await self._run_open()
         finally:
             for call in tuple(self._open.values()):
                 content = INTERRUPTED_CONTENT if call.id in self._started else NOT_STARTED_CONTENT
                 self._respond(call, ToolCallResponse(request=call.id, content=content, is_error=True))
+
+    async def _run_open(self) -> None:
+        async with aclosing(self._ports.tools.run(tuple(self._open.values()))) as events:
+            async for event in events:
+                self._take(event)
+
+    def _refuse_copies(self) -> None:
+        for call in tuple(self._open.values()):
+            refusal = refusal_of(call, self._ports.recorder.entries)
+            if refusal is not None:
+                self._respond(call, refusal)
 
     def _take(self, event: CallStarted | CallOutcome) -> None:
         match event:

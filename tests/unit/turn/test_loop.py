@@ -22,7 +22,7 @@ from doubles import (
 )
 from jp.compaction.stand_ins import StatusLines
 from jp.compaction.wording import INSIST
-from jp.conversation.entries import ChatRequest, CycleEnd, RequestContext, ToolCallResponse, TurnStart, Usage
+from jp.conversation.entries import ChatRequest, CycleEnd, Header, RequestContext, ToolCallResponse, TurnStart, Usage
 from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.conversation.resource import Block, Resource
 from jp.conversation.thread import (
@@ -107,6 +107,20 @@ def test_the_request_is_recorded_before_the_provider_is_called() -> None:
     stage.play()
 
     assert seen == [["turn_start", "chat_request", "request_context"]]
+
+
+def test_a_call_that_copies_a_marker_does_not_run_and_the_others_do() -> None:
+    header = Header(id="header", format=1, created_at="", nonce="5eed5eed")
+    copied = '{"text":"def f():[[cut:5eed5eed:0123abcd:+900]]"}'
+    stage = Stage(call(copied, '{"b":2}'), call(copied), answer("Done"), recorder=MemoryRecorder([header]))
+
+    assert stage.play().ending == "answered"
+
+    responses = [entry for entry in stage.recorder.entries if isinstance(entry, ToolCallResponse)]
+    assert [response.is_error for response in responses] == [True, False, True]
+    assert stage.screen.results == ["echo: error", "echo: ok", "echo: error"]
+    results = [event for event in stage.provider.threads[1].events if isinstance(event, ToolResult)]
+    assert [result.call_id for result in results] == ["call-0", "call-1"]
 
 
 def test_calls_run_and_their_results_are_sent() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import log
 import markdown
 import processes
+from context import tables
 
 
 def _report(text: str) -> None:
@@ -25,9 +26,12 @@ def main() -> None:
         ("Start to wire, by provider", processes.provider_rows),
         ("The log", log.rows),
         ("Streaming Markdown", _markdown),
+        ("What is left of a session that was made to fit", tables.availability_rows),
+        ("What a session costs at a provider with a prompt cache", tables.cache_rows),
+        ("The passes of jp.context, over json.loads", tables.speed_rows),
     )
     for title, rows in measured:
-        table = rows(_report)
+        table = list(rows(_report))
         _report("")
         print(f"\n{title}\n")
         print("\n".join(table))

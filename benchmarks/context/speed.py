@@ -1,0 +1,112 @@
+"""CPU time of all passes that ask no model, over reading the same text with `json.loads`; and whether it is linear."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from context.cache import synthetic_session
+from context.schemes import NONCE, OurPasses
+from context.sessions import RULES, Session
+from context.store import Store
+from jp.context.arguments import shrink_old_arguments
+from jp.context.budget import estimate_messages
+from jp.context.digest import Digester, digest_results
+from jp.context.groups import index_groups
+from jp.context.leaving import leave
+from jp.context.markers import Cutter
+from jp.context.mentions import mentions_in
+from jp.context.redaction import redact
+from jp.context.sanitize import sanitize_pairs
+from jp.context.types import Transcript, texts_of
+
+_Given = TypeVar("_Given")
+SIZES = (1_000, 10_000, 100_000)
+TARGET_PERCENT = 25
+REPEATS = 3
+MANY = 20_000
+"""Messages, above which one run is enough."""
+
+BAR = 15
+
+
+def lines(sessions: Sequence[Session], report: Callable[[str], None]) -> Iterator[str]:
+    """The table."""
+    cases = [(f"synthetic, {size:,} messages", [_of_size(size)]) for size in SIZES]
+    if sessions:
+        recorded = [session.messages for session in sessions]
+        cases.insert(0, (f"{len(sessions)} recorded sessions", recorded))
+    yield f"{'':<30}{'MB':>7}{'json.loads s':>14}{'all passes s':>14}{'ratio':>8}{'us a message':>14}"
+    for title, transcripts in cases:
+        report(f"speed, {title}")
+        text = msgspec.json.encode(transcripts).decode()
+        count = sum(map(len, transcripts))
+        repeats = REPEATS if count <= MANY else 1
+        loads = min(_timed(json.loads, text) for _ in range(repeats))
+        passes = min(_timed(_all_passes, transcripts) for _ in range(repeats))
+        yield (
+            f"{title:<30}{len(text) / 1e6:>7.1f}{loads:>14.3f}{passes:>14.3f}{passes / loads:>8.1f}"
+            f"{passes / count * 1e6:>14.0f}"
+        )
+    if sessions:
+        yield ""
+        yield from _parts([session.messages for session in sessions])
+    yield f"the bar is {BAR} times json.loads for all passes together"
+
+
+def _parts(transcripts: Sequence[Transcript]) -> Iterator[str]:
+    """Each pass by itself over all messages of the recorded sessions, as a multiple of `json.loads`."""
+    text = msgspec.json.encode(transcripts).decode()
+    loads = min(_timed(json.loads, text) for _ in range(REPEATS))
+    parts: dict[str, Callable[[Transcript], object]] = {
+        "estimates": estimate_messages,
+        "redaction of every text": _redact,
+        "pairs": lambda messages: sanitize_pairs(messages, Store()),
+        "cut arguments": _cut,
+        "digests": _digest,
+        "what a summary knows": lambda messages: leave(messages, (0, len(messages)), Cutter(NONCE, Store())),
+        "of which mentions": _mentions,
+    }
+    for name, part in parts.items():
+        taken = min(_timed(lambda run: list(map(run, transcripts)), part) for _ in range(REPEATS))
+        yield f"  {name:<28}{taken / loads:>43.1f}"
+
+
+def _redact(messages: Transcript) -> None:
+    for message in messages:
+        for text in texts_of(message):
+            redact(text)
+
+
+def _cut(messages: Transcript) -> None:
+    shrink_old_arguments(messages, index_groups(messages), Cutter(NONCE, Store()), between=(0, len(messages)))
+
+
+def _digest(messages: Transcript) -> None:
+    digest_results(messages, index_groups(messages), Digester(Store(), RULES), between=(0, len(messages)))
+
+
+def _mentions(messages: Transcript) -> None:
+    outputs = [text for message in messages if message.role == "tool" for text in texts_of(message)]
+    mentions_in((text for message in messages for text in texts_of(message)), outputs=outputs)
+
+
+def _all_passes(transcripts: Sequence[Transcript]) -> None:
+    for messages in transcripts:
+        ours = OurPasses()
+        mended = sanitize_pairs(messages, ours.store).messages
+        ours.compact(mended, estimate_messages(mended) * TARGET_PERCENT // 100)
+
+
+def _of_size(messages: int) -> Transcript:
+    return synthetic_session(messages // 2)[:messages]
+
+
+def _timed(run: Callable[[_Given], object], given: _Given) -> float:
+    start = time.process_time()
+    run(given)
+    return time.process_time() - start

@@ -1,0 +1,40 @@
+"""All tables about `jp.context`, and the plot. Run them alone with `python benchmarks/context_economy.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from context import availability, cache, plot, speed
+from context.sessions import recorded_sessions
+
+PLOT = Path(__file__).parents[2] / "dist" / "context-availability.png"
+_ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
+
+
+def availability_rows(report: Callable[[str], None]) -> Iterator[str]:
+    """What can still be read or recalled, and where the picture of that is."""
+    sessions = recorded_sessions()
+    if not sessions:
+        yield _ABSENT
+        return
+    found = availability.scores(sessions, report)
+    yield from availability.lines(found)
+    plot.draw(found, PLOT)
+    yield f"plot: {PLOT}"
+
+
+def cache_rows(report: Callable[[str], None]) -> Iterator[str]:
+    """What sessions cost; recorded ones only where there are some."""
+    sessions = recorded_sessions()
+    if not sessions:
+        yield f"recorded sessions {_ABSENT}"
+    yield from cache.lines(sessions, report)
+
+
+def speed_rows(report: Callable[[str], None]) -> Iterator[str]:
+    """What the passes take; on recorded sessions only where there are some."""
+    sessions = recorded_sessions()
+    if not sessions:
+        yield f"recorded sessions {_ABSENT}"
+    yield from speed.lines(sessions, report)

@@ -58,7 +58,9 @@ def write_stdout_bytes(data: bytes) -> None:
     """Write and flush `data` as it is; see `write_stdout`."""
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        left = memoryview(data)
+        while left:  # what has no buffer, as with PYTHONUNBUFFERED, takes as much as there is room for
+            left = left[sys.stdout.buffer.write(left) :]
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise

@@ -3,11 +3,15 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from jp.cli import streams
 from jp.errors import JpError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class Failing(io.StringIO):
@@ -82,3 +86,33 @@ def test_names_of_variables_say_what_is_secret(name: str, *, is_masked: bool) ->
 
 def test_short_values_are_not_masked() -> None:
     assert streams.redact("a 1 b", {"A_API_KEY": "1", "B_API_KEY": ""}) == "a 1 b"
+
+
+class Narrow(io.BytesIO):
+    """Takes three bytes at a time, as a pipe without a buffer before it may."""
+
+    def write(self, data: Buffer, /) -> int:
+        return super().write(memoryview(data)[:3])
+
+
+def test_bytes_are_written_as_they_are_and_all_of_them_behind_what_was_written_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = Narrow()
+    stream = io.TextIOWrapper(written, encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", stream)
+    stream.write("ab")
+
+    streams.write_stdout_bytes(b"\x89PNG\r\n\x1a\n")
+
+    assert written.getvalue() == b"ab\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "No space left on device")])
+def test_bytes_that_stdout_does_not_take_are_a_failure_as_text_is(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Failing(error))
+
+    with pytest.raises(BrokenPipeError if isinstance(error, BrokenPipeError) else JpError):
+        streams.write_stdout_bytes(b"x")

@@ -188,7 +188,7 @@ def test_what_was_said_of_a_log_holds_while_it_only_grows() -> None:
 
     first = (before.arguments(request), before.response(request, response))
     again = said([HEADER, request, response, ToolCallResponse(request="c", content=())])
-    elsewhere = said([other, request, response])
+    elsewhere = said([other, request, response, ToolCallResponse(request="c", content=()), call()])
 
     assert again[0] is first[0]
     assert again[1] is first[1]

@@ -193,5 +193,20 @@ def _table(title: str, traces: Sequence[tuple[Transcript, int]], report: Callabl
             f"{sum(bill.recoverable for bill in found) / len(found) * 100:.1f}",
         )
         yield f"{name:<26}" + "".join(f"{value:>{len(of) + 3}}" for value, of in zip(values, names, strict=True))
+    for name, found in bills.items():
+        if name != OURS and _is_no_worse(found, bills[OURS]):
+            yield f"not on the front: {name} costs less than {OURS} and has as much in it: it keeps less word for word"
     worst = max(bill.breaks - bill.compactions for bill in bills[OURS])
     yield f"{OURS}: {'at most one break' if worst <= 0 else 'more than one break'} for each compaction"
+
+
+def _is_no_worse(others: Sequence[Bill], ours: Sequence[Bill]) -> bool:
+    sums = [
+        (
+            -sum(bill.billed for bill in bills),
+            sum(bill.closed for bill in bills),
+            sum(bill.recoverable for bill in bills),
+        )
+        for bills in (others, ours)
+    ]
+    return all(other >= own for other, own in zip(*sums, strict=True))

@@ -140,7 +140,8 @@ def _summarised(messages: Transcript, target: int, setup: Setup, *, policy: Poli
     limits = TailLimits(budget=room * (100 - _SUMMARY_PERCENT) // 100, soft_percent=100, min_groups=0)
     tail = select_tail_by_budget(index, costs, limits, head_end=first)
     start = start_of(index, tail.start)
-    at = replace(at, limit=max(target, _least(messages, fixed, start)))
+    smaller = min(_least(messages, fixed, start), sum(costs) - 1)
+    at = replace(at, limit=max(target, smaller))
     return (yield from summarising(messages, (head.end, start), setup, policy=policy, at=at))
 
 

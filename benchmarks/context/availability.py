@@ -152,4 +152,4 @@ def _front(found: Sequence[Score]) -> Iterator[str]:
             )
     if not any(dominated_by(score, [each for each in found if each.chain == score.chain]) for score in ours):
         yield f"{OURS} is on the Pareto front (tokens, closed-book, one recall) at each of its {len(ours)} points"
-    yield "over: sessions whose system prompt and last message alone are above the budget, or nearly so"
+    yield "over: sessions above the budget: their system prompt, last message and shortest summary do not fit into it"

@@ -22,4 +22,6 @@ def ended(exit_code: int) -> str:
 
 def extent(size: int, lines: int | None) -> str:
     """How large the result is, in bytes and, where they were counted, lines."""
-    return f"{size} bytes" if lines is None else f"{lines} lines, {size} bytes"
+    if lines is None:
+        return f"{size} bytes"
+    return f"{lines} line{'' if lines == 1 else 's'}, {size} bytes"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.outcomes import ended
+from jp.context.outcomes import ended, extent
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,7 @@ from jp.context.outcomes import ended
 )
 def test_an_exit_code_names_its_signal(code: int, words: str) -> None:
     assert ended(code) == words
+
+
+def test_one_line_is_one_line() -> None:
+    assert [extent(9, lines) for lines in (None, 1, 2)] == ["9 bytes", "1 line, 9 bytes", "2 lines, 9 bytes"]

@@ -23,6 +23,7 @@ from jp.turn.request import (
     RequestSettings,
     build_thread,
     canonical_tools,
+    rendering_version,
     schema_in_force,
 )
 
@@ -111,3 +112,10 @@ def test_tools_are_as_a_log_gives_them_back() -> None:
 
     assert canonical == tool
     assert list(canonical.parameters) == ["a", "properties", "type"]
+
+
+def test_the_version_of_a_request_grows_with_its_adapters() -> None:
+    first, second = rendering_version(1), rendering_version(2)
+
+    assert second - first == 1
+    assert first > 1

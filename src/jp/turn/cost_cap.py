@@ -14,10 +14,8 @@ from msgspec.structs import replace
 
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import Usage
-from jp.conversation.thread import Thread
 from jp.conversation.usage import prompt_tokens
-from jp.provider.base import ModelDetails, Provider, Sections, WireRequest
-from jp.provider.errors import ProviderError
+from jp.provider.base import ModelDetails, Provider, WireRequest
 from jp.provider.models import cost
 from jp.provider.parts import (
     DataDelta,
@@ -30,6 +28,7 @@ from jp.provider.parts import (
     UsageReport,
 )
 from jp.turn.prompt_size import prompt_size
+from jp.turn.relaying import RelayingProvider
 
 CUT = "the limit on what it may cost"
 """Why an answer that was cut here is not whole."""
@@ -136,7 +135,7 @@ class Purse:
         self._spent[number] = usd
 
 
-class CappedProvider:
+class CappedProvider(RelayingProvider):
     """A provider whose requests are paid from a purse: none is sent that it cannot pay, and no answer goes on then.
 
     It is a `Cap`, too. `cached` is how many tokens of the next prompt the provider's cache may already hold. `stopped`
@@ -145,35 +144,13 @@ class CappedProvider:
     """
 
     def __init__(self, provider: Provider, purse: Purse, prices: Prices, *, ratio: float = 1.0) -> None:
-        self.inner = provider
+        super().__init__(provider)
         self.purse = purse
         self.cached = 0
         self.stopped = False
         self.least_refused = 0.0
         self._prices = prices
         self._ratio = ratio
-
-    @property
-    def id(self) -> str:
-        """See the port."""
-        return self.inner.id
-
-    @property
-    def renderer(self) -> int:
-        """See the port."""
-        return self.inner.renderer
-
-    def render(self, thread: Thread) -> WireRequest:
-        """See the port."""
-        return self.inner.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return self.inner.sections(request)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """See the port."""
-        return self.inner.locate_rejected(thread, error)
 
     def permits(self, request: WireRequest) -> bool:
         """See the port, `jp.turn.ports.Cap`."""

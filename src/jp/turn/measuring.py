@@ -8,11 +8,10 @@ from contextlib import aclosing
 import msgspec
 
 from jp.conversation.entries import Usage
-from jp.conversation.thread import Thread
 from jp.conversation.usage import prompt_tokens
-from jp.provider.base import Provider, Sections, WireRequest
-from jp.provider.errors import ProviderError
+from jp.provider.base import Provider, WireRequest
 from jp.provider.parts import Part, UsageReport
+from jp.turn.relaying import RelayingProvider
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -23,34 +22,12 @@ class Measured(msgspec.Struct, frozen=True):
     reported: int
 
 
-class MeasuringProvider:
+class MeasuringProvider(RelayingProvider):
     """A provider that remembers what it reported. Nothing is estimated before a request is answered."""
 
     def __init__(self, provider: Provider) -> None:
-        self.inner = provider
+        super().__init__(provider)
         self.measured: list[Measured] = []
-
-    @property
-    def id(self) -> str:
-        """See the port."""
-        return self.inner.id
-
-    @property
-    def renderer(self) -> int:
-        """See the port."""
-        return self.inner.renderer
-
-    def render(self, thread: Thread) -> WireRequest:
-        """See the port."""
-        return self.inner.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return self.inner.sections(request)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """See the port."""
-        return self.inner.locate_rejected(thread, error)
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """See the port."""

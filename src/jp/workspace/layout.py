@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -70,19 +71,7 @@ def user_data_directory(environment: Mapping[str, str] | None = None, *, platfor
     known = os.environ if environment is None else environment
     if explicit := known.get("JP_USER_DATA_DIR"):
         return Path(explicit).absolute()
-    shared = Path(known.get("XDG_DATA_HOME") or ".")
-    if shared.is_absolute():
-        return shared / "jp"
-    home = _home(known)
-    match platform:
-        case "linux":
-            return home / ".local/share/jp"
-        case "darwin":
-            return home / "Library/Application Support/jp"
-        case _:
-            import platformdirs
-
-            return Path(platformdirs.user_data_dir("jp", appauthor=False))
+    return _own_directory("data", known, platform)
 
 
 def user_cache_directory(environment: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> Path:
@@ -94,19 +83,27 @@ def user_cache_directory(environment: Mapping[str, str] | None = None, *, platfo
     known = os.environ if environment is None else environment
     if explicit := known.get("JP_USER_DATA_DIR"):
         return Path(explicit).absolute() / "cache"
-    shared = Path(known.get("XDG_CACHE_HOME") or ".")
+    return _own_directory("cache", known, platform)
+
+
+_PLACES: dict[Literal["data", "cache"], dict[str, str]] = {
+    "data": {"linux": ".local/share/jp", "darwin": "Library/Application Support/jp"},
+    "cache": {"linux": ".cache/jp", "darwin": "Library/Caches/jp"},
+}
+"""Below the user's home, by platform: what platformdirs says, which takes longer to import than to look up."""
+
+
+def _own_directory(kind: Literal["data", "cache"], environment: Mapping[str, str], platform: str) -> Path:
+    shared = Path(environment.get(f"XDG_{kind.upper()}_HOME") or ".")
     if shared.is_absolute():
         return shared / "jp"
-    home = _home(known)
-    match platform:
-        case "linux":
-            return home / ".cache/jp"
-        case "darwin":
-            return home / "Library/Caches/jp"
-        case _:
-            import platformdirs
+    home = _home(environment)
+    if (place := _PLACES[kind].get(platform)) is not None:
+        return home / place
+    import platformdirs
 
-            return Path(platformdirs.user_cache_dir("jp", appauthor=False))
+    find = platformdirs.user_data_dir if kind == "data" else platformdirs.user_cache_dir
+    return Path(find("jp", appauthor=False))
 
 
 def _home(environment: Mapping[str, str]) -> Path:

@@ -176,7 +176,8 @@ def rendered_by(render: Callable[[Thread], WireRequest], thread: Thread) -> Wire
     try:
         return render(thread)
     except ProviderError as error:
-        assert error.kind in {"invalid_request", "unsupported"}  # noqa: PT017 - other errors are raised as they are
+        if error.kind not in {"invalid_request", "unsupported"}:
+            raise
         return None
 
 

@@ -96,7 +96,7 @@ def test_a_report_is_read_at_a_glance() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 @pytest.mark.parametrize("unicode", [True, False])
-def test_bars_fit_and_colours_change_nothing_else(width: int, unicode: bool) -> None:  # noqa: FBT001 - a parameter
+def test_bars_fit_and_colours_change_nothing_else(width: int, *, unicode: bool) -> None:
     plain = shown(width=width, unicode=unicode)
     coloured = shown(width=width, unicode=unicode, colour=True)
 

@@ -35,7 +35,7 @@ def test_a_name_alone_has_no_value() -> None:
     ("wanted", "found"),
     [([], True), (["a"], True), (["a=1"], True), (["a=2"], False), (["b="], True), (["b", "a"], True), (["c"], False)],
 )
-def test_labels_are_looked_for_by_name_or_with_their_value(wanted: list[str], found: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_labels_are_looked_for_by_name_or_with_their_value(wanted: list[str], *, found: bool) -> None:
     assert has_labels({"a": "1", "b": ""}, wanted) is found
 
 

@@ -12,6 +12,7 @@ STATE = SummaryState(
     account=replace(ACCOUNT, decisions=(Decision(what="use\ntabs", why="they are"), Decision(what=""))),
     provenance=Provenance(unsupported=2),
 )
+UNSAID = ""
 TEXT = f"""\
 [[summary:5eed5eed:v1]]
 {PREFACE}
@@ -23,12 +24,12 @@ TEXT = f"""\
 - what: use
     tabs
   why: they are
-- what: 
+- what: {UNSAID}
 ## Next step
   run the tests
 ## About this record
 - unsupported: 2
-[[/summary:5eed5eed]]"""  # noqa: W291 - an empty value is one
+[[/summary:5eed5eed]]"""
 
 
 def test_a_summary_reads_as_headings_with_what_is_known() -> None:

@@ -44,7 +44,7 @@ def left(workspace: Workspace) -> list[str]:
         (Metadata(expires_at=PAST, pinned_at=PAST), False),
     ],
 )
-def test_a_conversation_expires_at_its_moment_unless_it_is_pinned(metadata: Metadata, expected: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_conversation_expires_at_its_moment_unless_it_is_pinned(metadata: Metadata, *, expected: bool) -> None:
     assert is_expired(metadata, now=NOW) is expected
 
 

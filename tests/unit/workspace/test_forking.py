@@ -40,7 +40,7 @@ def seed_of(workspace: Workspace, info: ConversationInfo) -> Seed:
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["same place", "other place"])
-def test_a_conversation_starts_with_the_entries_of_another(tmp_path: Path, local: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_conversation_starts_with_the_entries_of_another(tmp_path: Path, *, local: bool) -> None:
     workspace = new_workspace(tmp_path)
     source = source_in(workspace)
 
@@ -57,7 +57,7 @@ def test_a_conversation_starts_with_the_entries_of_another(tmp_path: Path, local
 
 
 @pytest.mark.parametrize("persists", [True, False])
-def test_a_conversation_takes_the_nonce_of_the_other_over(tmp_path: Path, persists: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_conversation_takes_the_nonce_of_the_other_over(tmp_path: Path, *, persists: bool) -> None:
     workspace = new_workspace(tmp_path)
     place = workspace if persists else EphemeralWorkspace(workspace)
     seeds = [Seed(entries=(), blobs=MemoryBlobs(), nonce=nonce) for nonce in ("cafe" * 4, "")]

@@ -54,7 +54,7 @@ def test_a_session_of_which_nothing_is_known_counts_for_a_week(tmp_path: Path) -
     ],
     ids=("runs", "unmarked", "another", "gone", "no number", "no process"),
 )
-def test_a_terminal_counts_while_its_leader_runs(tmp_path: Path, value: str, leader: str, counts: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_terminal_counts_while_its_leader_runs(tmp_path: Path, value: str, leader: str, *, counts: bool) -> None:
     session(tmp_path, "a", "jp-c1", source=TERMINAL, value=value, leader=leader)
 
     assert bool(active_in_sessions(tmp_path, now=NOW + 2 * UNKNOWN_AGE_SECONDS)) is counts

@@ -209,7 +209,7 @@ def test_only_the_first_answer_is_read() -> None:
 
 
 @pytest.mark.parametrize("done", [True, False])
-def test_an_answer_ends_with_its_stream_or_with_done_once_it_said_why(done: bool) -> None:  # noqa: FBT001 - a parameter
+def test_an_answer_ends_with_its_stream_or_with_done_once_it_said_why(*, done: bool) -> None:
     assert read(wire.stream(wire.chunk({"content": "a"}), wire.chunk(finish="stop"), done=done))[-1] == Finished("stop")
 
 

@@ -72,7 +72,7 @@ def test_a_number_is_a_share_of_the_longest_output() -> None:
         (500, True, ("reasoning 500 sent as on: the server knows on and off only",)),
     ],
 )
-def test_a_template_is_told_on_or_off(wanted: Any, thinks: bool, left_out: tuple[str, ...]) -> None:  # noqa: FBT001 - a parameter
+def test_a_template_is_told_on_or_off(wanted: Any, *, thinks: bool, left_out: tuple[str, ...]) -> None:
     request = asked({"reasoning": "enable_thinking"}, reasoning=wanted)
 
     assert request.body["chat_template_kwargs"] == {"enable_thinking": thinks}

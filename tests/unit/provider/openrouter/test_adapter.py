@@ -84,7 +84,8 @@ def test_an_app_is_named_where_it_has_a_name() -> None:
 def test_a_temperature_is_sent_to_who_takes_it(
     model: str,
     reasoning: Any,
-    sent: bool,  # noqa: FBT001 - a parameter
+    *,
+    sent: bool,
     left_out: tuple[str, ...],
 ) -> None:
     found = request(model=model, reasoning=reasoning, temperature=0.5, max_tokens=50)

@@ -68,7 +68,7 @@ def test_thoughts_leave_room_for_an_answer() -> None:
     ("model", "wanted", "active"),
     [(OPUS, None, True), (OPUS, "off", False), (HAIKU, None, False), (HAIKU, "low", True), ("z-ai/glm", None, False)],
 )
-def test_it_is_known_whether_a_model_reasons(model: str, wanted: Any, active: bool) -> None:  # noqa: FBT001 - a parameter
+def test_it_is_known_whether_a_model_reasons(model: str, wanted: Any, *, active: bool) -> None:
     assert reasoning(wanted, model=model).is_active is active
 
 
@@ -79,7 +79,7 @@ def test_a_model_that_cannot_be_kept_from_reasoning_does_it_unseen() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "left_out"), [(None, False), ("auto", False), ("off", False), ("high", True)])
-def test_a_model_that_does_not_reason_is_not_asked_to(wanted: Any, left_out: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_model_that_does_not_reason_is_not_asked_to(wanted: Any, *, left_out: bool) -> None:
     found = reasoning(wanted, model="openai/gpt-4o")
     why = ("reasoning 'high' not sent: 'openai/gpt-4o' does not reason",)
 

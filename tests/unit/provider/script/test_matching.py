@@ -96,7 +96,7 @@ RESULT = (user("Why?"), called(), result("bug in line 3"))
         (When(contains=""), (attached("file:///a"),), True),
     ],
 )
-def test_a_condition_holds_or_not(when: When, events: Sequence[ViewEvent], expected: bool) -> None:  # noqa: FBT001  a table
+def test_a_condition_holds_or_not(when: When, events: Sequence[ViewEvent], *, expected: bool) -> None:
     assert fits(when, *events) is expected
 
 
@@ -112,7 +112,7 @@ def test_a_condition_holds_or_not(when: When, events: Sequence[ViewEvent], expec
         ("src", False),
     ],
 )
-def test_a_resource_is_known_by_its_name_its_uri_or_the_end_of_its_path(name: str, expected: bool) -> None:  # noqa: FBT001  a table
+def test_a_resource_is_known_by_its_name_its_uri_or_the_end_of_its_path(name: str, *, expected: bool) -> None:
     snapshot = attached("file:///w/src/my%20app.py", "notes")
 
     assert fits(When(resource=name), snapshot, user("x")) is expected

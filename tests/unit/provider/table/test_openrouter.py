@@ -57,7 +57,7 @@ def test_a_newer_model_can_what_its_vendors_models_can() -> None:
 
 
 @pytest.mark.parametrize(("beside", "small"), [("acme/one", True), ("anthropic/claude-opus-5", True), ("local", False)])
-def test_the_cheap_model_is_one_of_the_table(beside: str, small: bool) -> None:  # noqa: FBT001 - a parameter
+def test_the_cheap_model_is_one_of_the_table(beside: str, *, small: bool) -> None:
     name = small_model("openrouter", beside)
 
     assert (name in known_names("openrouter")) if small else (name is None)

@@ -25,6 +25,11 @@ _RANKS: dict[Level | Effort, int] = {
 }
 
 
+def is_off(parameters: Parameters) -> bool:
+    """Whether the model is not to think."""
+    return parameters.reasoning in {"off", "none"}
+
+
 def effort_of(parameters: Parameters, max_tokens: int) -> Effort | None:
     """The effort that is asked for, None where the model decides or is not to think."""
     match parameters.reasoning:

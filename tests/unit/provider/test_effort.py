@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.abilities import Level
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.effort import effort_of, is_off, nearest_level
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,8 @@ def test_an_effort_becomes_the_highest_level_that_is_not_above_it(
     effort: Effort, levels: tuple[Level, ...], level: Level | None
 ) -> None:
     assert nearest_level(effort, levels) == level
+
+
+def test_a_model_is_kept_from_thinking_by_two_words() -> None:
+    assert all(is_off(Parameters(reasoning=wanted)) for wanted in ("off", "none"))
+    assert not any(is_off(Parameters(reasoning=wanted)) for wanted in (None, "auto", "xlow", 1))

@@ -10,7 +10,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.abilities import Model
-from jp.provider.effort import SHARES, effort_of, nearest_level
+from jp.provider.effort import SHARES, effort_of, is_off, nearest_level
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """What lets a request say that thoughts whose signature no longer fits are to be dropped."""
@@ -74,7 +74,7 @@ def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain:
     """
     abilities = model.abilities
     thinks = abilities.thinks_by_default if parameters.reasoning is None else True
-    if parameters.reasoning in {"off", "none"}:
+    if is_off(parameters):
         return _off(model)
     if not thinks:
         return Thinking()
@@ -88,7 +88,7 @@ def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain:
 def unmet(parameters: Parameters, model: Model, thinking: Thinking, *, max_tokens: int, forced: bool) -> Iterator[str]:
     """Sentences about reasoning that is not sent as it was asked for. `forced`: the model is made to call a tool."""
     name, wanted = model.details.id, parameters.reasoning
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         if thinking.is_active:
             yield f"{name!r} cannot wholly be kept from reasoning"
     elif wanted is not None and not thinking.is_active:

@@ -9,7 +9,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters
 from jp.provider.abilities import Abilities, Model
-from jp.provider.effort import SHARES, effort_of, nearest_level
+from jp.provider.effort import SHARES, effort_of, is_off, nearest_level
 
 _DYNAMIC = -1
 """The budget of a model that decides itself."""
@@ -36,7 +36,7 @@ def thinking_of(parameters: Parameters, model: Model) -> Thinking:
     wanted = parameters.reasoning
     if abilities.thinking not in {"budget", "levels"}:
         return Thinking()
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         return _off(abilities)
     if wanted is None and not abilities.thinks_by_default:
         return Thinking()
@@ -75,7 +75,7 @@ def _budget(parameters: Parameters, model: Model) -> int:
 def unmet(parameters: Parameters, model: Model, thinking: Thinking) -> Iterator[str]:
     """Sentences about reasoning that is not sent as it was asked for."""
     name, wanted = model.details.id, parameters.reasoning
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         if thinking.is_active:
             yield f"{name!r} cannot wholly be kept from reasoning"
     elif wanted is not None and thinking.wire is None:

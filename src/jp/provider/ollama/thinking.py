@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jp.conversation.thread import Parameters
 from jp.provider.abilities import Model
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.effort import effort_of, is_off, nearest_level
 
 _ASSUMED_OUTPUT = 16_384
 """What a share of the longest output is taken of, where that is not set."""
@@ -17,7 +17,7 @@ def think_of(parameters: Parameters, model: Model) -> bool | str:
     abilities, wanted = model.abilities, parameters.reasoning
     if abilities.thinking == "none":
         return False
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         return _least(model)
     if wanted is None and not abilities.thinks_by_default:
         return False
@@ -37,7 +37,7 @@ def unmet(parameters: Parameters, model: Model, think: bool | str) -> Iterator[s
     name, wanted = model.details.id, parameters.reasoning
     if wanted is None:
         return
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         if think is not False:
             yield f"{name!r} cannot be kept from reasoning"
     elif think is False:

@@ -9,7 +9,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.abilities import Abilities, Level, Model
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.effort import effort_of, is_off, nearest_level
 from jp.provider.opaque import is_made_by
 
 PROVIDER = "openrouter"
@@ -35,10 +35,10 @@ def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
     parameters, abilities = thread.parameters, model.abilities
     wanted = parameters.reasoning
     if abilities.thinking == "none":
-        is_unmet = wanted not in {None, "auto", "off", "none"}
+        is_unmet = wanted not in {None, "auto"} and not is_off(parameters)
         why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason"
         return Reasoning(wire=None, is_active=False, left_out=(why,) if is_unmet else ())
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         return _off(abilities, thread.model)
     is_active = wanted is not None or abilities.thinks_by_default
     if is_active and abilities.thinking_off == "disabled" and _must_not(thread, forced=forced):

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import cast
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import Parameters
+from jp.conversation.thread import CachePolicy, Parameters
 from jp.errors import ConfigurationError
 
 
@@ -19,6 +19,11 @@ def sampling_of(parameters: Parameters) -> JsonObject:
 def not_sent(names: Collection[str], why: str) -> str:
     """The sentence about parameters that are left out."""
     return f"{', '.join(map(repr, names))} not sent: {why}"
+
+
+def cache_not_sent(policy: CachePolicy, why: str) -> tuple[str, ...]:
+    """The sentence about a policy of the prompt cache that cannot be asked for, none for what all do unasked."""
+    return () if policy == "short" else (f"cache {policy!r} not sent: {why}",)
 
 
 def object_at(body: JsonObject, name: str) -> JsonObject:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -22,6 +24,32 @@ def test_what_is_no_object_holds_nothing() -> None:
     body: JsonObject = {"a": {"b": 1}, "c": [], "d": None}
 
     assert [object_at(body, name) for name in "acde"] == [{"b": 1}, {}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "unmet"),
+    [
+        ("anthropic", "claude-haiku-4-5", []),
+        ("openai", "gpt-6.1-sol", ["long"]),
+        ("openai", "gpt-5.5", ["off"]),
+        ("openai", "gpt-4o", ["off", "long"]),
+        ("google", "gemini-3.8-flash", ["off", "long"]),
+        ("openrouter", "anthropic/claude-haiku-4.5", []),
+        ("openrouter", "google/gemini-2.5-pro", ["off", "long"]),
+        ("openrouter", "openai/gpt-5.5", ["off", "long"]),
+        ("cerebras", "gpt-oss-120b", ["off", "long"]),
+        ("ollama", "qwen3", ["off", "long"]),
+        ("llamacpp", "any", ["off", "long"]),
+    ],
+)
+def test_a_policy_of_the_cache_that_nobody_obeys_is_said(provider: str, model: str, unmet: list[str]) -> None:
+    adapter = create_adapter(LlmConfig(), provider, kind=provider)
+    policies: list[Any] = ["short", "off", "long"]
+    asked = {policy: replace(ASKED, model=model, parameters=Parameters(cache=policy)) for policy in policies}
+    said = {policy: adapter.render(thread).left_out for policy, thread in asked.items()}
+
+    assert [policy for policy in policies if said[policy]] == unmet
+    assert all(said[policy][0].startswith(f"cache {policy!r} not sent: ") for policy in unmet)
 
 
 @pytest.mark.parametrize(

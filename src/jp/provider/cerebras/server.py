@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.abilities import Model
-from jp.provider.asking import not_sent
+from jp.provider.asking import cache_not_sent, not_sent
 from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.chat.request import Asked, render
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.effort import effort_of, is_off, nearest_level
 from jp.provider.models import find_model
 
 PROVIDER = "cerebras"
@@ -54,14 +54,10 @@ def asked(parameters: Parameters, model: Model) -> Asked:
     return Asked(fields=fields, left_out=tuple(_left_out(parameters, model, effort)))
 
 
-def _is_off(parameters: Parameters) -> bool:
-    return parameters.reasoning in {"off", "none"}
-
-
 def _effort(parameters: Parameters, model: Model) -> str | None:
     """The effort on the wire, None where the model decides."""
     levels = model.abilities.levels
-    if _is_off(parameters):
+    if is_off(parameters):
         return next(iter(levels), None)
     longest = parameters.max_tokens or model.details.max_output or _ASSUMED_OUTPUT
     effort = effort_of(parameters, longest)
@@ -72,10 +68,11 @@ def _left_out(parameters: Parameters, model: Model, effort: str | None) -> Itera
     name, wanted = model.details.id, parameters.reasoning
     if parameters.top_k is not None:
         yield not_sent(["top_k"], "the API knows none")
+    yield from cache_not_sent(parameters.cache, "the API keeps what it wants")
     if model.abilities.thinking == "none":
-        if wanted is not None and not _is_off(parameters):
+        if wanted is not None and not is_off(parameters):
             yield f"reasoning {wanted!r} not sent: {name!r} does not reason"
-    elif _is_off(parameters):
+    elif is_off(parameters):
         if effort != "none":
             yield f"{name!r} cannot be kept from reasoning: asked for {effort!r}, its least"
     elif wanted not in {None, "auto", effort}:

@@ -10,10 +10,11 @@ from jp.config.accounts import ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.abilities import Level
+from jp.provider.asking import cache_not_sent
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.chat.request import Asked
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.effort import effort_of, is_off, nearest_level
 
 KIND = "openai-compatible"
 
@@ -45,14 +46,11 @@ def create(settings: ServerConfig, provider: str) -> ChatAdapter:
 def asked(thread: Thread, *, settings: ServerConfig, provider: str) -> Asked:
     """How the model is asked to reason: as the server knows it, and only where that is set."""
     parameters = thread.parameters
+    kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
     if parameters.reasoning in {None, "auto"}:
-        return Asked()
+        return Asked(left_out=kept)
     fields = _fields(parameters, settings)
-    return Asked(fields=fields, left_out=tuple(_unmet(parameters, fields, settings, provider)))
-
-
-def _is_off(parameters: Parameters) -> bool:
-    return parameters.reasoning in {"off", "none"}
+    return Asked(fields=fields, left_out=(*_unmet(parameters, fields, settings, provider), *kept))
 
 
 def _fields(parameters: Parameters, settings: ServerConfig) -> JsonObject:
@@ -62,13 +60,13 @@ def _fields(parameters: Parameters, settings: ServerConfig) -> JsonObject:
         case "effort":
             return {"reasoning_effort": _level(parameters)}
         case "enable_thinking":
-            return {"chat_template_kwargs": {"enable_thinking": not _is_off(parameters)}}
+            return {"chat_template_kwargs": {"enable_thinking": not is_off(parameters)}}
         case _:
             assert_never(settings.reasoning)
 
 
 def _level(parameters: Parameters) -> str:
-    effort = None if _is_off(parameters) else effort_of(parameters, parameters.max_tokens or _LONGEST_OUTPUT)
+    effort = None if is_off(parameters) else effort_of(parameters, parameters.max_tokens or _LONGEST_OUTPUT)
     return "none" if effort is None else nearest_level(effort, _LEVELS) or "none"
 
 
@@ -78,7 +76,7 @@ def _unmet(parameters: Parameters, fields: JsonObject, settings: ServerConfig, p
     if settings.reasoning == "none":
         yield f"reasoning {wanted!r} not sent: `providers.llm.{provider}.reasoning` says how the server is asked for it"
     elif settings.reasoning == "enable_thinking":
-        if not _is_off(parameters):
+        if not is_off(parameters):
             yield f"reasoning {wanted!r} sent as on: the server knows on and off only"
     elif isinstance(wanted, int):
         yield f"reasoning {wanted} sent as {fields['reasoning_effort']!r}: the server takes no number of tokens"

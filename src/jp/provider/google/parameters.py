@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, ToolDefinition
 from jp.provider.abilities import Model
-from jp.provider.asking import not_sent, sampling_of
+from jp.provider.asking import cache_not_sent, not_sent, sampling_of
 from jp.provider.google.schema import answer_schema
 from jp.provider.google.thinking import Thinking, unmet
 
@@ -87,4 +87,5 @@ def left_out(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[
         sentences.append(not_sent(sampling, f"{name!r} takes none"))
     if further := _stop_words(parameters)[_MOST_STOP_WORDS:]:
         sentences.append(not_sent(further, f"the API takes {_MOST_STOP_WORDS} stop words"))
+    sentences += cache_not_sent(parameters.cache, "the API keeps what it wants")
     return (*sentences, *unmet(parameters, model, thinking))

@@ -9,11 +9,12 @@ from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.abilities import Model
+from jp.provider.asking import cache_not_sent
 from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.chat.request import Asked, render
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.effort import effort_of, is_off, nearest_level
 from jp.provider.models import find_model
 
 PROVIDER = "llamacpp"
@@ -65,14 +66,15 @@ def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool
         fields["tool_choice"] = "required"
     if template := _template(parameters, model):
         fields["chat_template_kwargs"] = template
-    return Asked(fields=fields, left_out=tuple(_unmet(parameters, template)))
+    kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
+    return Asked(fields=fields, left_out=(*_unmet(parameters, template), *kept))
 
 
 def _template(parameters: Parameters, model: Model) -> JsonObject:
     """What the model's template is told: whether to think, and by how much where it knows that."""
     if parameters.reasoning is None:
         return {}
-    if parameters.reasoning in {"off", "none"}:
+    if is_off(parameters):
         least = model.abilities.levels[:1]
         return {"enable_thinking": False, **({"reasoning_effort": least[0]} if least else {})}
     effort = effort_of(parameters, parameters.max_tokens or _ASSUMED_OUTPUT)
@@ -85,7 +87,7 @@ def _unmet(parameters: Parameters, template: JsonObject) -> Iterator[str]:
     wanted, level = parameters.reasoning, template.get("reasoning_effort")
     if wanted in {None, "auto", level}:
         return
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         if level is not None:
             yield f"reasoning {wanted!r} sent as {level!r}: the model knows no less"
     elif level is None:

@@ -10,7 +10,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread, ToolDefinition
 from jp.errors import ConfigurationError
-from jp.provider.asking import merged, sampling_of
+from jp.provider.asking import cache_not_sent, merged, sampling_of
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
@@ -140,12 +140,13 @@ def render(thread: Thread, server: Server) -> WireRequest:
     if server.keep_alive is not None:
         body["keep_alive"] = server.keep_alive
     body = merged(body, other, protected=_PROTECTED)
+    kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
     return WireRequest(
         path=_PATH,
         model=thread.model,
         body=body,
         framing="ndjson",
-        left_out=tuple(unmet(parameters, model, think)),
+        left_out=(*unmet(parameters, model, think), *kept),
         unfit=unfit(body, server.provider),
     )
 

@@ -8,17 +8,20 @@ from typing import Literal, cast
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import Effort, Parameters, Thread, ToolDefinition
+from jp.conversation.thread import CachePolicy, Effort, Parameters, Thread, ToolDefinition
 from jp.provider.abilities import Level, Model
-from jp.provider.asking import not_sent, sampling_of
-from jp.provider.effort import effort_of, nearest_level
+from jp.provider.asking import cache_not_sent, not_sent, sampling_of
+from jp.provider.effort import effort_of, is_off, nearest_level
 from jp.provider.models import canonical_name
-from jp.provider.table.openai import is_own, prompt_cache
+from jp.provider.table.openai import PromptCache, is_own, prompt_cache
 
 _USUAL_OUTPUT = 128_000
 """What a share of the longest output is taken of where that is unknown."""
 
 _LONGEST_KEY = 64
+
+_OBEYED: dict[CachePolicy, PromptCache] = {"off": "explicit", "long": "extended"}
+"""Which caches a policy can be asked of."""
 
 PROTECTED = frozenset({
     *("model", "input", "instructions", "tools", "stream", "store", "include", "background", "prompt"),
@@ -41,12 +44,12 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
 def reasoning_of(parameters: Parameters, model: Model, *, summary: Summary = "auto") -> Reasoning:
     """How the model reasons about a request, and how much of it is shown."""
     abilities, wanted = model.abilities, parameters.reasoning
-    is_unasked = wanted in {None, "off", "none"} and not abilities.thinks_by_default
+    is_unasked = (wanted is None or is_off(parameters)) and not abilities.thinks_by_default
     if abilities.thinking == "none" or (is_unasked and "none" not in abilities.levels):
         return Reasoning()
     if is_unasked and wanted is None:
         return Reasoning()
-    effort = abilities.levels[0] if wanted in {"off", "none"} else _level(parameters, model)
+    effort = abilities.levels[0] if is_off(parameters) else _level(parameters, model)
     wire: JsonObject = {} if effort is None else {"effort": effort}
     if effort != "none":
         wire |= _shown(model, summary)
@@ -115,15 +118,15 @@ def _sampling_left_out(parameters: Parameters, model: Model, reasoning: Reasonin
         unknown.append("stop_words")
     if unknown:
         yield not_sent(unknown, "the Responses API knows none")
-    if parameters.cache == "off" and is_own(name) and prompt_cache(canonical_name(name)) != "explicit":
-        yield f"cache 'off' not sent: {name!r} always keeps prompts for a while"
+    if prompt_cache(canonical_name(name)) != _OBEYED.get(parameters.cache):
+        yield from cache_not_sent(parameters.cache, f"{name!r} keeps prompts for a while, as long as it wants")
 
 
 def _unmet(parameters: Parameters, model: Model, reasoning: Reasoning) -> Iterator[str]:
     name, wanted = model.details.id, parameters.reasoning
     if wanted in {None, "auto"}:
         return
-    if wanted in {"off", "none"}:
+    if is_off(parameters):
         if reasoning.is_active:
             yield f"{name!r} cannot wholly be kept from reasoning"
     elif model.abilities.thinking == "none":

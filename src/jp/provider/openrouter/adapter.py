@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from jp.config.accounts import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Thread
-from jp.provider.asking import not_sent, sampling_of
+from jp.provider.asking import cache_not_sent, not_sent, sampling_of
 from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.chat.parameters import choice_of
@@ -73,10 +73,12 @@ def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked
     takes_sampling = abilities.sampling and (abilities.sampling_while_thinking or not reasoning.is_active)
     unsampled = () if takes_sampling else tuple(sampling_of(parameters))
     why = f"{thread.model!r} takes none{' while it reasons' if abilities.sampling else ''}"
+    is_told = thread.model.startswith("anthropic/")
+    kept = () if is_told else cache_not_sent(parameters.cache, f"{thread.model!r} keeps what its vendor wants")
     return Asked(
         fields=fields,
         headers=headers,
-        left_out=(*([not_sent(unsampled, why)] if unsampled else []), *reasoning.left_out),
+        left_out=(*([not_sent(unsampled, why)] if unsampled else []), *reasoning.left_out, *kept),
         sampling=takes_sampling,
         marker=_marker(thread.model, parameters.cache),
     )

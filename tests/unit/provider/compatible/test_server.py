@@ -40,6 +40,10 @@ def test_reasoning_is_left_to_the_server_unless_it_is_set(way: str, wanted: obje
     assert request.left_out == ()
 
 
+def test_a_server_is_not_told_what_to_keep() -> None:
+    assert asked({}, cache="off").left_out == ("cache 'off' not sent: the server keeps what it wants",)
+
+
 @pytest.mark.parametrize(
     ("wanted", "level", "left_out"),
     [

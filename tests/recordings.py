@@ -20,7 +20,7 @@ Exchange = dict[str, Any]
 def recording_of(provider: str, case: str) -> Recording:
     """One recording; the test is skipped where there are none."""
     root = os.environ.get("JP_TEST_DATA")
-    if root is None:
+    if not root:
         pytest.skip("JP_TEST_DATA does not say where the recordings are")
     path = Path(root, "recordings", provider, f"{case}.json")
     return msgspec.json.decode(path.read_bytes(), type=Recording)

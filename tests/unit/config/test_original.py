@@ -139,7 +139,7 @@ def test_settings_follow_the_deltas() -> None:
 
 def test_what_the_original_stored_can_be_resolved() -> None:
     folder = os.environ.get("JP_TEST_DATA")
-    if folder is None:
+    if not folder:
         pytest.skip("JP_TEST_DATA is not set")
     bases = sorted(Path(folder).glob("jp_conversations/*/base_config.json"))
     assert bases

@@ -8,6 +8,7 @@ from typing import Any
 
 from doubles import FakeClock, MemoryRecorder, Screen
 from jp.compaction.stand_ins import StatusLines
+from jp.config.tools import ToolConfig
 from jp.conversation.entries import ChatRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
@@ -86,7 +87,7 @@ def model_of(recording: Recording) -> str:
 def tools_of(events: Sequence[dict[str, Any]], root: Path) -> ToolRunner:
     results = iter([event["text"] for event in events if event["type"] == "tool_result"])
     names = sorted({event["name"] for event in events if event["type"] == "tool_call"})
-    tools = {name: ConfiguredTool(tool=Played(name, results), run="unattended") for name in names}
+    tools = {name: ConfiguredTool(tool=Played(name, results), settings=ToolConfig(run="unattended")) for name in names}
     return ToolRunner(tools, root=root, answers=Answers(), approver=None, notice=print)
 
 

@@ -15,7 +15,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 Price = Annotated[float, msgspec.Meta(ge=0)]
 Cost = Annotated[float, msgspec.Meta(gt=0, description="a number of more than 0")]
-RunMode = Literal["ask", "unattended", "skip"]
+RunMode = Literal["ask", "unattended", "edit", "skip"]
 
 MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]
 """A text that layers may add to: it has the long form `{value, strategy, separator}`."""

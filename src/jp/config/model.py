@@ -29,12 +29,12 @@ from jp.config.kinds import (
     JsonObject,
     MergedText,
     Positive,
-    RunMode,
     Seconds,
     Section,
     UniqueTexts,
     VariableName,
 )
+from jp.config.tools import McpServerConfig, ToolConfig
 
 
 class ParametersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,15 +137,6 @@ class DeduplicationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fie
     """Smaller content is always sent again."""
     lookback_turns: Count = 30
     """A reference reaches this many turns back."""
-
-
-class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One tool, or under the name `*` what holds for all that do not say otherwise."""
-
-    enable: bool | None = None
-    """Whether the model is offered the tool."""
-    run: RunMode | None = None
-    """Whether a call asks first, runs at once, or is answered without running. Without a terminal, `ask` denies."""
 
 
 class TitleGenerationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -253,6 +244,7 @@ class ProvidersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whom jp talks to."""
 
     llm: LlmConfig = LlmConfig()
+    mcp: dict[str, McpServerConfig] = {}
 
 
 class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -262,6 +262,8 @@ def _expected_type(annotation: Any) -> str:
         if meta.description is not None:
             return meta.description
         return f"{_expected_type(bare)} of at least {meta.ge}"
+    if get_origin(annotation) is tuple:
+        return "a list"
     return _TYPE_WORDS.get(annotation, "a table")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 import msgspec
 
@@ -74,6 +74,10 @@ def _scheme_other_than(*schemes: str) -> Needs:
     return needs
 
 
+def _runs_unattended(rule: Any) -> bool:
+    return not isinstance(rule, dict) or bool(_is("unattended")(cast("dict[str, Any]", rule).get("run")))
+
+
 _CLOUD = ("transport", "platform", "endpoint", "region", "project", "profile", "api_version")
 
 _RULES: tuple[tuple[KeyPath, Needs], ...] = (
@@ -88,6 +92,13 @@ _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "models", "*", "cache_write_price"), _always),
     (("assistant", "request", "max_cost"), _always),
     (("conversation", "tools", "*", "run"), _is("unattended")),
+    (("conversation", "tools", "*", "rules"), _runs_unattended),
+    (("conversation", "tools", "*", "command"), _always),
+    (("conversation", "tools", "*", "access"), _always),
+    (("conversation", "tools", "*", "environment"), _always),
+    # An answer that is always given may be the consent to overwrite a file.
+    (("conversation", "tools", "*", "questions"), _always),
+    (("providers", "mcp", "*", "*"), _always),
     (("editor", "cmd"), _always),
     (("editor", "envs"), _always),
     # Whatever a scheme does, one that is not known to stay here may run something or reach out.

@@ -85,7 +85,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TextBlock(Payload, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="text"):
-    """Text without an identity."""
+    """Text without an identity. `formatted` is what a model is shown in place of it, where that is another text."""
+
+    formatted: str | None = None
 
 
 class ResourceBlock(

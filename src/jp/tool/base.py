@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
+from jp.config.tools import ToolConfig
+from jp.conversation.entries import Facts, JsonObject, Question, ToolCallRequest
 from jp.conversation.resource import Block, TextBlock
 from jp.conversation.thread import ToolDefinition
-
-RunMode = Literal["ask", "unattended", "skip"]
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +40,71 @@ class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
     denied: bool = False
 
 
+class Inquired(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool asked something while it ran, and it was answered."""
+
+    call: ToolCallRequest
+    question: Question
+    answer: Answer
+
+
+class Progressed(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool says how far it is."""
+
+    call: ToolCallRequest
+    text: str
+
+
+ToolEvent = CallStarted | Progressed | Inquired | CallOutcome
+"""What happens while calls run."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What was answered to a tool's question, and by whom: a person, the model, or the configuration."""
+
+    value: Any
+    by: Literal["user", "assistant", "config"]
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
+    """Nobody answered: nobody could be asked, or who was asked declined."""
+
+    cause: Literal["nobody", "declined"]
+
+
+class Inquirer(Protocol):
+    """Has a tool's question answered: by the configuration, a person or the model."""
+
+    async def ask(self, question: Question) -> Answer | Unanswered:
+        """Ask. What was answered before in this turn is answered alike."""
+        ...
+
+
+class NobodyToAsk:
+    """An inquirer that has no answer."""
+
+    async def ask(self, question: Question) -> Answer | Unanswered:
+        """See the port."""
+        del question
+        return Unanswered(cause="nobody")
+
+
+def _ignore(text: str) -> None:
+    del text
+
+
 class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is run with. `root` confines built-in file tools."""
+    """What a tool is run with.
+
+    `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
+    the tool has to ask while it runs; `progress` shows a person one line of how far it is.
+    """
 
     arguments: JsonObject
     root: Path
+    settings: ToolConfig = ToolConfig()
+    inquirer: Inquirer = NobodyToAsk()
+    progress: Callable[[str], None] = _ignore
 
 
 class Tool(Protocol):
@@ -62,10 +121,10 @@ class Tool(Protocol):
 
 
 class ConfiguredTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool and whether it may run without asking."""
+    """A tool and its settings: its own, and where it has none those that hold for every tool."""
 
     tool: Tool
-    run: RunMode
+    settings: ToolConfig
 
 
 Toolbox = Mapping[str, ConfiguredTool]

@@ -6,8 +6,8 @@ from typing import Literal, Protocol, assert_never
 
 import msgspec
 
+from jp.config.kinds import RunMode
 from jp.conversation.entries import ToolCallRequest
-from jp.tool.base import RunMode
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ def decide(name: str, run: RunMode, answers: Answers) -> Decision | None:
             return Denied(cause="skipped")
         case "unattended":
             return Allowed()
-        case "ask":
+        case "ask" | "edit":
             return _answer(name, answers)
         case _:
             assert_never(run)

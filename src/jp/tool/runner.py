@@ -81,7 +81,7 @@ class ToolRunner:
         arguments = _checked(call, configured)
         if isinstance(arguments, ToolOutput):
             return CallOutcome(call=call, output=arguments)
-        decision = await permission_for(call, configured.run, self._answers, self._approver)
+        decision = await permission_for(call, configured.settings.run or "ask", self._answers, self._approver)
         if isinstance(decision, Denied):
             output = error_output(explain(call.name, decision))
             return CallOutcome(call=call, output=output, denied=decision.cause != "skipped")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from jp.config.model import ToolConfig
+from msgspec.structs import replace
+
+from jp.config.kinds import Section
+from jp.config.tools import ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import ConfiguredTool, Tool, Toolbox
+
+S = TypeVar("S", bound=Section)
 
 ALL = "*"
 """The name under which a configuration says what holds for every tool that does not say otherwise."""
@@ -32,8 +38,25 @@ def build_toolbox(tools: Iterable[Tool], settings: Mapping[str, ToolConfig]) -> 
     for name in sorted(known):
         own = settings.get(name, _NOTHING)
         if every.enable if own.enable is None else own.enable:
-            toolbox[name] = ConfiguredTool(tool=known[name], run=own.run or every.run or "ask")
+            toolbox[name] = ConfiguredTool(tool=known[name], settings=settings_over(every, own))
     return toolbox
+
+
+def settings_over(every: ToolConfig, own: ToolConfig) -> ToolConfig:
+    """A tool's `own` settings, and where it says nothing, those that hold for `every` tool."""
+    return _over(every, own)
+
+
+def _over(every: S, own: S) -> S:
+    unset = type(own)()
+    merged: dict[str, Any] = {}
+    for name in own.__struct_fields__:
+        value, general = getattr(own, name), getattr(every, name)
+        if isinstance(value, Section):
+            merged[name] = _over(general, value)
+        elif value == getattr(unset, name):
+            merged[name] = general
+    return replace(own, **merged)
 
 
 def definitions(toolbox: Toolbox) -> tuple[ToolDefinition, ...]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from jp.config.kinds import RunMode
 from jp.conversation.entries import ToolCallRequest
-from jp.tool.base import RunMode
 from jp.tool.permission import Allowed, Answers, Decision, Denied, decide, explain, permission_for
 
 SKIPPED = Denied(cause="skipped")

@@ -6,11 +6,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jp.config.kinds import RunMode
+from jp.config.tools import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, RunMode, ToolInvocation, ToolOutput
+from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.permission import Answers
 from jp.tool.runner import ToolRunner
 
@@ -53,7 +55,7 @@ class Screen:
 
 
 def runner_of(*tools: Behaving, run: RunMode = "unattended", screen: Screen | None = None) -> ToolRunner:
-    toolbox = {tool.definition.name: ConfiguredTool(tool=tool, run=run) for tool in tools}
+    toolbox = {tool.definition.name: ConfiguredTool(tool=tool, settings=ToolConfig(run=run)) for tool in tools}
     notice = (screen or Screen()).notices.append
     return ToolRunner(toolbox, root=Path("/work"), answers=Answers(), approver=None, notice=notice)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.model import ToolConfig
+from jp.config.tools import ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import ToolInvocation, ToolOutput
@@ -27,7 +27,7 @@ TOOLS = (Named("write"), Named("read"), Named("list"))
 
 
 def modes(settings: dict[str, ToolConfig]) -> dict[str, str]:
-    return {name: configured.run for name, configured in build_toolbox(TOOLS, settings).items()}
+    return {name: configured.settings.run or "ask" for name, configured in build_toolbox(TOOLS, settings).items()}
 
 
 def test_tools_are_off_until_they_are_enabled() -> None:

@@ -1,0 +1,165 @@
+"""Tools: which the model may call, what they are, and how their results are treated."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from jp.config.kinds import JsonObject, Positive, RunMode, Seconds, Section, Url, VariableName
+
+Enable = bool | Literal["explicit", "always"]
+ResultMode = Literal["unattended", "ask", "edit", "skip"]
+Half = Literal["keep", "strip"]
+DigestKind = Literal["terminal", "read", "search", "patch", "web", "test", "json", "other"]
+
+
+class RuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How calls run whose arguments match."""
+
+    arguments: dict[str, str] = {}
+    """For each argument a pattern that its text has to match whole: `*` stands for anything but `/`, `**` for all."""
+    run: RunMode = "ask"
+    """How such a call runs."""
+
+
+class ParameterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One parameter of a local tool."""
+
+    type: str | tuple[str, ...] = "string"
+    """The type, or several, as JSON Schema names them."""
+    required: bool = False
+    """Whether a call without it is refused."""
+    default: Any = None
+    """What counts where the call leaves it out."""
+    summary: str | None = None
+    """What the model is told of it."""
+    description: str | None = None
+    """More, for `describe_tools`."""
+    examples: str | None = None
+    """Examples, for `describe_tools`."""
+    enum: tuple[Any, ...] = ()
+    """The values that it may have."""
+    items: JsonObject = {}
+    """With type `array`, the JSON Schema of its elements."""
+    properties: JsonObject = {}
+    """With type `object`, the JSON Schema of its members."""
+
+
+class CommandConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The program of a local tool, run in the workspace's root."""
+
+    program: str
+    """The program; a template."""
+    args: tuple[str, ...] = ()
+    """Its arguments; each is a template."""
+    shell: bool = False
+    """Whether `sh -c` runs the program's text, the arguments quoted behind it."""
+
+
+class QuestionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question that a tool may ask while it runs."""
+
+    target: Literal["user", "assistant"] = "user"
+    """Who answers: a person, where there is one, or the model."""
+    answer: Any = None
+    """An answer that is always given."""
+
+
+class FileRuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a tool may do below a path. Any such rule denies what none allows; the last that fits decides."""
+
+    path: str
+    """A directory or a file, relative to the workspace's root or absolute."""
+    read: bool = False
+    """Whether files there may be read and listed."""
+    write: bool = False
+    """Whether files there may be created, changed and deleted."""
+
+
+class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a tool may reach besides the workspace."""
+
+    fs: tuple[FileRuleConfig, ...] = ()
+    """Rules for paths."""
+
+
+class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a compaction that strips tool calls does with those of this tool (RFD D17)."""
+
+    request: Half | None = None
+    """Whether the arguments are kept."""
+    response: Half | None = None
+    """Whether the results are kept."""
+
+
+class ToolStyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How calls look on a terminal."""
+
+    hidden: bool | None = None
+    """Whether calls are shown at all."""
+    inline_results: Literal["full", "off"] | Positive | None = None
+    """How much of a result is shown below its line: all, nothing, or so many lines."""
+
+
+class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One tool, or under the name `*` what holds for all that do not say otherwise."""
+
+    source: str | None = None
+    """Where it comes from: `builtin`, `local`, `mcp.SERVER` or `mcp.SERVER.TOOL`."""
+    enable: Enable | None = None
+    """Whether the model is offered the tool. `explicit`: only where --tool=NAME says so; `always`: whatever flags say."""
+    run: RunMode | None = None
+    """Whether a call asks first, runs at once, is edited first, or is answered without running."""
+    rules: tuple[RuleConfig, ...] = ()
+    """How a call runs whose arguments match; the first rule that does decides, `run` where none does."""
+    result: ResultMode | None = None
+    """Whether the result goes to the model at once, after asking, after editing, or not at all."""
+    command: str | CommandConfig | None = None
+    """A local tool's command: words as a shell splits them, or a table."""
+    input: Literal["template", "json"] | None = None
+    """How a local tool gets its arguments: by templates in its command, or as JSON on its standard input."""
+    summary: str | None = None
+    """What the model is told of the tool."""
+    description: str | None = None
+    """More, for `describe_tools`."""
+    examples: str | None = None
+    """Examples, for `describe_tools`."""
+    parameters: dict[str, ParameterConfig] = {}
+    questions: dict[str, QuestionConfig] = {}
+    options: JsonObject = {}
+    """What the tool itself is told; jp does not read it."""
+    access: AccessConfig = AccessConfig()
+    environment: tuple[VariableName, ...] = ()
+    """Variables of jp's environment that a local tool gets besides PATH, HOME, LANG and their like."""
+    timeout_secs: Seconds | None = None
+    """How long a call may take, in seconds; 0 means forever."""
+    max_bytes: Positive | None = None
+    """A result that is larger is cut in its middle for the model; what was left out can be recalled."""
+    deduplicate: bool | None = None
+    """Whether content that the tool delivers again unchanged becomes a reference."""
+    kind: DigestKind | None = None
+    """What kind of results it has: what stands for them once they are compacted."""
+    compaction: ToolCompactionConfig = ToolCompactionConfig()
+    style: ToolStyleConfig = ToolStyleConfig()
+
+
+class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An MCP server: a command that jp starts, or an address."""
+
+    command: str | None = None
+    """The program that is the server and speaks on its standard streams."""
+    arguments: tuple[str, ...] = ()
+    """Its arguments."""
+    variables: tuple[VariableName, ...] = ()
+    """Variables of jp's environment that it gets besides PATH, HOME, LANG and their like."""
+    environment: dict[str, str] = {}
+    """Variables that it gets, with their values."""
+    url: Url | None = None
+    """The address of a server that speaks streamable HTTP."""
+    headers: dict[str, str] = {}
+    """Headers of each request to it."""
+    headers_env: dict[str, VariableName] = {}
+    """Headers of each request to it whose values are in environment variables."""
+    optional: bool = False
+    """Whether jp goes on without it, with a notice, where it does not start."""
+    startup_timeout_secs: Seconds = 60
+    """How long it may take to start, in seconds; 0 means forever."""

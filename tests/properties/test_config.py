@@ -281,9 +281,8 @@ def check_explanation(of: Resolved, explanation: Explanation) -> None:
     node = node_at(path)
     if isinstance(node, Items):
         said = [element.value for element in explanation.elements]
-        assert plain([with_known_keys(*both) for both in zip(said, explanation.value, strict=True)]) == plain(
-            explanation.value
-        )
+        held: list[Any] = [] if explanation.value is msgspec.UNSET else explanation.value
+        assert plain([with_known_keys(*both) for both in zip(said, held, strict=True)]) == plain(held)
         named = {source for element in explanation.elements for source in element.sources}
         assert all(explanation.statements[source].effect in {"in effect", "in part"} for source in named)
         return

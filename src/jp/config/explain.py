@@ -113,7 +113,8 @@ class _Reader:
                 yield path, node
 
     def _entries(self, path: KeyPath, table: Table) -> Iterator[tuple[str, Node]]:
-        yield from ((name, field.node) for name, field in table.fields.items())
+        named = self._names(path) if table.is_sparse else table.fields
+        yield from ((name, field.node) for name, field in table.fields.items() if name in named)
         if table.others is not None:
             yield from ((name, table.others.value) for name in self._names(path) if name not in table.fields)
 

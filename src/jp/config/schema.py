@@ -45,6 +45,11 @@ class Table(msgspec.Struct, frozen=True):
         return _fields(self.struct)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether its data lacks what is at its default."""
+        return self.struct.__struct_config__.omit_defaults
+
+    @property
     def others(self) -> Others | None:
         """What any other name may hold."""
         return _others(self.struct)

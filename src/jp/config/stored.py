@@ -18,7 +18,7 @@ from jp.config.merge import Change, ListChange, MapChange
 from jp.config.model import JsonObject
 from jp.config.original import adapted
 from jp.config.partial import is_long_map, read_partial
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.schema import APP, Field, Free, Items, MergedText, Names, Node, Scalar, Table
 
 KEPT = ("assistant", "conversation")
 
@@ -36,8 +36,9 @@ class _State(msgspec.Struct, frozen=True):
     value: Any
     change: Change | None
 
-    def below(self, name: str) -> _State:
-        value: Any = cast("JsonObject", self.value).get(name, msgspec.UNSET)
+    def below(self, name: str, field: Field | None = None) -> _State:
+        default = msgspec.UNSET if field is None else _default(field)
+        value: Any = cast("JsonObject", self.value).get(name, default)
         return _State(value, self.change.entries.get(name) if isinstance(self.change, MapChange) else None)
 
     @property
@@ -68,7 +69,7 @@ def delta(before: Resolved, after: Resolved) -> JsonObject:
     Raises:
         ConfigurationError: the aliases lead in a circle.
     """
-    kept = [(name, APP.fields[name].node) for name in KEPT]
+    kept = [(name, APP.fields[name]) for name in KEPT]
     return _differences(kept, _state(before), _state(after))
 
 
@@ -97,10 +98,21 @@ def _state(resolved: Resolved) -> _State:
     return _State(as_data(with_model_resolved(resolved.config)), resolved.change)
 
 
+def _default(field: Field) -> Any:
+    match field.node:
+        case Table() | Names():
+            return {}
+        case Items(default=items):
+            return items
+        case _:
+            return field.default
+
+
 def _full(node: Node, state: _State) -> Any:
     match node:
         case Table():
-            return {name: _full(field.node, state.below(name)) for name, field in node.fields.items()}
+            fields = ((name, field) for name, field in node.fields.items() if name in state.value)
+            return {name: _full(field.node, state.below(name)) for name, field in fields}
         case Names(value=below):
             return {"value": {name: _full(below, state.below(name)) for name in state.value}, "strategy": "replace"}
         case Items():
@@ -120,8 +132,8 @@ def _escaped(value: Any) -> Any:
     return {"value": entries, "strategy": "replace"} if is_long_map(entries) else entries
 
 
-def _differences(nodes: Iterable[tuple[str, Node]], old: _State, new: _State) -> JsonObject:
-    found = ((name, _difference(node, old.below(name), new.below(name))) for name, node in nodes)
+def _differences(fields: Iterable[tuple[str, Field]], old: _State, new: _State) -> JsonObject:
+    found = ((name, _difference(field.node, old.below(name, field), new.below(name, field))) for name, field in fields)
     return {name: difference for name, difference in found if difference is not msgspec.UNSET}
 
 
@@ -129,8 +141,7 @@ def _difference(node: Node, old: _State, new: _State) -> Any:
     """What makes `new` of `old`; absent where nothing has to."""
     match node:
         case Table():
-            fields = ((name, field.node) for name, field in node.fields.items())
-            return _differences(fields, old, new) or msgspec.UNSET
+            return _differences(node.fields.items(), old, new) or msgspec.UNSET
         case Names(value=below):
             return _entries_difference(below, old, new)
         case Free() if old.is_table and new.is_table:
@@ -145,7 +156,7 @@ def _difference(node: Node, old: _State, new: _State) -> Any:
 
 def _entries_difference(node: Node, old: _State, new: _State) -> Any:
     gone: JsonObject = {name: None for name in old.value if name not in new.value}
-    common = ((name, node) for name in new.value if name in old.value)
+    common = ((name, Field(node=node)) for name in new.value if name in old.value)
     added: JsonObject = {name: _full(node, new.below(name)) for name in new.value if name not in old.value}
     found = gone | _differences(common, old, new) | added
     if is_long_map(found):

@@ -1,4 +1,7 @@
-"""Tools: which the model may call, what they are, and how their results are treated."""
+"""Tools: which the model may call, what they are, and how their results are treated.
+
+Each has more settings than are ever set: as data, a tool has those that differ from their defaults.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ Half = Literal["keep", "strip"]
 DigestKind = Literal["terminal", "read", "search", "patch", "web", "test", "json", "other"]
 
 
-class RuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How calls run whose arguments match."""
 
     arguments: dict[str, str] = {}
@@ -21,7 +24,7 @@ class RuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """How such a call runs."""
 
 
-class ParameterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParameterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One parameter of a local tool."""
 
     type: str | tuple[str, ...] = "string"
@@ -44,7 +47,7 @@ class ParameterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """With type `object`, the JSON Schema of its members."""
 
 
-class CommandConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CommandConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The program of a local tool, run in the workspace's root."""
 
     program: str
@@ -55,7 +58,7 @@ class CommandConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Whether `sh -c` runs the program's text, the arguments quoted behind it."""
 
 
-class QuestionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QuestionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A question that a tool may ask while it runs."""
 
     target: Literal["user", "assistant"] = "user"
@@ -64,7 +67,7 @@ class QuestionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """An answer that is always given."""
 
 
-class FileRuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileRuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a tool may do below a path. Any such rule denies what none allows; the last that fits decides."""
 
     path: str
@@ -75,14 +78,14 @@ class FileRuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Whether files there may be created, changed and deleted."""
 
 
-class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a tool may reach besides the workspace."""
 
     fs: tuple[FileRuleConfig, ...] = ()
     """Rules for paths."""
 
 
-class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a compaction that strips tool calls does with those of this tool (RFD D17)."""
 
     request: Half | None = None
@@ -91,7 +94,7 @@ class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fi
     """Whether the results are kept."""
 
 
-class ToolStyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolStyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How calls look on a terminal."""
 
     hidden: bool | None = None
@@ -100,13 +103,13 @@ class ToolStyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """How much of a result is shown below its line: all, nothing, or so many lines."""
 
 
-class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One tool, or under the name `*` what holds for all that do not say otherwise."""
 
+    enable: Enable | None = None
+    """Whether the model is offered the tool. `explicit`: only where --tool=NAME says so; `always`: no flag takes it."""
     source: str | None = None
     """Where it comes from: `builtin`, `local`, `mcp.SERVER` or `mcp.SERVER.TOOL`."""
-    enable: Enable | None = None
-    """Whether the model is offered the tool. `explicit`: only where --tool=NAME says so; `always`: whatever flags say."""
     run: RunMode | None = None
     """Whether a call asks first, runs at once, is edited first, or is answered without running."""
     rules: tuple[RuleConfig, ...] = ()
@@ -142,7 +145,7 @@ class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     style: ToolStyleConfig = ToolStyleConfig()
 
 
-class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """An MCP server: a command that jp starts, or an address."""
 
     command: str | None = None

@@ -161,11 +161,9 @@ def test_a_table_is_explained_key_by_key() -> None:
 
     value, found = explain(resolve(layers), "conversation.tools", trusted)
 
-    assert value == {"y": {"enable": None, "run": "skip"}}
+    assert value == {"y": {"run": "skip"}}
     assert [(each.key, said(each)[1:]) for each in found] == [
-        ("conversation.tools.y.enable", []),
         ("conversation.tools.y.run", [("set", "skip", "in effect")]),
-        ("conversation.tools.x.enable", [("unset", None, "in effect")]),
         ("conversation.tools.x.run", [("set", "ask", "replaced"), ("unset", None, "in effect")]),
     ]
 

@@ -223,7 +223,7 @@ def test_whoever_does_not_want_errors_gets_what_is_valid_and_a_list_of_the_rest(
         },
         "conversation": {
             "attachments": ["a", {"type": "cmd"}, "b"],
-            "tools": {"x": {"run": "edit", "enable": True}},
+            "tools": {"x": {"run": "never", "enable": True}},
         },
         "providers": {"llm": {"aliases": {"a": 1, "b": "c"}}},
         "config_load_paths": {"0": 1, "1": "x"},

@@ -17,7 +17,7 @@ def resolved(raw: dict[str, Any], where: str = "/u/config.toml") -> Resolved:
 
 RAW: dict[str, Any] = {
     "assistant": {"instructions": [{"title": "a", "items": ["x"]}], "model": {"parameters": {"other": {"seed": 1}}}},
-    "conversation": {"attachments": ["file:a"], "tools": {"*": {"run": "ask"}, "bare": {}}},
+    "conversation": {"attachments": ["file:a"], "tools": {"*": {"run": "ask"}}},
 }
 
 
@@ -30,7 +30,7 @@ RAW: dict[str, Any] = {
         ("conversation.attachments.0", "file:a"),
         ("assistant.instructions.0.items", ["x"]),
         ("assistant.model.parameters.other.seed", 1),
-        ("conversation.tools.*", {"enable": None, "run": "ask"}),
+        ("conversation.tools.*", {"run": "ask"}),
         ("conversation.tools.'*'.run", "ask"),
         ("user", {"name": None}),
     ],
@@ -91,7 +91,7 @@ def test_the_configuration_is_shown_as_a_file() -> None:
 
     data = tomllib.loads(text)
     assert data["assistant"]["instructions"] == [{"title": "a", "position": 0, "items": ["x"]}]
-    assert data["conversation"]["tools"] == {"*": {"run": "ask"}, "bare": {}}
+    assert data["conversation"]["tools"] == {"*": {"run": "ask"}}
     assert "id" not in data["assistant"].get("model", {})
     assert data["assistant"]["request"]["max_retries"] == 5
     assert "#" not in text

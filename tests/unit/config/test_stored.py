@@ -37,7 +37,7 @@ def test_a_base_holds_every_key_that_decides_requests_and_no_other() -> None:
         },
     }
     assert base["conversation"]["attachments"] == {"value": ["a"], "strategy": "replace", "dedup": True}
-    assert base["conversation"]["tools"] == {"value": {"x": {"enable": None, "run": "ask"}}, "strategy": "replace"}
+    assert base["conversation"]["tools"] == {"value": {"x": {"run": "ask"}}, "strategy": "replace"}
 
 
 def test_what_a_conversation_was_created_with_wins_over_later_files() -> None:
@@ -87,16 +87,12 @@ def test_what_a_conversation_was_created_with_wins_over_later_files() -> None:
         (
             {"conversation": {"tools": {"a": {"run": "ask"}, "b": {"run": "ask"}}}},
             {"conversation": {"tools": {"a": {"run": "skip"}, "b": None, "c": {"enable": True}}}},
-            {"conversation": {"tools": {"b": None, "a": {"run": "skip"}, "c": {"enable": True, "run": None}}}},
+            {"conversation": {"tools": {"b": None, "a": {"run": "skip"}, "c": {"enable": True}}}},
         ),
         (
             {},
             {"conversation": {"tools": {"value": {"run": "ask"}, "strategy": {"run": "ask"}}}},
-            {
-                "conversation": {
-                    "tools": {"value": {"enable": None, "run": "ask"}, "strategy": {"enable": None, "run": "ask"}}
-                }
-            },
+            {"conversation": {"tools": {"value": {"run": "ask"}, "strategy": {"run": "ask"}}}},
         ),
     ],
 )
@@ -175,7 +171,7 @@ def test_deltas_hold_in_their_order_and_name_their_entry() -> None:
 def test_a_log_outlives_the_keys_of_one_version() -> None:
     stored = conversation_layers(
         {"assistant": {"gone": 1, "tool_choice": "none"}, "providers": {"llm": {"anthropic": {"base_url": "x"}}}},
-        [("e1", {"conversation": {"tools": {"a": {"run": "edit"}}}, "user": 5})],
+        [("e1", {"conversation": {"tools": {"a": {"run": "never"}}}, "user": 5})],
     )
 
     assert resolve(stored.layers).config.assistant.tool_choice == "none"

@@ -21,6 +21,7 @@ from jp.config.accounts import (
     ScriptConfig,
     ServerConfig,
 )
+from jp.config.compaction import CompactionConfig
 from jp.config.kinds import (
     CachePolicy,
     Cost,
@@ -168,6 +169,7 @@ class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fiel
     start_local: bool = False
     """Whether new conversations are kept in the user's data directory instead of the workspace."""
     deduplication: DeduplicationConfig = DeduplicationConfig()
+    compaction: CompactionConfig = CompactionConfig()
     title: TitleConfig = TitleConfig()
     tools: dict[str, ToolConfig] = {}
 

@@ -1,0 +1,75 @@
+"""Compaction: what is left out of what the model is shown, and when (RFD 064, D17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+
+from jp.config.kinds import Count, Section
+
+ToolCallMode = Literal["strip", "strip-requests", "strip-responses", "omit"]
+Ratio = Annotated[float, msgspec.Meta(gt=0, le=1, description="a number of more than 0 and at most 1")]
+
+
+class SummaryConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A summary that stands for whole turns."""
+
+    policy: Literal["summarize"] | None = None
+    """`summarize` has one written."""
+    model: str | None = None
+    """Who writes it, as `provider/name` or an alias. Without it, the conversation's own model."""
+    instructions: str | None = None
+    """What to pay attention to, besides what every summary holds."""
+
+
+class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a compaction does under this name. A summary goes before everything else."""
+
+    reasoning: Literal["strip"] | None = None
+    """`strip` leaves the model's reasoning out."""
+    tool_calls: ToolCallMode | None = None
+    """What becomes of tool calls: large arguments and results are stripped, one of both, or calls are left out."""
+    resources: Literal["superseded"] | None = None
+    """`superseded` leaves out copies of what was delivered anew later."""
+    summary: SummaryConfig = SummaryConfig()
+
+
+class AutoConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Compaction without being asked, between turns and inside of long ones."""
+
+    enabled: bool = False
+    """Whether there is any."""
+    trigger_ratio: Ratio = 0.75
+    """From which share of the window on, without what is reserved for the answer."""
+    profile: str = "default"
+    """What is done."""
+    min_turns: Count = 5
+    """Conversations of no more turns are left alone, but for what a long turn piles up."""
+
+
+class CompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What compactions do that do not say otherwise."""
+
+    default_profile: str = "default"
+    """The profile where none is named."""
+    keep_last: Count | str = 3
+    """What stays as it is: the newest turns, those of a duration such as `2h`, or those worth tokens such as `20k`."""
+    keep_first: Count | str = 0
+    """The same at the beginning."""
+    auto: AutoConfig = AutoConfig()
+    profiles: dict[str, ProfileConfig] = {}
+
+
+PROFILES: Mapping[str, ProfileConfig] = {
+    "default": ProfileConfig(reasoning="strip", tool_calls="strip", resources="superseded"),
+    "heavy": ProfileConfig(summary=SummaryConfig(policy="summarize")),
+    "light": ProfileConfig(reasoning="strip"),
+}
+"""The profiles that come with jp. One of the same name in the configuration stands in its place."""
+
+
+def profiles_of(config: CompactionConfig) -> dict[str, ProfileConfig]:
+    """Every profile by its name."""
+    return {**PROFILES, **config.profiles}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from jp.config.tools import ToolConfig
-from jp.conversation.entries import Facts, JsonObject, Question, ToolCallRequest
+from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest
 from jp.conversation.resource import Block, TextBlock
 from jp.conversation.thread import ToolDefinition
 
@@ -120,6 +120,18 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
+class Previewed(Protocol):
+    """A tool that can say what a call would do, for the person who is asked whether it may."""
+
+    async def preview(self, invocation: ToolInvocation) -> str | None:
+        """A unified diff, or lines of text, without control sequences; None where the arguments say it all.
+
+        Nothing is changed by it, and it is shown whole. What fails here fails when the call runs: then None.
+        """
+        ...
+
+
 class ConfiguredTool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool and its settings: its own, and where it has none those that hold for every tool."""
 
@@ -129,6 +141,14 @@ class ConfiguredTool(msgspec.Struct, frozen=True, kw_only=True):
 
 Toolbox = Mapping[str, ConfiguredTool]
 """Tools by name."""
+
+
+class Delivery(Protocol):
+    """Makes of what a tool returned what is recorded: bounded, and marked where it was delivered before. Pure."""
+
+    def __call__(self, configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+        """`entries` is the stream as it is stored, the call's turn and its earlier results included."""
+        ...
 
 
 def error_output(text: str) -> ToolOutput:

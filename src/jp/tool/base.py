@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest
-from jp.conversation.resource import Block, TextBlock
+from jp.conversation.resource import Block, Carrier, TextBlock
 from jp.conversation.thread import ToolDefinition
+
+C = TypeVar("C", bound=Carrier)
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +91,36 @@ class NobodyToAsk:
         return Unanswered(cause="nobody")
 
 
+class Stream(Protocol):
+    """The log of the conversation in which a call is made, as it stands while the call runs."""
+
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """The stream so far, content in the form in which it is stored."""
+        ...
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier with its content inline.
+
+        Raises:
+            StorageError: the blob is missing or damaged.
+        """
+        ...
+
+
+class NoStream:
+    """Of a call that is made outside of any conversation."""
+
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """None."""
+        return ()
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier as it is."""
+        return carrier
+
+
 def _ignore(text: str) -> None:
     del text
 
@@ -97,7 +129,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool is run with.
 
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
-    the tool has to ask while it runs; `progress` shows a person one line of how far it is.
+    the tool has to ask while it runs; `progress` shows a person one line of how far it is. `stream` is the conversation.
     """
 
     arguments: JsonObject
@@ -105,6 +137,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     settings: ToolConfig = ToolConfig()
     inquirer: Inquirer = NobodyToAsk()
     progress: Callable[[str], None] = _ignore
+    stream: Stream = NoStream()
 
 
 class Tool(Protocol):

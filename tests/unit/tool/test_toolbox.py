@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.tools import Enable, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.toolbox import build_toolbox, definitions
+from jp.tool.toolbox import build_toolbox, check_offered, definitions, enabled_names, unknown_tool
 
 
 class Named:
@@ -58,8 +58,26 @@ def test_definitions_are_sorted_by_name() -> None:
     ("name", "hint"), [("raed", "did you mean 'read'?"), ("zzzzzz", "the tools are: list, read, write")]
 )
 def test_an_unknown_name_is_an_error_that_names_the_nearest(name: str, hint: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        build_toolbox(TOOLS, {name: ToolConfig(enable=False)})
+    error = unknown_tool("--approve", name, {"write", "read", "list"})
 
-    assert caught.value.message == f"'conversation.tools' names an unknown tool {name!r}"
-    assert caught.value.hint == hint
+    assert error.message == f"--approve names an unknown tool {name!r}"
+    assert error.hint == hint
+
+
+def test_only_true_and_always_offer_a_tool() -> None:
+    enables: dict[str, Enable | None] = {"a": True, "b": "always", "c": "explicit", "d": False, "e": None}
+    settings = {name: ToolConfig(enable=enable) for name, enable in enables.items()}
+
+    assert enabled_names(enables, settings) == ["a", "b"]
+    assert enabled_names(enables, {"*": ToolConfig(enable="always"), **settings}) == ["a", "b", "e"]
+
+
+@pytest.mark.parametrize("name", ["read", "_read", "mcp-git_Log2", "a" * 64])
+def test_a_name_that_all_providers_take_is_offered(name: str) -> None:
+    check_offered(name)
+
+
+@pytest.mark.parametrize("name", ["", "git.log", "3d", "-x", "größe", "a b", "a" * 65])
+def test_a_name_that_some_provider_refuses_is_not_offered(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^the tool {name!r} cannot be offered"):
+        build_toolbox([Named(name)], {"*": ToolConfig(enable=True)})

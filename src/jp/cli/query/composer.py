@@ -156,7 +156,7 @@ class Composer:
         schemes = Schemes(self._place.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
         settings = settle(self._place, self._held, flag_layers(self._arguments, typed), self._options)
-        return without_missing_tools(settings.resolved)[0]
+        return without_missing_tools(settings.resolved, self._place.cache)[0]
 
     def _facts(self, given: Given) -> list[Fact]:
         """What is worth knowing while one writes: also that there is a model, and a key for it.

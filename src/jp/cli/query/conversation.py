@@ -37,6 +37,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     root: Path
     sources: Sources
 
+    @property
+    def cache(self) -> Path:
+        """Where what can be found again is remembered."""
+        return self.workspace.user_data / "cache"
+
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation that exists. `log` is None where it is only read; `layers` are its own settings.

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from jp.cli.toolset import Toolset
 from jp.config.layers import Resolved, contributions
 from jp.config.model import AppConfig
 
 _SHOWN = 5
 
 
-def without_missing_tools(resolved: Resolved) -> tuple[AppConfig, tuple[str, ...]]:
+def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[AppConfig, tuple[str, ...]]:
     """The configuration without the tools that only the conversation itself names and that are not here.
 
     Besides, what to tell the user of those that it enables. A name that a file or an option says stays: it is a
-    mistake that can be mended.
+    mistake that can be mended. `cache_directory` is where what other packages provide is remembered.
     """
     config = resolved.config
     tools = config.conversation.tools
     if not tools:
         return config, ()
 
-    from jp.cli.file_names import AttachmentNames
-    from jp.tool.builtin import built_in_tools
     from jp.tool.toolbox import ALL
 
-    known = {ALL, *(tool.definition.name for tool in built_in_tools(AttachmentNames()))}
-    missing = {name for name in tools if name not in known and _is_conversations_only(resolved, name)}
+    toolset = Toolset(config, cache_directory=cache_directory)
+    named = (name for name in tools if name != ALL and _is_conversations_only(resolved, name))
+    missing = {name for name in named if not toolset.is_known(name)}
     if not missing:
         return config, ()
     here = {name: settings for name, settings in tools.items() if name not in missing}

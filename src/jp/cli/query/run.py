@@ -62,7 +62,7 @@ async def _query(
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, flags, options)
-    config, missing = without_missing_tools(settings.resolved)
+    config, missing = without_missing_tools(settings.resolved, place.cache)
     for sentence in missing:
         notice(options, sentence)
     wiring = _wired(options, arguments, config, place, stack)

@@ -10,6 +10,7 @@ import msgspec
 
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
+from jp.cli.toolset import Toolset
 from jp.cli.user_keys import UserKeys
 from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig
@@ -18,6 +19,7 @@ from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
 from jp.tool.runner import ToolRunner
+from jp.tool.toolbox import nearest
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
@@ -136,18 +138,15 @@ def _model(config: AppConfig) -> ModelId:
 
 
 def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> ToolRunner:
-    from jp.cli.file_names import AttachmentNames
-    from jp.tool.builtin import built_in_tools
     from jp.tool.permission import Answers
-    from jp.tool.toolbox import build_toolbox
 
-    known = built_in_tools(AttachmentNames())
-    names = [tool.definition.name for tool in known]
-    for name in sorted(arguments.approve.difference(names)):
-        raise UsageError(f"--approve names an unknown tool {name!r}", hint=f"the tools are: {', '.join(names)}")
+    toolset = Toolset(config, cache_directory=place.cache)
+    for name in sorted(arguments.approve):
+        if not toolset.is_known(name):
+            raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
     return ToolRunner(
-        build_toolbox(known, config.conversation.tools),
+        toolset.toolbox(),
         root=place.root,
         answers=answers,
         approver=_approver(),

@@ -1,0 +1,22 @@
+"""The tools that come with jp, by name; each is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jp.tool.base import Tool
+
+
+def _read_file() -> Tool:
+    from jp.cli.file_names import AttachmentNames
+    from jp.tool.builtin import ReadFile
+
+    return ReadFile(AttachmentNames())
+
+
+BUILT_IN: Mapping[str, Callable[[], Tool]] = {
+    "fs_read_file": _read_file,
+}
+"""A function that imports and makes the tool, for each that needs nothing of the conversation."""

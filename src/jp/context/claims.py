@@ -10,13 +10,12 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from jp.context.mentions import classified
+from jp.context.mentions import classified, words_in
 from jp.context.summary_schema import StructuredSummary, TouchedFiles
 
 UNSUPPORTED = "(unsupported)"
 """What a claim becomes in a statement that has to stay."""
 
-_WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|\\…]+")
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:[.,][0-9]+)*(?![\w])")
 _DIGITS = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _ATTRIBUTION = re.compile(
@@ -95,7 +94,7 @@ def check_claims(account: StructuredSummary, evidence: Evidence) -> Checked:
 def claims_in(text: str) -> list[tuple[str, str]]:
     """The claims in `text`, each with its kind: `number`, or a class of `jp.context.mentions`."""
     found = [(number, "number") for number in _NUMBER.findall(text) if len(number) > 1]
-    for word in _WORD.findall(text):
+    for word in words_in(text):
         kind, value = classified(word)
         if kind:
             found.append((value, kind))

@@ -29,6 +29,7 @@ below a fifth of a token for a byte of UTF-8, so that no text is far cheaper tha
 """
 
 _WEIGHT_OF_ROW = bytes(weight for rows, weight in _BY_PLANE_ROW for _ in rows)
+_ASCII_BYTES = bytes(range(0x80))
 _WEIGHTS = sorted(set(_WEIGHT_OF_ROW))
 _BYTES_PER_TOKEN = 4.0
 _TOKENS_PER_EXTRA_BYTE = 0.375
@@ -41,10 +42,12 @@ def estimate_tokens(text: str) -> int:
     """
     if text.isascii():
         return round(len(text) * _ASCII / 100)
-    ascii_count = len(text.encode("ascii", "ignore"))
-    weights = text.encode("utf-16-le", "surrogatepass")[1::2].translate(_WEIGHT_OF_ROW)
-    total = sum(weights.count(weight) * weight for weight in _WEIGHTS)
-    return round((total - ascii_count * (_WEIGHT_OF_ROW[0] - _ASCII)) / 100)
+    raw = text.encode("utf-8", "surrogatepass")
+    rest = raw.translate(None, _ASCII_BYTES)
+    wide = rest.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass")
+    weights = wide[1::2].translate(_WEIGHT_OF_ROW)
+    total = sum(weights.count(weight) * weight for weight in _WEIGHTS) + (len(raw) - len(rest)) * _ASCII
+    return round(total / 100)
 
 
 def estimate_tokens_of_bytes(size: int, chars: int | None = None) -> int:

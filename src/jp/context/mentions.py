@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
 import msgspec
@@ -16,8 +16,23 @@ INDEX_LIMIT = 7_000
 LONGEST_ERROR = 200
 LONGEST_MENTION = 240
 
-_TOKEN = re.compile(r"[^\s\"'`<>()\[\]{},;|\\…]+")
-"""One class of characters and no nesting: linear in every text."""
+_BETWEEN_WORDS = "\"'`<>()[]{},;|\\…"
+"""What ends a word, beside white space."""
+
+_ENDINGS = ".:!?*"
+"""What a word that ends a sentence, or stands out in it, ends with."""
+
+_SPACED = bytes(
+    ord(" ") if character in _BETWEEN_WORDS or character.isspace() else ord(character)
+    for character in map(chr, range(0x80))
+) + bytes(range(0x80, 0x100))
+"""For bytes of UTF-8: spaces for whatever ends a word and is ASCII."""
+
+_TELLING = re.compile(
+    rb"^(?:[^\n/\x80-\xff]*+[/\x80-\xff].*|(?:#|[A-Z][A-Z0-9]{1,9}-)[0-9]{1,7}[.:!?*]*|[0-9a-f]{7,40}[.:!?*]*)$",
+    re.MULTILINE,
+)
+"""Every word that may have a class, and few others: of words on lines of their own, as UTF-8."""
 
 _ISSUE = re.compile(r"#[0-9]{1,7}|[A-Z][A-Z0-9]{1,9}-[0-9]{1,7}")
 _COMMIT = re.compile(r"(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}")
@@ -25,6 +40,11 @@ _PATH = re.compile(r"(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?|(?:~|\.{1,2})?/[
 _POSITION = re.compile(r":[0-9]+(?::[0-9]+)?$")
 _URL = re.compile(r"https?://[^/]+\S*")
 _ERROR = re.compile(r"(?i)\b(?:\w*error|\w*exception|failed|failure|fatal|panic|panicked|traceback)\b")
+_HINTS_OF_ERRORS = (b"error", b"exception", b"fail", b"fatal", b"panic", b"traceb")
+"""In lower case, one of these stands in every line that tells of an error."""
+
+_FORMS_OF_I = "\u0130\u0131"
+"""Letters that the pattern takes for an `i` and that are none in lower case."""
 
 
 class Mentions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -42,34 +62,35 @@ _MOST = {"issues": 120, "commits": 40, "paths": 80, "errors": 40, "urls": 30}
 
 def mentions_in(texts: Iterable[str], *, outputs: Iterable[str] = ()) -> Mentions:
     """The index of `texts`, which are redacted; lines that tell of errors are looked for in `outputs`, of tools."""
-    counts: Counter[str] = Counter()
     errors: Counter[str] = Counter()
-    for text in texts:
-        counts.update(_TOKEN.findall(text))
     for text in outputs:
-        errors.update(shortened(line.strip(), LONGEST_ERROR) for line in text.splitlines() if _ERROR.search(line))
-    tokens: dict[str, Counter[str]] = {name: Counter() for name in _MOST}
-    for token, count in counts.items():
-        name, value = classified(token)
+        errors.update(shortened(line.strip(), LONGEST_ERROR) for line in _error_lines(text))
+    found: dict[str, Counter[str]] = {name: Counter() for name in _MOST}
+    for word, count in _telling_words(texts):
+        name, value = classified(word)
         if name:
-            tokens[name][value] += count
-    tokens["errors"] = errors
-    return within({name: _ranked(tokens[name]) for name in _MOST})
+            found[name][value] += count
+    found["errors"] = errors
+    return within({name: _ranked(found[name]) for name in _MOST})
 
 
-def classified(token: str) -> tuple[str, str]:
+def words_in(text: str) -> list[str]:
+    """The words of `text`, without quotes, brackets and the like."""
+    for separator in _BETWEEN_WORDS:
+        text = text.replace(separator, " ")
+    return text.split()
+
+
+def classified(word: str) -> tuple[str, str]:
     """The class of a word and what of it counts: a path without its line; two empty strings where it has no class."""
-    value = token.rstrip(".:!?*")
+    value = word.rstrip(_ENDINGS)
     if len(value) > LONGEST_MENTION:
         return "", ""
-    if _URL.fullmatch(value):
-        return "urls", value
+    if "/" in value:
+        return _with_slash(value)
     if _ISSUE.fullmatch(value):
         return "issues", value
-    if _COMMIT.fullmatch(value):
-        return "commits", value
-    path = _POSITION.sub("", value)
-    return ("paths", path) if _is_path(path) else ("", "")
+    return ("commits", value) if _COMMIT.fullmatch(value) else ("", "")
 
 
 def merge_mentions(older: Mentions, newer: Mentions) -> Mentions:
@@ -85,6 +106,43 @@ def within(classes: Mapping[str, Sequence[str]], limit: int = INDEX_LIMIT) -> Me
         longest = max(sizes, key=lambda name: sizes[name])
         sizes[longest] -= len(kept[longest].pop()) + 1
     return replace(Mentions(), **{name: tuple(texts) for name, texts in kept.items()})
+
+
+def _telling_words(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """The words of all `texts` that may have a class, and how often each stands there; some of them more than once."""
+    counts: Counter[bytes] = Counter()
+    for text in texts:
+        counts.update(text.encode("utf-8", "surrogatepass").translate(_SPACED).split())
+    for word in _TELLING.findall(b"\n".join(counts)):
+        text = word.decode("utf-8", "surrogatepass")
+        for part in (text,) if text.isascii() else words_in(text):
+            yield part, counts[word]
+
+
+def _error_lines(text: str) -> Iterator[str]:
+    """The lines of `text` that tell of errors. The pattern is slow, so it only sees lines that have a hint."""
+    if not text.isascii() and any(letter in text for letter in _FORMS_OF_I):
+        yield from filter(_ERROR.search, text.splitlines())
+        return
+    raw = text.encode("utf-8", "surrogatepass")
+    lowered = raw.lower()
+    found: dict[int, bytes] = {}
+    for hint in _HINTS_OF_ERRORS:
+        at = lowered.find(hint)
+        while at >= 0:
+            start = raw.rfind(b"\n", 0, at) + 1
+            end = raw.find(b"\n", at)
+            found[start] = raw[start : len(raw) if end < 0 else end]
+            at = -1 if end < 0 else lowered.find(hint, end)
+    lines = b"\n".join(found.values()).decode("utf-8", "surrogatepass")
+    yield from filter(_ERROR.search, lines.splitlines())
+
+
+def _with_slash(value: str) -> tuple[str, str]:
+    if _URL.fullmatch(value):
+        return "urls", value
+    path = _POSITION.sub("", value)
+    return ("paths", path) if _is_path(path) else ("", "")
 
 
 def _is_path(text: str) -> bool:

@@ -33,11 +33,18 @@ _ISSUED: dict[str, str] = {
 }
 """What the keys that vendors issue begin with, and what follows. Each beginning ends with one of `-`, `_` and `.`."""
 
-_SEPARATOR = re.compile(
-    r"[-_.](?<=sk-|ve_|st_|ec_|h[opusr]_|at_|at-|tt-|rt-|dt-|ft-|x[a-z]-|pp-|29\.|vs\.|pi-|ly-|sa_|hf_|pm_|sk_|ai-|lx-|pi_"
-    r"|SG\.|ss_|ca_|pa_|v1_)(?=[A-Za-z0-9_+/-]{8})"
+_SEPARATORS = tuple(
+    re.compile(rf"{separator}(?<={before})(?=[A-Za-z0-9_+/-]{{8}})")
+    for separator, before in (
+        ("-", "sk-|at-|tt-|rt-|dt-|ft-|x[a-z]-|pp-|pi-|ly-|ai-|lx-"),
+        ("_", "ve_|st_|ec_|h[opusr]_|at_|sa_|hf_|pm_|sk_|pi_|ss_|ca_|pa_|v1_"),
+        (r"\.", r"29\.|vs\.|SG\."),
+    )
 )
-"""The end of a beginning, perhaps: what is rare in any text, so that little is looked at twice."""
+"""The end of a beginning, perhaps: what is rare in any text, so that little is looked at twice.
+
+Each begins with one character, which is found many times as fast as one of several.
+"""
 
 _BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(_ISSUED)})\Z")
 _LONGEST_BEGINNING = 16
@@ -94,8 +101,7 @@ def shapes(text: str) -> Iterator[Span]:
 
 def _issued(text: str) -> Iterator[Span]:
     done = 0
-    for separator in _SEPARATOR.finditer(text):
-        at = separator.end()
+    for at in sorted(found.end() for pattern in _SEPARATORS for found in pattern.finditer(text)):
         beginning = _BEGINNING.search(text, max(at - _LONGEST_BEGINNING, done), at)
         found = _ISSUED_KEY.match(text, beginning.start()) if beginning else None
         if found and _DIGIT_OR_CAPITAL.search(text, at, found.end()):

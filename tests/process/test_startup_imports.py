@@ -210,6 +210,4 @@ def test_a_query_that_attaches_files_imports_nothing_for_other_sources(tmp_path:
     assert {
         name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command.handler"))
     } == set()
-    assert (
-        modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.attachment.command.process"} == set()
-    )
+    assert modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.process.running"} == set()

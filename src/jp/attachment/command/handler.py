@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
 from jp.attachment.command.line import CommandLine, parse_command
-from jp.attachment.command.scrubbed import scrubbed
 from jp.attachment.slots import Slots
 from jp.conversation.resource import Resource
+from jp.process.environment import child_environment
+from jp.process.programs import exit_code_text, find_program
 
 if TYPE_CHECKING:
-    from jp.attachment.command.process import Ended, ProcessLimits
+    from jp.process.running import Ended, ProcessLimits
 
 AT_ONCE = 4
 """How many programs run at the same time."""
 
 _slots = Slots("command", AT_ONCE)
 
-_PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
-_OF_A_SIGNAL = 128
 _PIPE = "Pipe what it prints instead: `command | jp query …`."
 
 
@@ -47,7 +46,7 @@ class CommandHandler:
         Raises:
             AttachmentError: it cannot be started, does not end in time, or prints too much or what is no text.
         """
-        from jp.attachment.command.process import ProcessLimits, TooMuchOutputError, TooSlowError, run
+        from jp.process.running import OutputLimits, ProcessLimits, Program, run
 
         command = parse_command(declaration.uri)
         if any(parse_command(exclude.uri).uri == command.uri for exclude in excludes if exclude.uri.startswith("cmd:")):
@@ -55,49 +54,38 @@ class CommandHandler:
         directory = str(context.root.absolute())
         environment = _environment(os.environ, directory, context)
         path = _path(command, directory, environment)
+        program = Program(words=[path, *command.arguments], directory=directory, environment=environment)
         limits = self._limits or ProcessLimits()
+        output = OutputLimits(kept=context.max_bytes, most=context.max_bytes)
         try:
             async with _slots.one():
-                ended = await run(
-                    [path, *command.arguments],
-                    directory=directory,
-                    environment=environment,
-                    max_bytes=context.max_bytes,
-                    limits=limits,
-                )
+                ended = await run(program, output=output, limits=limits)
         except OSError as error:
             raise _not_started(command, path, error) from None
-        except TooSlowError:
+        if ended.stopped == "time":
             message = f"{command.typed!r} did not end within {limits.timeout_secs:g} s, and was stopped"
-            raise AttachmentError(message, hint=_PIPE) from None
-        except TooMuchOutputError:
-            raise _too_much(command, context.max_bytes) from None
+            raise AttachmentError(message, hint=_PIPE)
+        if ended.stopped == "output":
+            raise _too_much(command, context.max_bytes)
         return _resolution(command, ended)
 
 
 def _environment(environment: Mapping[str, str], directory: str, context: ResolveContext) -> dict[str, str]:
-    """What the program gets. Nothing in it asks a question, or takes a lock that another `git` waits for."""
-    passed = scrubbed(environment)
-    for name in _PLACES_OF_GIT:
-        if name in passed:
-            # A hook of git names them as seen from where it runs.
-            passed[name] = str(context.cwd.absolute() / passed[name])
-    return {**passed, "PWD": directory, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    """What the program gets. Nothing in it takes a lock that another `git` waits for."""
+    passed = child_environment(environment, cwd=str(context.cwd.absolute()), directory=directory)
+    return {**passed, "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) -> str:
-    """Where the program lies. Only absolute directories are looked into: others are whatever a stranger put there.
+    """Where the program lies.
 
     Raises:
         AttachmentError: nowhere.
     """
     name = command.program
-    if "/" in name:
-        return os.path.join(directory, name)  # noqa: PTH118 - text
-    for place in environment.get("PATH", os.defpath).split(os.pathsep):
-        path = f"{place}/{name}"
-        if place.startswith("/") and os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112 - text
-            return path
+    path = find_program(name, directory, environment)
+    if path is not None:
+        return path
     if os.path.lexists(f"{directory}/{name}"):
         raise AttachmentError(f"there is no command {name!r}", hint=f"The file in the workspace is './{name}'.")
     raise AttachmentError(
@@ -127,12 +115,13 @@ def _too_much(command: CommandLine, max_bytes: int) -> AttachmentError:
 
 def _resolution(command: CommandLine, ended: Ended) -> Resolution:
     notices: list[str] = []
-    sections = [f"<command>{command.typed}</command>", f"<exit_code>{_exit_code(ended.exit_code)}</exit_code>"]
+    sections = [f"<command>{command.typed}</command>", f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     if ended.exit_code:
         notices.append(
-            f"{command.typed!r} ended with exit code {_exit_code(ended.exit_code)}; what it printed is attached"
+            f"{command.typed!r} ended with exit code {exit_code_text(ended.exit_code)}; what it printed is attached"
         )
-    for name, data in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+        data = captured.head + captured.tail
         if b"\0" in data:
             message = f"{command.typed!r} prints what is no text"
             raise AttachmentError(message, hint="Let it write a file, and attach that.")
@@ -150,16 +139,3 @@ def _resolution(command: CommandLine, ended: Ended) -> Resolution:
         text="\n".join(sections) + "\n",
     )
     return Resolution(resources=(resource,), notices=tuple(notices))
-
-
-def _exit_code(code: int) -> str:
-    """As a shell gives it, with the signal that ended it."""
-    if code >= 0:
-        return str(code)
-    import signal
-
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"{_OF_A_SIGNAL - code} ({name})"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,12 +11,12 @@ import anyio.lowlevel
 import pytest
 
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
-from jp.attachment.command import process
 from jp.attachment.command.handler import AT_ONCE, CommandHandler
 from jp.attachment.command.line import CommandLine
-from jp.attachment.command.process import Ended, ProcessLimits
 from jp.attachment.registry import AttachmentRegistry
 from jp.conversation.resource import Resource
+from jp.process import running
+from jp.process.running import Captured, Ended, OutputLimits, ProcessLimits, Program
 
 PATIENCE = 20.0
 QUICK = ProcessLimits(timeout_secs=PATIENCE, grace_secs=0.05)
@@ -290,21 +290,19 @@ def test_a_command_that_heeds_may_clean_up(context: ResolveContext, root: Path) 
 
 
 def test_several_commands_run_at_once_but_not_all(context: ResolveContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    running: list[int] = []
+    counts: list[int] = []
     active = 0
 
-    async def run(
-        words: Sequence[str], *, directory: str, environment: Mapping[str, str], max_bytes: int, limits: ProcessLimits
-    ) -> Ended:
+    async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> Ended:
         nonlocal active
         active += 1
-        running.append(active)
+        counts.append(active)
         for _ in range(20):
             await anyio.lowlevel.checkpoint()
         active -= 1
-        return Ended(exit_code=0, stdout=b"", stderr=b"")
+        return Ended(exit_code=0, stdout=Captured(head=b""), stderr=Captured(head=b""))
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(running, "run", run)
 
     async def resolve() -> None:
         registry = AttachmentRegistry()
@@ -315,5 +313,5 @@ def test_several_commands_run_at_once_but_not_all(context: ResolveContext, monke
 
     anyio.run(resolve)
 
-    assert len(running) == AT_ONCE * 2
-    assert max(running) == AT_ONCE
+    assert len(counts) == AT_ONCE * 2
+    assert max(counts) == AT_ONCE

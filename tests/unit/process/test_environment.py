@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.command.scrubbed import scrubbed
+from jp.process.environment import child_environment, scrubbed
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,20 @@ def test_what_programs_need_is_passed(name: str) -> None:
 )
 def test_everything_else_is_not(name: str) -> None:
     assert scrubbed({name: "x", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+def test_what_is_named_is_passed_whatever_it_says() -> None:
+    assert scrubbed({"MY_TOKEN": "x", "OTHER_TOKEN": "y"}, named=["MY_TOKEN", "ABSENT"]) == {"MY_TOKEN": "x"}
+
+
+def test_a_program_sees_the_repository_of_a_hook_from_where_it_runs() -> None:
+    given = {"GIT_INDEX_FILE": ".git/index.lock", "GIT_DIR": "/elsewhere/.git", "MY_TOKEN": "x", "EDITOR": "vi"}
+
+    assert child_environment(given, cwd="/work/below", directory="/work", named=["MY_TOKEN"]) == {
+        "GIT_INDEX_FILE": "/work/below/.git/index.lock",
+        "GIT_DIR": "/elsewhere/.git",
+        "MY_TOKEN": "x",
+        "EDITOR": "vi",
+        "PWD": "/work",
+        "GIT_TERMINAL_PROMPT": "0",
+    }

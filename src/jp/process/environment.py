@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 _NAMES = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR",
@@ -21,12 +22,32 @@ _GIT = frozenset({
 })  # fmt: skip
 """Where a hook of git says what it is about."""
 
+_PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
+
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
 
 
-def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of `environment` a process gets: names that are known to be needed, never one that says it is a secret."""
-    return {name: value for name, value in environment.items() if _is_passed(name)}
+def scrubbed(environment: Mapping[str, str], *, named: Collection[str] = ()) -> dict[str, str]:
+    """What of `environment` a process gets: names that are known to be needed, never one that says it is a secret.
+
+    Those that were `named` for this process it gets in any case.
+    """
+    return {name: value for name, value in environment.items() if name in named or _is_passed(name)}
+
+
+def child_environment(
+    environment: Mapping[str, str], *, cwd: str, directory: str, named: Collection[str] = ()
+) -> dict[str, str]:
+    """What a program gets that runs in `directory`, while jp itself runs in `cwd`; both are absolute.
+
+    `named` is as in `scrubbed`. Nothing in it asks a question.
+    """
+    passed = scrubbed(environment, named=named)
+    for name in _PLACES_OF_GIT:
+        if name in passed:
+            # A hook of git names them as seen from where it runs.
+            passed[name] = posixpath.join(cwd, passed[name])
+    return {**passed, "PWD": directory, "GIT_TERMINAL_PROMPT": "0"}
 
 
 def _is_passed(name: str) -> bool:

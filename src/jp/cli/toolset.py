@@ -74,10 +74,8 @@ class Toolset:
         match self.source(name):
             case BuiltIn():
                 return name in self._own
-            case Local():
-                return True
-            case OnServer(server=server):
-                return server in self._config.providers.mcp
+            case Local() | OnServer():
+                return False
             case InPackage():
                 return name in self._packaged
             case _ as never:

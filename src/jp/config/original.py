@@ -117,11 +117,15 @@ def _cache(value: Any) -> Any:
 
 def _enable(value: Any) -> Any:
     match value:
+        case {"state": True, "allow_toggle": "never"}:
+            return "always"
+        case {"state": False, "allow_toggle": "if_named" | "if_named_or_group"}:
+            return "explicit"
         case {"state": bool() as state}:
             return state
-        case "on" | "always":
+        case "on":
             return True
-        case "off" | "explicit":
+        case "off":
             return False
         case _:
             return value

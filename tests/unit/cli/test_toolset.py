@@ -14,13 +14,6 @@ def toolset(**tools: ToolConfig) -> Toolset:
     return Toolset(AppConfig(conversation=ConversationConfig(tools=tools), providers=providers))
 
 
-def test_the_names_are_those_that_come_with_jp_and_those_that_are_configured() -> None:
-    tools = toolset(greet=ToolConfig(command="echo"), log=ToolConfig(source="mcp.git"), no=ToolConfig())
-
-    assert {"greet", "log", "fs_read_file"} <= set(tools.names)
-    assert "no" not in tools.names
-
-
 def test_only_what_is_enabled_is_offered_with_its_settings() -> None:
     tools = toolset(**{"*": ToolConfig(run="skip"), "fs_read_file": ToolConfig(enable=True)})
 
@@ -53,7 +46,6 @@ def test_other_packages_are_looked_for_only_where_a_name_is_nobody_elses(monkeyp
     monkeypatch.setattr("jp.tool.third_party.third_party_tools", look)
     tools = toolset(**{
         "*": ToolConfig(enable=False),
-        "greet": ToolConfig(command="echo"),
         "fs_read_file": ToolConfig(),
     })
 

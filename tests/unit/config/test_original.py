@@ -32,24 +32,34 @@ from jp.config.stored import conversation_layers
         ({"assistant": {"request": {"cache": True}}}, {"assistant": {"request": {"cache": "short"}}}),
         ({"assistant": {"request": {"cache": False}}}, {"assistant": {"request": {"cache": "off"}}}),
         ({"assistant": {"request": {"cache": "long"}}}, {"assistant": {"request": {"cache": "long"}}}),
-        (
-            {"conversation": {"tools": {"a": {"enable": {"state": False, "allow_toggle": "any"}}}}},
-            {"conversation": {"tools": {"a": {"enable": False}}}},
-        ),
-        (
-            {
-                "conversation": {
-                    "tools": {"a": {"enable": "always"}, "b": {"enable": "explicit"}, "c": {"enable": True}}
-                }
-            },
-            {"conversation": {"tools": {"a": {"enable": True}, "b": {"enable": False}, "c": {"enable": True}}}},
-        ),
         ({"assistant": 5, "conversation": {"tools": []}}, {"assistant": 5, "conversation": {"tools": []}}),
         ({}, {}),
     ],
 )
 def test_the_originals_forms_are_rewritten(raw: dict[str, Any], expected: dict[str, Any]) -> None:
     assert adapted(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("original", "ours"),
+    [
+        ({"state": False, "allow_toggle": "any"}, False),
+        ({"state": True, "allow_toggle": "if_named"}, True),
+        ({"state": True, "allow_toggle": "never"}, "always"),
+        ({"state": False, "allow_toggle": "never"}, False),
+        ({"state": False, "allow_toggle": "if_named"}, "explicit"),
+        ({"state": False, "allow_toggle": "if_named_or_group"}, "explicit"),
+        ("on", True),
+        ("off", False),
+        ("always", "always"),
+        ("explicit", "explicit"),
+        (True, True),
+    ],
+)
+def test_what_the_original_says_of_offering_a_tool(original: Any, ours: Any) -> None:
+    assert adapted({"conversation": {"tools": {"a": {"enable": original}}}}) == {
+        "conversation": {"tools": {"a": {"enable": ours}}}
+    }
 
 
 def attached(*declarations: Any, **form: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from jp.cli.conversation.context_items import LargeItem
+from jp.compaction.large_items import LargeItem
 from jp.cli.conversation.context_report import ContextReport, LastCycle
 from jp.cli.conversation.context_text import report_text
 from jp.context.breakdown import Measurement, Part, Room, break_down

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from jp.cli.conversation.context_items import LargeItem, large_items
+from jp.compaction.large_items import LargeItem, large_items
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StandIns
 from jp.compaction.transcript import transcript_of

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from jp.cli.conversation.context_items import LargeItem
+from jp.compaction.large_items import LargeItem
 from jp.cli.conversation.context_report import ContextReport
 from jp.context.breakdown import Breakdown, Bucket, ToolShare
 from jp.context.items import ItemKind

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from jp.cli.conversation.context_items import LargeItem
+from jp.compaction.large_items import LargeItem
 from jp.cli.conversation.context_report import ContextReport, LastCycle
 from jp.context.breakdown import BucketShare, Share
 

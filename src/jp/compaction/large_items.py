@@ -1,14 +1,16 @@
-"""The largest things in a context, and by which handle each can be recalled. Pure."""
+"""The largest things in a view, or that leave one, and by which handle each can be recalled. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.compaction.log_contents import Leaf, contents_in, handles_of
 from jp.compaction.transcript import Record, ViewTranscript
-from jp.context.items import Item, ItemKind, largest_items
+from jp.context.items import Item, ItemKind, items_of, largest_items
 from jp.conversation.entries import AnyEntry, ToolCallRequest
 from jp.conversation.resource import Carrier, Resource, ResourceBlock, ResourceLink, checksum
 from jp.conversation.thread import ToolCall, ToolResult, UserResource
@@ -41,21 +43,49 @@ def large_items(
 
     `ratio` is how many tokens there are for one that is estimated.
     """
-    handles = handles_of(entries)
-    calls = {entry.id: entry for entry in entries if isinstance(entry, ToolCallRequest)}
+    namer = _Namer(transcript, entries)
     for item in largest_items(items, LARGEST):
-        record = transcript.records[_origin_of(item, transcript)]
-        meta = transcript.messages[item.message].meta
+        yield namer.named(item, ratio)
+
+
+def largest_freed(before: ViewTranscript, after: ViewTranscript, entries: Sequence[AnyEntry]) -> Iterator[LargeItem]:
+    """What frees most where the view `after` stands in place of `before`: `tokens` are those that are freed.
+
+    Both are of the same stream, `entries`, with other compactions.
+    """
+    left: dict[str, int] = {}
+    for item in items_of(after.messages):
+        origin = _origin_of(item, after)
+        left[origin] = left.get(origin, 0) + item.tokens
+    freed: list[tuple[int, Item]] = []
+    for item in items_of(before.messages):
+        gone = item.tokens - left.get(_origin_of(item, before), 0)
+        if gone > 0:
+            freed.append((gone, item))
+    namer = _Namer(before, entries)
+    for gone, item in nlargest(LARGEST, freed, key=lambda pair: pair[0]):
+        yield replace(namer.named(item, 1.0), tokens=gone)
+
+
+class _Namer:
+    def __init__(self, transcript: ViewTranscript, entries: Sequence[AnyEntry]) -> None:
+        self._transcript = transcript
+        self._handles = handles_of(entries)
+        self._calls = {entry.id: entry for entry in entries if isinstance(entry, ToolCallRequest)}
+
+    def named(self, item: Item, ratio: float) -> LargeItem:
+        record = self._transcript.records[_origin_of(item, self._transcript)]
+        meta = self._transcript.messages[item.message].meta
         carrier = _carrier_of(record)
-        sha256 = _checksum(record, carrier, calls) if meta.digested is None else meta.digested.sha256
+        sha256 = _checksum(record, carrier, self._calls) if meta.digested is None else meta.digested.sha256
         source = carrier.uri if isinstance(carrier, Resource) else ""
-        yield LargeItem(
+        return LargeItem(
             kind=item.kind,
             turn=record.event.turn,
             tokens=round(item.tokens * ratio),
             estimated=item.tokens,
             size=item.size,
-            handle=handles.get(sha256),
+            handle=self._handles.get(sha256),
             tool=item.tool,
             source=source or ("" if meta.facts is None else meta.facts.path),
         )

@@ -1,0 +1,257 @@
+"""Planning: which overlays a wish comes to, and what each of them would free. Pure; nothing is written.
+
+Everything is resolved against the stream as it is given, so that all overlays of one plan mean the same turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.compaction.hints import overrides_for, tool_policy
+from jp.compaction.large_items import LargeItem, largest_freed
+from jp.compaction.overlays import turns_covered
+from jp.compaction.projection import project
+from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
+from jp.compaction.stand_ins import StandIns
+from jp.compaction.transcript import ViewTranscript, transcript_of
+from jp.config.compaction import ProfileConfig
+from jp.config.tools import ToolConfig
+from jp.context.budget import estimate_messages
+from jp.context.items import items_of
+from jp.conversation.entries import AnyEntry, Compaction, ToolCallPolicy, ToolCallRequest, TurnStart
+from jp.conversation.reverts import undone
+from jp.conversation.turns import Placement, divide, is_blank
+
+Source = Literal["manual", "auto"]
+
+
+class PolicyWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to become of each type of content; what is not named stays as it is."""
+
+    reasoning: bool = False
+    tools: ToolCallPolicy | None = None
+    resources: bool = False
+    summary: bool = False
+
+    @property
+    def mechanical(self) -> tuple[Policy, ...]:
+        """The types for which no model is asked."""
+        wanted: tuple[tuple[Policy, bool], ...] = (
+            ("reasoning", self.reasoning),
+            ("tools", self.tools is not None),
+            ("resources", self.resources),
+        )
+        return tuple(policy for policy, is_wanted in wanted if is_wanted)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done: overlays that are ready but for their ids, and the turns that a summary is to stand for."""
+
+    overlays: tuple[Compaction, ...] = ()
+    summary: Range | None = None
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """What overlays do to the view, in tokens that are estimated.
+
+    `untouched` stand before the first message that changes: a cache of them stays. `largest` is what frees most.
+    """
+
+    before: int
+    after: int
+    untouched: int
+    largest: tuple[LargeItem, ...] = ()
+
+    @property
+    def freed(self) -> int:
+        """How many fewer the view has."""
+        return self.before - self.after
+
+
+def wish_of(profile: ProfileConfig) -> PolicyWish:
+    """What a profile asks for."""
+    return PolicyWish(
+        reasoning=profile.reasoning is not None,
+        tools=None if profile.tool_calls is None else tool_policy(profile.tool_calls),
+        resources=profile.resources is not None,
+        summary=profile.summary.policy is not None,
+    )
+
+
+class Planner:
+    """Plans for one stream, which is projected once.
+
+    `tools` is `conversation.tools`, `now` in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[AnyEntry],
+        stand_ins: StandIns,
+        tools: Mapping[str, ToolConfig],
+        *,
+        now: float,
+        source: Source = "manual",
+    ) -> None:
+        self._entries = entries
+        self._tools = tools
+        self._source: Source = source
+        self._stand_ins = stand_ins
+        self._now = now
+        self._division = divide(entries)
+        self._undone = undone(entries)
+        self._transcript = _transcript(entries, stand_ins)
+        self._placements = [
+            placement for placement in self._division.placements if placement.compaction.id not in self._undone
+        ]
+        self._numbers = {turn.id: turn.number for turn in self._division.turns if turn.id}
+        self.shape = self._shape()
+
+    @property
+    def tokens(self) -> int:
+        """The view as it is now, estimated."""
+        return estimate_messages(self._transcript.messages)
+
+    def plan(self, wish: PolicyWish, bounds: RangeWish) -> Plan:
+        """What `wish` comes to within `bounds`.
+
+        Overlays that would not make the whole view smaller are left out. Where a summary is wished for, nothing else
+        is done to the turns that it is to stand for.
+        """
+        summary = self._summary_range(bounds) if wish.summary else None
+        ranges: dict[Range, list[Policy]] = {}
+        for policy in wish.mechanical:
+            found = resolve(bounds, self.shape, policy, now=self._now)
+            if found is not None and not (summary and summary.first <= found.first and found.last <= summary.last):
+                ranges.setdefault(found, []).append(policy)
+        drafts = (self._overlay(found, policies, wish) for found, policies in ranges.items())
+        return Plan(overlays=self._shrinking(drafts), summary=summary)
+
+    def effect(self, overlays: Sequence[Compaction]) -> Effect:
+        """What the stream would show with `overlays` at its end."""
+        after = _transcript((*self._entries, *overlays), self._stand_ins) if overlays else self._transcript
+        same = _common(self._transcript, after)
+        return Effect(
+            before=self.tokens,
+            after=estimate_messages(after.messages),
+            untouched=estimate_messages(after.messages[:same]),
+            largest=tuple(largest_freed(self._transcript, after, self._entries)) if overlays else (),
+        )
+
+    def bare(self, found: Range) -> Compaction:
+        """An overlay over `found` without any policy."""
+        identities = {turn.number: turn.id for turn in self._division.turns}
+        return Compaction(
+            from_turn=found.first,
+            to_turn=found.last,
+            from_id=identities.get(found.first) or None,
+            to_id=identities.get(found.last) or None,
+            source=self._source,
+        )
+
+    def _overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyWish) -> Compaction:
+        strips = "tools" in policies and wish.tools is not None and wish.tools.policy == "strip"
+        return replace(
+            self.bare(found),
+            reasoning="strip" if "reasoning" in policies else None,
+            tool_calls=wish.tools if "tools" in policies else None,
+            tool_overrides=overrides_for(self._called(found), self._tools) if strips else {},
+            resources="superseded" if "resources" in policies else None,
+        )
+
+    def _called(self, found: Range) -> set[str]:
+        """The tools that were called in these turns."""
+        turns = self._division.turns[found.first : found.last + 1]
+        return {entry.name for turn in turns for entry in turn.entries if isinstance(entry, ToolCallRequest)}
+
+    def _shrinking(self, drafts: Iterable[Compaction]) -> tuple[Compaction, ...]:
+        """Those that make the view smaller, each after those before it."""
+        kept: tuple[Compaction, ...] = ()
+        tokens = self.tokens
+        for draft in drafts:
+            after = estimate_messages(_transcript((*self._entries, *kept, draft), self._stand_ins).messages)
+            if after < tokens:
+                kept, tokens = (*kept, draft), after
+        return kept
+
+    def _summary_range(self, bounds: RangeWish) -> Range | None:
+        found = resolve(bounds, self.shape, "summary", now=self._now)
+        if found is None:
+            return None
+        covered = [_covered(placement, self._numbers) for placement in self._placements if _has_summary(placement)]
+        return union_with_summaries(found, [Range(first=first, last=last) for first, last in covered if first <= last])
+
+    def _shape(self) -> StreamShape:
+        tokens: dict[int, int] = {}
+        for number, count in _tokens_by_turn(self._transcript):
+            tokens[number] = tokens.get(number, 0) + count
+        turns = tuple(
+            TurnFacts(number=turn.number, id=turn.id, began=_began(turn.entries), tokens=tokens.get(turn.number, 0))
+            for turn in self._division.turns
+            if turn.id not in self._undone
+        )
+        return StreamShape(turns=turns, covered=_covered_by_policy(self._placements, self._numbers))
+
+
+def _transcript(entries: Sequence[AnyEntry], stand_ins: StandIns) -> ViewTranscript:
+    return transcript_of(project(entries, stand_ins), entries)
+
+
+def _common(before: ViewTranscript, after: ViewTranscript) -> int:
+    """How many messages both begin with."""
+    pairs = zip(before.messages, after.messages, strict=False)
+    shorter = min(len(before.messages), len(after.messages))
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), shorter)
+
+
+def _tokens_by_turn(transcript: ViewTranscript) -> Iterable[tuple[int, int]]:
+    for item in items_of(transcript.messages):
+        message = transcript.messages[item.message]
+        record = transcript.records.get(message.origin)
+        if record is not None:
+            yield record.event.turn, item.tokens
+
+
+def _began(entries: Sequence[AnyEntry]) -> float | None:
+    first = entries[0] if entries else None
+    if not isinstance(first, TurnStart) or not first.at:
+        return None
+    try:
+        return datetime.fromisoformat(first.at).timestamp()
+    except ValueError:
+        return None
+
+
+def _has_summary(placement: Placement) -> bool:
+    summary = placement.compaction.summary
+    return summary is not None and not is_blank(summary.text)
+
+
+def _covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:
+    """The turns that a compaction covers whole."""
+    first, last = turns_covered(placement, numbers)
+    return first, last if placement.compaction.to_cycle is None else last - 1
+
+
+def _covered_by_policy(placements: Sequence[Placement], numbers: Mapping[str, int]) -> dict[Policy, int]:
+    covered: dict[Policy, int] = {}
+    for placement in placements:
+        compaction = placement.compaction
+        first, last = _covered(placement, numbers)
+        if last < first:
+            continue
+        says: tuple[tuple[Policy, bool], ...] = (
+            ("summary", _has_summary(placement)),
+            ("reasoning", compaction.reasoning is not None),
+            ("tools", compaction.tool_calls is not None),
+            ("resources", compaction.resources is not None),
+        )
+        for policy, is_said in says:
+            if is_said:
+                covered[policy] = max(covered.get(policy, -1), last)
+    return covered

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import anyio
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, ChatResponse, Header, ToolCallRequest, ToolCallResponse, Unknown
+from jp.conversation.entries import AnyEntry, ChatResponse, Header, ToolCallRequest, Unknown
 from jp.conversation.resource import Carrier, TextBlock
 from jp.conversation.thread import Thread, ToolDefinition
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, Part, TextDelta, ToolArgumentsDelta, ToolCallStart
-from jp.tool.base import CallOutcome, CallStarted, ToolOutput
+from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
+from jp.turn.ports import CallAnswered, CallMade, Recorder, ToolNews
 
 C = TypeVar("C", bound=Carrier)
 
@@ -54,6 +55,8 @@ class Screen:
         self.notices: list[str] = []
         self.calls: list[str] = []
         self.results: list[str] = []
+        self.progress: list[str] = []
+        self.inquiries: list[str] = []
         self.entries: list[AnyEntry] = []
         self.blocks = 0
         self.is_closed = False
@@ -67,11 +70,18 @@ class Screen:
     def block_end(self) -> None:
         self.blocks += 1
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        self.calls.append(call.name)
-
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        self.results.append(f"{call.name}: {'error' if response.is_error else 'ok'}")
+    def tool(self, event: ToolNews) -> None:
+        match event:
+            case CallMade(call=call):
+                self.calls.append(call.name)
+            case Progressed(call=call, text=text):
+                self.progress.append(f"{call.name}: {text}")
+            case Inquired(call=call, question=question, answer=answer):
+                self.inquiries.append(f"{call.name}: {question.text} {answer.value}")
+            case CallAnswered(call=call, response=response):
+                self.results.append(f"{call.name}: {'error' if response.is_error else 'ok'}")
+            case _:
+                assert_never(event)
 
     def notice(self, text: str) -> None:
         self.notices.append(text)
@@ -157,17 +167,17 @@ class EchoTools:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         return (ToolDefinition(name="echo", description="Echo.", parameters={"type": "object"}),)
 
-    async def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallStarted | CallOutcome, None]:
+    async def run(self, calls: Sequence[ToolCallRequest], stream: Recorder, tell: Callable[[ToolEvent], None]) -> None:
         for number, call in enumerate(calls):
             if self._ask and number == 1:
                 await anyio.sleep_forever()
             if not self._deny:
-                yield CallStarted(call=call)
+                tell(CallStarted(call=call))
             if self._hang and number == 1:
                 await anyio.sleep_forever()
             text = "denied" if self._deny else str(call.arguments)
             output = ToolOutput(content=(TextBlock(text=text),), is_error=self._deny)
-            yield CallOutcome(call=call, output=output, duration_ms=1, denied=self._deny)
+            tell(CallOutcome(call=call, output=output, duration_ms=1, denied=self._deny))
 
 
 def answer(text: str, *, reason: str = "stop") -> list[Step]:

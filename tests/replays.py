@@ -13,8 +13,9 @@ from jp.conversation.entries import ChatRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
+from jp.tool.consent import Consent
+from jp.tool.coordinator import ToolCoordinator
 from jp.tool.permission import Answers
-from jp.tool.runner import ToolRunner
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
@@ -84,11 +85,11 @@ def model_of(recording: Recording) -> str:
     return named
 
 
-def tools_of(events: Sequence[dict[str, Any]], root: Path) -> ToolRunner:
+def tools_of(events: Sequence[dict[str, Any]], root: Path) -> ToolCoordinator:
     results = iter([event["text"] for event in events if event["type"] == "tool_result"])
     names = sorted({event["name"] for event in events if event["type"] == "tool_call"})
     tools = {name: ConfiguredTool(tool=Played(name, results), settings=ToolConfig(run="unattended")) for name in names}
-    return ToolRunner(tools, root=root, answers=Answers(), approver=None, notice=print)
+    return ToolCoordinator(tools, root=root, consent=Consent(Answers(), None), notice=print)
 
 
 async def play(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from jp.conversation.entries import AnyEntry, CycleEnd, Finish, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, CycleEnd, Finish
 from jp.render.aside import Aside
 from jp.render.channel import Channel
+from jp.tool.base import Progressed
+from jp.turn.ports import ToolNews
 
 _COMPLETE: frozenset[Finish] = frozenset({"stop", "tools", "refused"})
 """Ends after which nothing is added to a message: who is asked again then, answers anew."""
@@ -82,15 +84,11 @@ class AnswerRenderer:
             self._release()
             self._write(self._ready_filter().settle())
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        """Show a call."""
-        self._end_message()
-        self._aside.tool_call(call)
-
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        """Show how a call ended."""
-        self._end_message()
-        self._aside.tool_result(call, response)
+    def tool(self, event: ToolNews) -> None:
+        """Show what happens to a call."""
+        if not isinstance(event, Progressed):  # which is shown as long as nothing else is
+            self._end_message()
+        self._aside.tool(event)
 
     def notice(self, text: str) -> None:
         """Show a notice, where the message stands now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +14,8 @@ from jp.render.channel import Channel
 from jp.render.terminal_line import ERASE
 from jp.render.theme import Look, Measure
 from jp.render.wrap import paint
-from jp.turn.ports import Clock
+from jp.tool.base import Inquired, Progressed
+from jp.turn.ports import CallAnswered, CallMade, Clock, ToolNews
 
 if TYPE_CHECKING:
     from jp.render.flow import Flow
@@ -113,26 +114,46 @@ class Aside:
             self._reasoning = None
             self._channel.end_line()
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        """Show that a tool is called."""
+    def tool(self, event: ToolNews) -> None:
+        """Show what happens to a call."""
+        match event:
+            case CallMade(call=call):
+                self._call(call)
+            case Progressed(call=call, text=text):
+                self._await(f"{call.name}: {text}")
+            case Inquired():
+                self._inquiry(event)
+            case CallAnswered(call=call, response=response):
+                self._result(call, response)
+            case _:
+                assert_never(event)
+
+    def _call(self, call: ToolCallRequest) -> None:
         from jp.render.tool_call import call_text
 
         arrow = "→" if self._look.unicode else "->"
         self._tool_line(f"{arrow} {call_text(call)}", _DIM)
-        if self._waiting is not None:
-            from jp.render.sanitise import one_line
+        self._await(f"running {call.name}")
 
-            self._waiting.restart(f"running {one_line(call.name)}")
+    def _inquiry(self, event: Inquired) -> None:
+        from jp.render.tool_call import inquiry_text
 
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        """Show how a call ended."""
+        self._tool_line(f"? {inquiry_text(event)}", _DIM)
+
+    def _result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
         from jp.render.tool_call import result_text
 
         arrow = "←" if self._look.unicode else "<-"
         text = result_text(call, response, turn_of=self._turn_of)
         self._tool_line(f"{arrow} {text}", _FAILED if response.is_error else _DIM)
+        self._await(_WAITING_LABEL)
+
+    def _await(self, label: str) -> None:
+        """Say what is waited for from now on."""
         if self._waiting is not None:
-            self._waiting.restart(_WAITING_LABEL)
+            from jp.render.sanitise import one_line
+
+            self._waiting.restart(one_line(label))
 
     def notice(self, text: str) -> None:
         """Show a notice."""

@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 
 from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, Header, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, Header
 from jp.render.aside import Aside
 from jp.render.channel import Channel
 from jp.render.sanitise import sanitise
+from jp.turn.ports import ToolNews
 
 SCHEMA = 1
 """The version of a line. Fields are only added within a version."""
@@ -70,11 +71,8 @@ class JsonRenderer:
     def block_end(self) -> None:
         """Nothing."""
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        """Nothing: it came as an entry."""
-
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        """Nothing: it came as an entry."""
+    def tool(self, event: ToolNews) -> None:
+        """Nothing: what matters of it came as entries."""
 
     def notice(self, text: str) -> None:
         """Write a notice to stderr, in the form that commands give theirs."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
-from jp.turn.ports import Renderer
+from jp.conversation.entries import AnyEntry
+from jp.turn.ports import Renderer, ToolNews
 
 
 class Screen(Renderer, Protocol):
@@ -49,13 +49,9 @@ class PausableRenderer:
         """What was shown last is complete."""
         self._show(self._screen.block_end)
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        """Show a call."""
-        self._show(partial(self._screen.tool_call, call))
-
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        """Show how a call ended."""
-        self._show(partial(self._screen.tool_result, call, response))
+    def tool(self, event: ToolNews) -> None:
+        """Show what happens to a call."""
+        self._show(partial(self._screen.tool, event))
 
     def notice(self, text: str) -> None:
         """Show a notice."""

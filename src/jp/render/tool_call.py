@@ -19,6 +19,7 @@ from jp.conversation.resource import (
 from jp.render.amounts import count_text, duration_text, size_text
 from jp.render.cells import truncate
 from jp.render.sanitise import one_line
+from jp.tool.base import Inquired
 
 _ARGUMENT_WIDTH = 60
 
@@ -49,6 +50,13 @@ def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: T
     if response.duration_ms is not None:
         said.append(duration_text(response.duration_ms))
     return f"{name}: {', '.join(said)}"
+
+
+def inquiry_text(event: Inquired) -> str:
+    """What a call asked and what was answered, in one line: `fs_modify_file: Overwrite it? "yes" (the model)`."""
+    who = {"user": "you", "assistant": "the model", "config": "the configuration"}[event.answer.by]
+    value = _shortened(_json(event.answer.value), is_whole=False)
+    return f"{one_line(event.call.name)}: {one_line(event.question.text)} {value} ({who})"
 
 
 def _json(value: object) -> str:

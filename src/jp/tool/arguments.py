@@ -1,12 +1,14 @@
-"""Do a call's arguments fit the tool's definition?
+"""Do a call's arguments fit the tool's definition, and what can be done so that they do?
 
 Reads the part of JSON Schema that definitions use: `type`, `properties`, `required`, `additionalProperties: false`,
-`items` and `enum`. Other keywords are the tool's own business.
+`items`, `enum` and `default`. Other keywords are the tool's own business.
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeGuard
+
+import msgspec
 
 from jp.conversation.entries import JsonObject
 
@@ -24,6 +26,51 @@ _ARTICLED = {
 def argument_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:
     """What is wrong with `arguments`, one sentence each, in words that the model can act on. Empty: nothing."""
     return _object_problems(schema, arguments, "")
+
+
+def fitted(schema: JsonObject, arguments: JsonObject) -> JsonObject:
+    """`arguments` with what models often get wrong put right.
+
+    A text that stands where none may is what its JSON says, if that may stand there: models write `"[1, 2]"` for
+    `[1, 2]`. What is left out has its default.
+    """
+    properties: JsonObject = schema.get("properties", {})
+    given = {
+        name: _fitted(properties[name], value) if name in properties else value for name, value in arguments.items()
+    }
+    left_out = {
+        name: item["default"]
+        for name, item in properties.items()
+        if name not in given and _is_object(item) and "default" in item and not _problems(item, item["default"], name)
+    }
+    return {**given, **left_out}
+
+
+def _fitted(schema: object, value: object) -> object:
+    if not _is_object(schema):
+        return value
+    types = _types(schema)
+    if isinstance(value, str) and types and "string" not in types:
+        value = _meant(value, types)
+    if _is_object(value):
+        return fitted(schema, value)
+    if _is_array(value) and "items" in schema:
+        return [_fitted(schema["items"], item) for item in value]
+    return value
+
+
+def _meant(text: str, types: list[str]) -> object:
+    """What `text` says as JSON where that is of one of the `types`, else the text."""
+    try:
+        value: object = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return value if _is_of(value, types) else text
+
+
+def _is_of(value: object, types: list[str]) -> bool:
+    found = _type_of(value)
+    return found in types or (found == "integer" and "number" in types)
 
 
 def _is_object(value: object) -> TypeGuard[JsonObject]:
@@ -79,12 +126,13 @@ def _join(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _problems(schema: JsonObject, value: object, place: str) -> list[str]:
+def _problems(schema: object, value: object, place: str) -> list[str]:
+    if not _is_object(schema):  # `true`: anything
+        return []
     types = _types(schema)
-    found = _type_of(value)
-    if types and found not in types and not (found == "integer" and "number" in types):
+    if types and not _is_of(value, types):
         wanted = " or ".join(_ARTICLED.get(name, name) for name in types)
-        return [f"{place!r} must be {wanted}, not {_ARTICLED[found]}"]
+        return [f"{place!r} must be {wanted}, not {_ARTICLED[_type_of(value)]}"]
     if "enum" in schema and value not in schema["enum"]:
         return [f"{place!r} must be one of {', '.join(repr(choice) for choice in schema['enum'])}"]
     if _is_object(value):

@@ -24,7 +24,7 @@ from jp.provider.parts import (
 )
 from jp.turn.builder import EntryBuilder
 from jp.turn.joining import Joiner
-from jp.turn.ports import TurnPorts
+from jp.turn.ports import CallMade, TurnPorts
 from jp.turn.preparation import Prepared
 from jp.turn.rejection import rejected_reasoning
 
@@ -157,7 +157,7 @@ class AttemptRun:
         self._renderer.entry(recorded)
         if isinstance(recorded, ToolCallRequest):
             self._calls.append(recorded)
-            self._renderer.tool_call(recorded)
+            self._renderer.tool(CallMade(call=recorded))
         else:
             self._renderer.block_end()
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import assert_never
 
-from jp.conversation.entries import ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import InquiryRequest, InquiryResponse, ToolCallRequest, ToolCallResponse
 from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
-from jp.tool.base import CallOutcome, CallStarted
+from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent
 from jp.turn.copied_markers import refusal_of
-from jp.turn.ports import TurnPorts
+from jp.turn.ports import CallAnswered, TurnPorts
 
 
 class CallsRun:
@@ -30,16 +29,11 @@ class CallsRun:
         try:
             self._refuse_copies()
             if self._open:
-                await self._run_open()
+                await self._ports.tools.run(tuple(self._open.values()), self._ports.recorder, self._take)
         finally:
             for call in tuple(self._open.values()):
                 content = INTERRUPTED_CONTENT if call.id in self._started else NOT_STARTED_CONTENT
                 self._respond(call, ToolCallResponse(request=call.id, content=content, is_error=True))
-
-    async def _run_open(self) -> None:
-        async with aclosing(self._ports.tools.run(tuple(self._open.values()))) as events:
-            async for event in events:
-                self._take(event)
 
     def _refuse_copies(self) -> None:
         for call in tuple(self._open.values()):
@@ -47,14 +41,24 @@ class CallsRun:
             if refusal is not None:
                 self._respond(call, refusal)
 
-    def _take(self, event: CallStarted | CallOutcome) -> None:
+    def _take(self, event: ToolEvent) -> None:
         match event:
             case CallStarted(call=call):
                 self._started.add(call.id)
+            case Progressed():
+                self._ports.renderer.tool(event)
+            case Inquired():
+                self._record_inquiry(event)
             case CallOutcome():
                 self._end(event)
             case _:
                 assert_never(event)
+
+    def _record_inquiry(self, event: Inquired) -> None:
+        asked = self._ports.recorder.append(InquiryRequest(request=event.call.id, question=event.question))
+        self._ports.renderer.entry(asked)
+        self._ports.record(InquiryResponse(request=asked.id, answer=event.answer.value, answered_by=event.answer.by))
+        self._ports.renderer.tool(event)
 
     def _end(self, outcome: CallOutcome) -> None:
         response = ToolCallResponse(
@@ -72,4 +76,4 @@ class CallsRun:
         recorded = self._ports.recorder.append(response)
         del self._open[call.id]
         self._ports.renderer.entry(recorded)
-        self._ports.renderer.tool_result(call, response)
+        self._ports.renderer.tool(CallAnswered(call=call, response=response))

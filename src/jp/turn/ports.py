@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -12,7 +12,7 @@ from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import ToolDefinition
 from jp.provider.base import Provider, WireRequest
-from jp.tool.base import CallOutcome, CallStarted
+from jp.tool.base import Inquired, Progressed, ToolEvent
 
 C = TypeVar("C", bound=Carrier)
 
@@ -50,12 +50,29 @@ class ToolRunner(Protocol):
         """The tools that the model may call, sorted by name."""
         ...
 
-    def run(self, calls: Sequence[ToolCallRequest]) -> AsyncGenerator[CallStarted | CallOutcome, None]:
-        """Run the calls of one cycle; an outcome for each, in the order in which they arrive.
+    async def run(self, calls: Sequence[ToolCallRequest], stream: Recorder, tell: Callable[[ToolEvent], None]) -> None:
+        """Run the calls of one cycle, which stand in `stream`; `tell` hears of an outcome for each, at once.
 
-        What may have effects is announced before it starts: of a call that was not, none have to be feared.
+        What may have effects is told of before it starts: of a call that was not, none have to be feared.
         """
         ...
+
+
+class CallMade(msgspec.Struct, frozen=True, kw_only=True):
+    """A call is complete and about to run, or to be asked about."""
+
+    call: ToolCallRequest
+
+
+class CallAnswered(msgspec.Struct, frozen=True, kw_only=True):
+    """A call was answered."""
+
+    call: ToolCallRequest
+    response: ToolCallResponse
+
+
+ToolNews = CallMade | Progressed | Inquired | CallAnswered
+"""What a person sees of a call."""
 
 
 class Renderer(Protocol):
@@ -73,12 +90,8 @@ class Renderer(Protocol):
         """The message or the reasoning that was shown last is complete."""
         ...
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        """A call is complete and about to run, or to be asked about."""
-        ...
-
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        """A call was answered."""
+    def tool(self, event: ToolNews) -> None:
+        """Show what happens to a call."""
         ...
 
     def notice(self, text: str) -> None:

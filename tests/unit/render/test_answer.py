@@ -17,7 +17,7 @@ from jp.render.channel import Channel
 from jp.render.plain import plain_renderer
 from jp.render.terminal import terminal_renderer
 from jp.render.theme import Look
-from jp.turn.ports import Renderer
+from jp.turn.ports import CallAnswered, CallMade, Renderer
 
 CALL = ToolCallRequest(id="c", call_id="x", name="read", arguments={})
 RESPONSE = ToolCallResponse(request="c", content=(TextBlock(text="a"),))
@@ -68,8 +68,8 @@ def a_turn(renderer: AnswerRenderer) -> None:
     renderer.text("ok at *it*.")
     renderer.block_end()
     renderer.entry(CycleEnd(attempt=1, finish="tools"))
-    renderer.tool_call(CALL)
-    renderer.tool_result(CALL, RESPONSE)
+    renderer.tool(CallMade(call=CALL))
+    renderer.tool(CallAnswered(call=CALL, response=RESPONSE))
     renderer.text("It is ")
     renderer.text("`a`.")
     renderer.block_end()
@@ -208,7 +208,7 @@ def test_a_message_has_its_line_feed_before_anything_else_is_shown() -> None:
     renderer = plain(out, Err())
     renderer.text("Let me look.")
     renderer.block_end()
-    renderer.tool_call(CALL)
+    renderer.tool(CallMade(call=CALL))
 
     assert seen == ["Let me look.\n"]
 
@@ -239,7 +239,7 @@ def test_a_blank_line_is_enough() -> None:
     def play(renderer: AnswerRenderer) -> None:
         renderer.text("one\n\n")
         renderer.block_end()
-        renderer.tool_call(CALL)
+        renderer.tool(CallMade(call=CALL))
         renderer.text("two")
 
     assert shown_apart(play, plain)[0] == "one\n\ntwo\n"

@@ -13,6 +13,7 @@ from jp.conversation.resource import TextBlock
 from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
 from jp.render.theme import Look
+from jp.turn.ports import CallAnswered, CallMade
 
 CALL = ToolCallRequest(id="c", call_id="x", name="read", arguments={"path": "a" * 50})
 GOOD = ToolCallResponse(request="c", content=(TextBlock(text="a"),))
@@ -31,9 +32,9 @@ def everything(aside: Aside) -> None:
     aside.reasoning("one\x1b[2J\ntw")
     aside.reasoning("o")
     aside.end_reasoning()
-    aside.tool_call(CALL)
-    aside.tool_result(CALL, GOOD)
-    aside.tool_result(CALL, BAD)
+    aside.tool(CallMade(call=CALL))
+    aside.tool(CallAnswered(call=CALL, response=GOOD))
+    aside.tool(CallAnswered(call=CALL, response=BAD))
     aside.notice("retry\n")
     aside.reasoning("three")
     aside.close()
@@ -84,7 +85,7 @@ def test_without_unicode_arrows_are_ascii() -> None:
 
 
 def test_on_a_terminal_a_tool_has_one_line() -> None:
-    text = said(lambda aside: aside.tool_call(CALL), shown=Shown(is_live=True))
+    text = said(lambda aside: aside.tool(CallMade(call=CALL)), shown=Shown(is_live=True))
 
     assert text == f'→ read(path="{"a" * 26}…\n'
 
@@ -155,7 +156,7 @@ def test_what_is_waited_for_is_said_until_something_comes() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(aside.animate, lambda: prepared.append("now"))
             await wait_for("waiting for the model 1 s")
-            aside.tool_call(CALL)
+            aside.tool(CallMade(call=CALL))
             await wait_for("running read 1 s")
             group.cancel_scope.cancel()
         aside.close()

@@ -20,7 +20,7 @@ from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
 from jp.render.jsonl import JsonRenderer, entry_line
 from jp.render.theme import Look
-from jp.turn.ports import Renderer
+from jp.turn.ports import CallAnswered, CallMade, Renderer
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def play(renderer: Renderer) -> None:
     renderer.block_end()
     renderer.entry(CycleEnd(id="e", attempt=1, finish="stop"))
     call = ToolCallRequest(id="t", call_id="x", name="f", arguments={})
-    renderer.tool_call(call)
-    renderer.tool_result(call, ToolCallResponse(request="t", content=(TextBlock(text="a"),)))
+    renderer.tool(CallMade(call=call))
+    renderer.tool(CallAnswered(call=call, response=ToolCallResponse(request="t", content=(TextBlock(text="a"),))))
     renderer.notice("retry \udc9b\x1b[2J")
     renderer.close()
 

@@ -10,7 +10,7 @@ from jp.conversation.entries import ChatRequest, ToolCallRequest, ToolCallRespon
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.render.opening import Display, Format, Streams, open_renderer
 from jp.render.theme import Preferences
-from jp.turn.ports import Renderer
+from jp.turn.ports import CallAnswered, CallMade, Renderer
 
 CALL = ToolCallRequest(id="c", call_id="x", name="read", arguments={})
 RESPONSE = ToolCallResponse(
@@ -22,8 +22,8 @@ def play(renderer: Renderer) -> None:
     renderer.entry(ChatRequest(id="r", content="c"))
     renderer.reasoning("hm")
     renderer.block_end()
-    renderer.tool_call(CALL)
-    renderer.tool_result(CALL, RESPONSE)
+    renderer.tool(CallMade(call=CALL))
+    renderer.tool(CallAnswered(call=CALL, response=RESPONSE))
     renderer.text("**a**")
     renderer.block_end()
     renderer.notice("n")

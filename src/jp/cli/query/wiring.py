@@ -18,7 +18,7 @@ from jp.conversation.entries import ChatRequest, TurnStart
 from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
-from jp.tool.runner import ToolRunner
+from jp.tool.coordinator import ToolCoordinator
 from jp.tool.toolbox import nearest
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.preparation import FREE_CHOICES
@@ -40,7 +40,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     config: AppConfig
     model: ModelId
     provider: Provider
-    tools: ToolRunner
+    tools: ToolCoordinator
     settings: RequestSettings
     notice: Callable[[str], None]
     cap: CappedProvider | None = None
@@ -137,7 +137,10 @@ def _model(config: AppConfig) -> ModelId:
     return parse_model_id(text, config.providers.llm)
 
 
-def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> ToolRunner:
+def _tools(
+    config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]
+) -> ToolCoordinator:
+    from jp.tool.consent import Consent
     from jp.tool.permission import Answers
 
     toolset = Toolset(config, cache_directory=place.cache)
@@ -145,11 +148,10 @@ def _tools(config: AppConfig, place: Place, arguments: QueryArguments, notice: C
         if not toolset.is_known(name):
             raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
-    return ToolRunner(
+    return ToolCoordinator(
         toolset.toolbox(),
         root=place.root,
-        answers=answers,
-        approver=_approver(),
+        consent=Consent(answers, _approver()),
         notice=notice,
     )
 

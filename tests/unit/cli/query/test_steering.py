@@ -8,11 +8,12 @@ import pytest
 
 from jp.cli.query.steering import Choice, Ended, Steering, ask_choice
 from jp.cli.signals import interruptions
-from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse, Usage
+from jp.conversation.entries import AnyEntry, Usage
 from jp.errors import ExitCode
 from jp.render import prompt
 from jp.render.pausing import PausableRenderer
 from jp.turn.loop import TurnOutcome
+from jp.turn.ports import ToolNews
 
 OUTCOME = TurnOutcome(ending="answered", cycles=1, usage=Usage())
 
@@ -32,10 +33,7 @@ class Screen:
     def block_end(self) -> None:
         pass
 
-    def tool_call(self, call: ToolCallRequest) -> None:
-        pass
-
-    def tool_result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
+    def tool(self, event: ToolNews) -> None:
         pass
 
     def notice(self, text: str) -> None:

@@ -21,8 +21,9 @@ from jp.provider.errors import RETRYABLE, ErrorKind
 from jp.provider.script.provider import create
 from jp.provider.script.scenario import Failure, Reply, When, load_scenario
 from jp.tool.builtin import built_in_tools
+from jp.tool.consent import Consent
+from jp.tool.coordinator import ToolCoordinator
 from jp.tool.permission import Answers
-from jp.tool.runner import ToolRunner
 from jp.tool.toolbox import build_toolbox
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
@@ -56,7 +57,7 @@ class Workspace:
         toolbox = build_toolbox(
             built_in_tools(PlainNames()), {"fs_read_file": ToolConfig(enable=True, run="unattended")}
         )
-        tools = ToolRunner(toolbox, root=self.root, answers=Answers(), approver=None, notice=self.screen.notice)
+        tools = ToolCoordinator(toolbox, root=self.root, consent=Consent(Answers(), None), notice=self.screen.notice)
         provider = create("review", root=self.root, scenario=None)
         ports = TurnPorts(
             provider=provider,

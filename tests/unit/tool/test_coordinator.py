@@ -6,15 +6,17 @@ from pathlib import Path
 import anyio
 import pytest
 
+from doubles import MemoryRecorder
 from jp.config.kinds import RunMode
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, ToolInvocation, ToolOutput
+from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, ToolEvent, ToolInvocation, ToolOutput
+from jp.tool.consent import Consent
+from jp.tool.coordinator import ToolCoordinator
 from jp.tool.permission import Answers
-from jp.tool.runner import ToolRunner
 
 PARAMETERS: JsonObject = {
     "type": "object",
@@ -54,10 +56,10 @@ class Screen:
         self.notices: list[str] = []
 
 
-def runner_of(*tools: Behaving, run: RunMode = "unattended", screen: Screen | None = None) -> ToolRunner:
+def coordinator_of(*tools: Behaving, run: RunMode = "unattended", screen: Screen | None = None) -> ToolCoordinator:
     toolbox = {tool.definition.name: ConfiguredTool(tool=tool, settings=ToolConfig(run=run)) for tool in tools}
     notice = (screen or Screen()).notices.append
-    return ToolRunner(toolbox, root=Path("/work"), answers=Answers(), approver=None, notice=notice)
+    return ToolCoordinator(toolbox, root=Path("/work"), consent=Consent(Answers(), None), notice=notice)
 
 
 def call(name: str = "echo", arguments: JsonObject | str | None = None) -> ToolCallRequest:
@@ -66,11 +68,19 @@ def call(name: str = "echo", arguments: JsonObject | str | None = None) -> ToolC
     )
 
 
-def outcomes(runner: ToolRunner, *calls: ToolCallRequest) -> list[CallOutcome]:
-    async def collect() -> list[CallOutcome]:
-        return [event async for event in runner.run(calls) if isinstance(event, CallOutcome)]
+def events_of(coordinator: ToolCoordinator, *calls: ToolCallRequest) -> list[ToolEvent]:
+    events: list[ToolEvent] = []
 
-    return anyio.run(collect)
+    async def collect() -> None:
+        with anyio.fail_after(10):
+            await coordinator.run(calls, MemoryRecorder(), events.append)
+
+    anyio.run(collect)
+    return events
+
+
+def outcomes(coordinator: ToolCoordinator, *calls: ToolCallRequest) -> list[CallOutcome]:
+    return [event for event in events_of(coordinator, *calls) if isinstance(event, CallOutcome)]
 
 
 def text_of(outcome: CallOutcome) -> str:
@@ -80,7 +90,7 @@ def text_of(outcome: CallOutcome) -> str:
 
 
 def test_a_call_runs_with_its_arguments_in_the_root() -> None:
-    (outcome,) = outcomes(runner_of(Behaving("echo")), call())
+    (outcome,) = outcomes(coordinator_of(Behaving("echo")), call())
 
     assert text_of(outcome) == "/work: hi"
     assert outcome.call == call()
@@ -89,30 +99,44 @@ def test_a_call_runs_with_its_arguments_in_the_root() -> None:
     assert not outcome.denied
 
 
-def test_a_result_is_handed_over_before_the_next_call_runs() -> None:
-    tool = Behaving("echo")
+def test_a_result_is_told_while_other_calls_still_run() -> None:
+    told = anyio.Event()
 
-    async def first() -> int:
-        running = runner_of(tool).run([call(), call()])
-        assert await anext(running) == CallStarted(call=call())
-        await anext(running)
-        await running.aclose()
-        return len(tool.ran)
+    async def wait(invocation: ToolInvocation) -> ToolOutput:
+        await told.wait()
+        return ToolOutput(content=())
 
-    assert anyio.run(first) == 1
+    ended: list[str] = []
+
+    def tell(event: ToolEvent) -> None:
+        if isinstance(event, CallOutcome):
+            ended.append(event.call.name)
+            told.set()
+
+    async def run() -> None:
+        with anyio.fail_after(10):
+            calls = [call("wait"), call("echo")]
+            await coordinator_of(Behaving("wait", wait), Behaving("echo")).run(calls, MemoryRecorder(), tell)
+
+    anyio.run(run)
+
+    assert ended == ["echo", "wait"]
 
 
 def test_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
-    (outcome,) = outcomes(runner_of(Behaving("echo"), Behaving("add")), call("ehco"))
+    (outcome,) = outcomes(coordinator_of(Behaving("echo"), Behaving("add")), call("ehco"))
 
-    assert text_of(outcome) == "There is no tool 'ehco', so nothing ran. Tools that may be called: 'add', 'echo'."
+    assert (
+        text_of(outcome)
+        == "There is no tool 'ehco', so nothing ran. Did you mean 'echo'? Tools that may be called: 'add', 'echo'."
+    )
     assert outcome.output.is_error
     assert outcome.duration_ms is None
     assert not outcome.denied
 
 
 def test_without_any_tool_the_result_says_so() -> None:
-    (outcome,) = outcomes(runner_of(), call())
+    (outcome,) = outcomes(coordinator_of(), call())
 
     assert text_of(outcome).endswith("Tools that may be called: none.")
 
@@ -120,7 +144,17 @@ def test_without_any_tool_the_result_says_so() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("{nonsense", "The arguments are not a JSON object, so nothing ran. Send the call again with an object."),
+        (
+            "so be it",
+            (
+                "The arguments are not JSON (JSON is malformed: invalid character (byte 0)), so nothing ran. "
+                "Send the call again with a JSON object."
+            ),
+        ),
+        (
+            "[1]",
+            "The arguments are JSON, but not an object, so nothing ran. Send the call again with a JSON object.",
+        ),
         ({"text": 3}, "The arguments do not fit, so nothing ran: 'text' must be a string, not an integer."),
         ({}, "The arguments do not fit, so nothing ran: 'text' is missing."),
     ],
@@ -128,7 +162,7 @@ def test_without_any_tool_the_result_says_so() -> None:
 def test_arguments_that_do_not_fit_never_reach_the_tool(arguments: JsonObject | str, expected: str) -> None:
     tool = Behaving("echo")
 
-    (outcome,) = outcomes(runner_of(tool), call("echo", arguments))
+    (outcome,) = outcomes(coordinator_of(tool), call("echo", arguments))
 
     assert text_of(outcome) == expected
     assert outcome.output.is_error
@@ -138,7 +172,7 @@ def test_arguments_that_do_not_fit_never_reach_the_tool(arguments: JsonObject | 
 def test_a_call_that_nobody_can_approve_does_not_run_and_counts_as_denied() -> None:
     tool = Behaving("echo")
 
-    (outcome,) = outcomes(runner_of(tool, run="ask"), call())
+    (outcome,) = outcomes(coordinator_of(tool, run="ask"), call())
 
     assert "nobody can be asked" in text_of(outcome)
     assert outcome.output.is_error
@@ -149,7 +183,7 @@ def test_a_call_that_nobody_can_approve_does_not_run_and_counts_as_denied() -> N
 def test_a_skipped_call_does_not_run_and_is_no_denial() -> None:
     tool = Behaving("echo")
 
-    (outcome,) = outcomes(runner_of(tool, run="skip"), call())
+    (outcome,) = outcomes(coordinator_of(tool, run="skip"), call())
 
     assert "are skipped" in text_of(outcome)
     assert outcome.output.is_error
@@ -162,7 +196,9 @@ def test_what_a_tool_raises_is_a_result_and_a_notice_and_the_next_call_runs() ->
         raise ZeroDivisionError("by zero")
 
     screen = Screen()
-    failed, echoed = outcomes(runner_of(Behaving("fail", fail), Behaving("echo"), screen=screen), call("fail"), call())
+    failed, echoed = outcomes(
+        coordinator_of(Behaving("fail", fail), Behaving("echo"), screen=screen), call("fail"), call()
+    )
 
     assert text_of(failed) == "fail failed: ZeroDivisionError: by zero"
     assert failed.output.is_error
@@ -175,14 +211,14 @@ def test_a_failure_in_words_for_a_person_goes_to_the_model_as_it_is() -> None:
         raise JpError("the disk is full")
 
     screen = Screen()
-    (outcome,) = outcomes(runner_of(Behaving("fail", fail), screen=screen), call("fail"))
+    (outcome,) = outcomes(coordinator_of(Behaving("fail", fail), screen=screen), call("fail"))
 
     assert text_of(outcome) == "the disk is full"
     assert outcome.output.is_error
     assert screen.notices == []
 
 
-def test_cancelling_stops_the_call_that_runs_and_the_ones_after_it() -> None:
+def test_cancelling_stops_what_runs_and_tells_of_nothing_more() -> None:
     started = anyio.Event()
     stopped: list[str] = []
 
@@ -194,27 +230,23 @@ def test_cancelling_stops_the_call_that_runs_and_the_ones_after_it() -> None:
             stopped.append("hang")
         return ToolOutput(content=())
 
-    after = Behaving("after")
-    runner = runner_of(Behaving("hang", hang), after)
-
-    async def run_both() -> None:
-        async for _ in runner.run([call("hang"), call("after")]):
-            pass
+    events: list[ToolEvent] = []
+    coordinator = coordinator_of(Behaving("hang", hang))
 
     async def cancel_it() -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
-                group.start_soon(run_both)
+                group.start_soon(coordinator.run, [call("hang")], MemoryRecorder(), events.append)
                 await started.wait()
                 group.cancel_scope.cancel()
 
     anyio.run(cancel_it)
 
     assert stopped == ["hang"]
-    assert after.ran == []
+    assert events == [CallStarted(call=call("hang"))]
 
 
 def test_the_definitions_are_the_toolbox_s() -> None:
-    runner = runner_of(Behaving("b"), Behaving("a"))
+    coordinator = coordinator_of(Behaving("b"), Behaving("a"))
 
-    assert [definition.name for definition in runner.definitions] == ["a", "b"]
+    assert [definition.name for definition in coordinator.definitions] == ["a", "b"]

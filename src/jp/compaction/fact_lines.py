@@ -23,11 +23,11 @@ from jp.conversation.entries import AnyEntry, Facts, Header, JsonObject, ToolCal
 from jp.conversation.resource import (
     BinaryContent,
     Carrier,
-    Resource,
     StoredContent,
     TextContent,
     checksum,
     content_of,
+    formatted_of,
     size_in_bytes,
 )
 
@@ -168,7 +168,7 @@ def _line_count(response: ToolCallResponse, carriers: Sequence[Carrier]) -> int 
 
 
 def _lines_of(carrier: Carrier) -> int | None:
-    if isinstance(carrier, Resource) and carrier.formatted is not None:
+    if formatted_of(carrier) is not None:
         return None
     content = content_of(carrier)
     match content:

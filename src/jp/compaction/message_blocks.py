@@ -21,13 +21,12 @@ from jp.conversation.resource import (
     TextContent,
     checksum,
     content_of,
+    formatted_of,
 )
 
 
 def block_of_resource(resource: Resource, origin: str) -> MessageBlock:
     """What a model is shown of a snapshot: `formatted` where there is one."""
-    if resource.formatted is not None:
-        return MessageText(text=resource.formatted, uri=resource.uri, origin=origin)
     return _block_of(resource, resource.mime_type or "", resource.uri, origin)
 
 
@@ -48,6 +47,9 @@ def block_of_result(block: Block, origin: str) -> MessageBlock:
 
 
 def _block_of(carrier: Carrier, mime_type: str, uri: str, origin: str) -> MessageBlock:
+    formatted = formatted_of(carrier)
+    if formatted is not None:
+        return MessageText(text=formatted, uri=uri, origin=origin)
     content = content_of(carrier)
     match content:
         case TextContent(text=text):

@@ -12,11 +12,13 @@ from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallRespons
 from jp.conversation.resource import (
     AudioBlock,
     Block,
+    Carrier,
     ImageBlock,
     Resource,
     ResourceBlock,
     ResourceLink,
     TextBlock,
+    formatted_of,
     size_in_bytes,
 )
 
@@ -41,15 +43,20 @@ def content_size(content: Sequence[Block]) -> int:
 
 def shown_size(resource: Resource) -> int:
     """How many bytes a model is shown of `resource`, apart from what names it."""
-    return size_in_bytes(resource) if resource.formatted is None else len(resource.formatted.encode())
+    return _size(resource)
+
+
+def _size(carrier: Carrier) -> int:
+    formatted = formatted_of(carrier)
+    return size_in_bytes(carrier) if formatted is None else len(formatted.encode())
 
 
 def _shown_size(block: Block) -> int:
     match block:
         case ResourceBlock(resource=resource):
-            return shown_size(resource)
+            return _size(resource)
         case TextBlock() | ImageBlock() | AudioBlock():
-            return size_in_bytes(block)
+            return _size(block)
         case ResourceLink():
             return len(block.uri.encode())
         case _:

@@ -100,17 +100,18 @@ class ResourceBlock(
 
 class _MediaBlock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mime_type: str = msgspec.field(name="mimeType")
+    formatted: str | None = None
     blob: bytes | None = msgspec.field(default=None, name="data")
     sha256: str | None = msgspec.field(default=None, name="$blob")
     size: int | None = None
 
 
 class ImageBlock(_MediaBlock, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="image"):
-    """A picture without an identity."""
+    """A picture without an identity. `formatted` are words that a model is shown in place of it."""
 
 
 class AudioBlock(_MediaBlock, frozen=True, kw_only=True, omit_defaults=True, tag_field=TYPE_FIELD, tag="audio"):
-    """Sound without an identity."""
+    """Sound without an identity. `formatted` are words that a model is shown in place of it."""
 
 
 class ResourceLink(
@@ -141,6 +142,11 @@ def content_of(carrier: Carrier) -> Content:
         return BinaryContent(carrier.blob)
     text = None if isinstance(carrier, (ImageBlock, AudioBlock)) else carrier.text
     return TextContent(text or "")
+
+
+def formatted_of(carrier: Carrier) -> str | None:
+    """What a model is shown in place of the content; None where it is shown the content."""
+    return carrier.formatted if isinstance(carrier, (TextBlock, Resource, ImageBlock, AudioBlock)) else None
 
 
 def raw_bytes(content: TextContent | BinaryContent) -> bytes:

@@ -165,11 +165,13 @@ def _kind(media_type: str) -> str:
 def _block(block: Block, *, takes: Collection[str], alone: bool) -> Iterator[Shown]:
     match block:
         case TextBlock():
-            yield Words(str(at_hand(block, "text")))
+            yield Words(str(at_hand(block, "text")) if block.formatted is None else block.formatted)
         case ResourceBlock(resource=resource):
             yield from _delivered(resource, takes=takes, alone=alone)
-        case ImageBlock() | AudioBlock():
+        case ImageBlock(formatted=None) | AudioBlock(formatted=None):
             yield _media(at_hand(block, block.mime_type), block.mime_type, "content", takes)
+        case ImageBlock(formatted=words) | AudioBlock(formatted=words):
+            yield Words(words or "")
         case ResourceLink():
             name = block.title or block.name or ""
             yield Words(f"[resource {name}: {block.uri}]" if name else f"[resource {block.uri}]")

@@ -129,7 +129,8 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool is run with.
 
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
-    the tool has to ask while it runs; `progress` shows a person one line of how far it is. `stream` is the conversation.
+    the tool has to ask while it runs; `progress` shows a person one line of how far it is. `stream` is the log of the
+    conversation that the call belongs to.
     """
 
     arguments: JsonObject

@@ -11,7 +11,7 @@ from jp.compaction.projection import VERSION, project
 from jp.compaction.stand_ins import StandIns
 from jp.conversation.carriers import map_view_carriers
 from jp.conversation.entries import AnyEntry, ChatRequest, Header, JsonObject, RequestContext, TurnStart
-from jp.conversation.resource import Carrier, Payload, Resource, StoredContent, checksum, content_of
+from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of, formatted_of
 from jp.conversation.thread import Parameters, Thread, ToolDefinition, set_parameters
 
 C = TypeVar("C", bound=Carrier)
@@ -26,9 +26,7 @@ class Loader(Protocol):
 
 
 def _is_needed(carrier: Carrier) -> bool:
-    if isinstance(carrier, Resource) and carrier.formatted is not None:
-        return False
-    return isinstance(content_of(carrier), StoredContent)
+    return formatted_of(carrier) is None and isinstance(content_of(carrier), StoredContent)
 
 
 class InlineLoader:

@@ -21,6 +21,7 @@ from jp.conversation.resource import (
     TextBlock,
     TextContent,
     content_of,
+    formatted_of,
 )
 from jp.conversation.thread import (
     AssistantData,
@@ -205,13 +206,15 @@ def _block(block: Block) -> Text | Source | Media:
             return Source(uri=block.uri, name=block.name, mime_type=block.mime_type)
         case ImageBlock() | AudioBlock():
             content = _content(block)
+            if block.formatted is not None:
+                return Text(text=block.formatted)
             return Media(mime_type=block.mime_type, data=content.data if isinstance(content, BinaryContent) else b"")
         case _:
             assert_never(block)
 
 
 def _source(resource: Resource) -> Source:
-    content = TextContent(resource.formatted) if resource.formatted is not None else _content(resource)
+    content = _content(resource)
     return Source(
         uri=resource.uri,
         name=resource.name,
@@ -222,6 +225,9 @@ def _source(resource: Resource) -> Source:
 
 
 def _content(carrier: Carrier) -> TextContent | BinaryContent:
+    formatted = formatted_of(carrier)
+    if formatted is not None:
+        return TextContent(formatted)
     content = content_of(carrier)
     if isinstance(content, StoredContent):
         raise ProviderError(f"content {content.sha256!r} was not loaded", kind="other")

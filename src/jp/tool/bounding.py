@@ -1,0 +1,179 @@
+"""Bounds: of a tool's large result the model gets the beginning and the end, and what tells of errors between them.
+
+The whole stays in the log; a marker stands for each part that was left out and says by which handle it is recalled.
+Offsets and sizes count bytes of UTF-8, as those of a page that is recalled do. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from jp.context.markers import marker
+
+BOUND = 16 * 1024
+"""How many bytes of a result a model is shown, unless the tool's `max_bytes` says otherwise."""
+
+LARGEST_MEDIA = 4 * 1024 * 1024
+"""Pictures and sounds of more bytes are not shown: in base64, providers refuse what is not much larger."""
+
+_TAIL_SHARE = 3
+_WINDOW_SHARE = 16
+"""Of the room, the end gets one part in so many, and each place that tells of an error, too."""
+
+_SMALLEST_WINDOW = 120
+_BEFORE = 4
+"""Of a window around an error, one part in so many stands before it."""
+
+_NEWLINE_NEAR = 4
+"""A cut is moved to the end of a line that is at most one part in so many of the piece away."""
+
+_WRONG = re.compile(
+    rb"error:|error\[|\berror\b(?= )|exception:|panicked at|fatal:|fatal error|assertion failed|segmentation fault"
+)
+_FAILED = re.compile(
+    rb"^(?:failed |[ \t]*--- fail: |not ok |[ \t]*\xe2\x9c\x95 |[ \t]*\xe2\x9c\x97 |[ \t]*\xc3\x97 |fail[:! \t]"
+    rb"|test [^\n]{1,200} \.\.\. failed)",
+    re.MULTILINE,
+)
+_SUSPICIOUS = re.compile(rb"traceback|panic|failed|failure|exception|denied|not found|no such|cannot ")
+_CONTINUES = range(0x80, 0xC0)
+"""The bytes that continue a character of UTF-8."""
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """By what the whole of a text is recalled: the nonce of its conversation, and its handle."""
+
+    nonce: str
+    handle: str
+
+
+def bounded(text: str, limit: int, address: Address, *, keeps_errors: bool) -> str | None:
+    """`text` in at most `limit` bytes, or in those of a marker where that is more; None where it need not be cut.
+
+    Besides its beginning and its end, with `keeps_errors` what seems to tell of an error first and last, and of a
+    failed test.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limit:
+        return None
+    pieces = _around(data, max(limit - _room_for_gap(data, address), 0))
+    if keeps_errors:
+        places = _error_places(data.lower(), pieces)
+        if places:
+            pieces = _with_windows(data, limit, address, places)
+    shown = "".join(_written(data, pieces, address))
+    return shown if len(shown.encode("utf-8", "surrogatepass")) < len(data) else None
+
+
+def media_note(mime_type: str | None, size: int, address: Address) -> str:
+    """What stands for a picture or the like of `size` bytes that is too large to be shown."""
+    return f"{marker(address.nonce, address.handle, size)} {mime_type or 'binary content'}, too large to be shown"
+
+
+def shares(sizes: Sequence[int], limit: int) -> int:
+    """How many bytes each of several results gets at most, so that together they have `limit`.
+
+    What the small ones leave is shared by the others.
+    """
+    left = limit
+    for done, size in enumerate(sorted(sizes)):
+        share = left // (len(sizes) - done)
+        if size > share:
+            return share
+        left -= size
+    return limit
+
+
+Piece = tuple[int, int]
+"""From where to where a part of a text is shown."""
+
+
+def _around(data: bytes, room: int) -> list[Piece]:
+    """The beginning and the end of `data`, of `room` bytes together."""
+    tail = room // _TAIL_SHARE
+    head = room - tail
+    return [(0, _cut_before(data, head, head)), (_cut_after(data, len(data) - tail, tail), len(data))]
+
+
+def _error_places(lowered: bytes, pieces: Sequence[Piece]) -> list[int]:
+    """Where `lowered` tells of errors, outside of its beginning and its end: each once, the most telling first."""
+    (_, start), (end, _) = pieces
+    places: list[int] = []
+    for pattern in (_WRONG, _FAILED, _SUSPICIOUS):
+        found = [match.start() for match in pattern.finditer(lowered, start, end)]
+        places += [found[0], found[-1]] if found and pattern is not _SUSPICIOUS else found[:1]
+    return list(dict.fromkeys(places))
+
+
+def _with_windows(data: bytes, limit: int, address: Address, places: Sequence[int]) -> list[Piece]:
+    """The beginning and the end of `data`, shorter by windows around the first of `places` for which there is room."""
+    size = max(limit // _WINDOW_SHARE, _SMALLEST_WINDOW)
+    gap = _room_for_gap(data, address)
+    count = min(len(places), limit // 2 // (size + gap))
+    pieces = _around(data, max(limit - gap - count * (size + gap), 0))
+    return _merged([*pieces, *(_window(data, place, size) for place in places[:count])])
+
+
+def _window(data: bytes, place: int, size: int) -> Piece:
+    """`size` bytes around `place`, most of them behind it: whole lines, where they are short."""
+    line = data.rfind(b"\n", 0, place) + 1
+    start = max(line, place - size // _BEFORE)
+    return _cut_after(data, start, 0), _cut_before(data, min(start + size, len(data)), size)
+
+
+def _merged(pieces: Iterable[Piece]) -> list[Piece]:
+    merged: list[Piece] = []
+    for start, end in sorted(pieces):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _written(data: bytes, pieces: Sequence[Piece], address: Address) -> Iterator[str]:
+    position = 0
+    for start, end in pieces:
+        if start > position:
+            yield _gap(data, position, start, address)
+        yield data[start:end].decode("utf-8", "surrogatepass")
+        position = end
+
+
+def _gap(data: bytes, start: int, end: int, address: Address) -> str:
+    """The marker for what was left out from `start` to `end`; on a line of its own, where lines end there."""
+    omitted = len(data[start:end].decode("utf-8", "surrogatepass"))
+    before = "" if data[:start].endswith(b"\n") or not start else "\n"
+    after = "" if end == len(data) else "\n"
+    return f"{before}{marker(address.nonce, address.handle, omitted)} from offset {start}{after}"
+
+
+def _room_for_gap(data: bytes, address: Address) -> int:
+    return len(f"\n{marker(address.nonce, address.handle, len(data))} from offset {len(data)}\n")
+
+
+def _cut_before(data: bytes, position: int, size: int) -> int:
+    """Where a piece of `size` bytes ends: at `position`, or with the last line before it."""
+    line = data.rfind(b"\n", max(position - size // _NEWLINE_NEAR, 0), position) + 1
+    return line or _begin_of_character(data, position)
+
+
+def _cut_after(data: bytes, position: int, size: int) -> int:
+    """Where a piece of `size` bytes begins: at `position`, or with the first line behind it."""
+    if position == 0 or data[position - 1 : position] == b"\n":
+        return position
+    line = data.find(b"\n", position, position + size // _NEWLINE_NEAR) + 1
+    if line:
+        return line
+    while position < len(data) and data[position] in _CONTINUES:
+        position += 1
+    return position
+
+
+def _begin_of_character(data: bytes, position: int) -> int:
+    while 0 < position < len(data) and data[position] in _CONTINUES:
+        position -= 1
+    return position

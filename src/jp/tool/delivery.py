@@ -1,0 +1,262 @@
+"""Delivery: what a tool returned → what is recorded of it, with the form in which a model is shown it. Pure.
+
+First the bound, then the marks of what was delivered before: a reference stands for the form that was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, assert_never
+
+from msgspec.structs import replace
+
+from jp.config.model import DeduplicationConfig
+from jp.config.tools import ToolConfig
+from jp.conversation.entries import AnyEntry, Facts, ToolCallResponse
+from jp.conversation.resource import (
+    AudioBlock,
+    BinaryContent,
+    Block,
+    ImageBlock,
+    Resource,
+    ResourceBlock,
+    ResourceLink,
+    TextBlock,
+    checksum,
+    content_of,
+    formatted_of,
+    size_in_bytes,
+)
+from jp.conversation.reverts import undone
+from jp.conversation.turns import turns_of
+from jp.tool.base import ConfiguredTool, ToolOutput
+from jp.tool.bounding import BOUND, LARGEST_MEDIA, Address, bounded, media_note, shares
+from jp.tool.dedup import mark_blocks
+
+MOST_BLOCKS = 64
+"""A result of more blocks is bounded as one text: each of them would take a marker."""
+
+_ENVELOPE = len('<resource uri="">\n\n</resource>\n')
+_READ = frozenset({"read", "list", "search", "json", "web"})
+"""Kinds of results in which the word `error` says nothing of how the call went."""
+
+
+class Addresses(Protocol):
+    """How what is left out of a view of a log is named. What is added to the log changes no name."""
+
+    def nonce(self, entries: Sequence[AnyEntry]) -> str:
+        """What the markers in views of this log carry."""
+        ...
+
+    def handles(self, entries: Iterable[AnyEntry]) -> Mapping[str, str]:
+        """The handle for each checksum in a log."""
+        ...
+
+
+class OrdinaryDelivery:
+    """The way that every result goes, whatever tool it is of. See `jp.tool.base.Delivery`."""
+
+    def __init__(self, deduplication: DeduplicationConfig, addresses: Addresses) -> None:
+        self._deduplication = deduplication
+        self._addresses = addresses
+
+    def __call__(self, configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+        """`output` within its bound, with marks, and with the kind that the configuration says."""
+        settings = configured.settings
+        content = tuple(map(_storable, output.content))
+        known = replace(output, content=content, facts=_with_kind(output.facts, settings))
+        return self._marked(self._bounded(known, settings, entries), settings, entries)
+
+    def _bounded(self, output: ToolOutput, settings: ToolConfig, entries: Sequence[AnyEntry]) -> ToolOutput:
+        limit = settings.max_bytes or BOUND
+        sizes = [_shown_size(block) for block in output.content]
+        if sum(sizes) <= limit and not any(map(_is_oversized, output.content)):
+            return output
+        content = _gathered(output.content) if len(output.content) > MOST_BLOCKS else output.content
+        kind = "" if output.facts is None else output.facts.kind
+        bounds = _Bounds(
+            limit=shares([_shown_size(block) for block in content], limit),
+            handles=self._addresses.handles((*entries, ToolCallResponse(request="", content=content))),
+            nonce=self._addresses.nonce(entries),
+            keeps_errors=output.is_error or kind not in _READ,
+        )
+        return replace(output, content=tuple(map(bounds.block, content)))
+
+    def _marked(self, output: ToolOutput, settings: ToolConfig, entries: Sequence[AnyEntry]) -> ToolOutput:
+        if not any(isinstance(block, ResourceBlock) for block in output.content):
+            return output
+        gone = undone(entries)
+        turns = [turn for turn in turns_of(entries) if turn.id not in gone]
+        deduplication = self._deduplication
+        marked = mark_blocks(
+            output.content,
+            [entry for turn in turns for entry in turn.entries],
+            turn=len(turns) - 1,
+            enabled=deduplication.enabled and settings.deduplicate is not False,
+            min_bytes=deduplication.min_bytes,
+            lookback_turns=deduplication.lookback_turns,
+        )
+        return replace(output, content=marked)
+
+
+class _Bounds:
+    """Bounds block after block of one result to `limit` bytes each."""
+
+    def __init__(self, *, limit: int, handles: Mapping[str, str], nonce: str, keeps_errors: bool) -> None:
+        self._limit = limit
+        self._handles = handles
+        self._nonce = nonce
+        self._keeps_errors = keeps_errors
+
+    def block(self, block: Block) -> Block:
+        match block:
+            case TextBlock():
+                return self._text(block)
+            case ResourceBlock(resource=resource):
+                return replace(block, resource=self._resource(resource))
+            case ImageBlock() | AudioBlock():
+                is_shown = block.formatted is None and size_in_bytes(block) > LARGEST_MEDIA
+                return replace(block, formatted=self._note(block, block.mime_type)) if is_shown else block
+            case ResourceLink():
+                return block
+            case _:
+                assert_never(block)
+
+    def _text(self, block: TextBlock) -> TextBlock:
+        formatted = self._cut(block, _text_of(block), self._limit)
+        return block if formatted is None else replace(block, formatted=formatted)
+
+    def _resource(self, resource: Resource) -> Resource:
+        if _is_binary(resource) and resource.formatted is None:
+            if size_in_bytes(resource) <= LARGEST_MEDIA:
+                return resource
+            return replace(resource, formatted=self._note(resource, resource.mime_type))
+        limit = self._limit - _envelope(resource)
+        formatted = self._cut(resource, _text_of(resource), limit)
+        if formatted is None:
+            return resource
+        if resource.formatted_against is not None:  # a diff of which a part is missing says nothing
+            formatted = self._cut(resource, resource.text or "", limit)
+        return replace(resource, formatted=formatted, formatted_against=None)
+
+    def _cut(self, carrier: TextBlock | Resource, text: str, limit: int) -> str | None:
+        return bounded(text, limit, self._address(carrier), keeps_errors=self._keeps_errors)
+
+    def _note(self, carrier: Resource | ImageBlock | AudioBlock, mime_type: str | None) -> str:
+        return media_note(mime_type, size_in_bytes(carrier), self._address(carrier))
+
+    def _address(self, carrier: TextBlock | Resource | ImageBlock | AudioBlock) -> Address:
+        return Address(nonce=self._nonce, handle=self._handles[checksum(carrier)])
+
+
+def _with_kind(facts: Facts | None, settings: ToolConfig) -> Facts | None:
+    """What the tool recorded; of what kind it is, the configuration knows better."""
+    if settings.kind is None:
+        return facts
+    return Facts(kind=settings.kind) if facts is None else replace(facts, kind=settings.kind)
+
+
+def _storable(block: Block) -> Block:
+    """`block` as a log can hold it: halves of surrogate pairs have no UTF-8."""
+    match block:
+        case TextBlock(text=str(text)):
+            return block if _is_storable(text) else replace(block, text=_mended(text))
+        case ResourceBlock(resource=Resource(text=str(text)) as resource):
+            return block if _is_storable(text) else replace(block, resource=replace(resource, text=_mended(text)))
+        case _:
+            return block
+
+
+def _is_storable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _mended(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _text_of(carrier: TextBlock | Resource) -> str:
+    """The text that a model would be shown."""
+    formatted = formatted_of(carrier)
+    return (carrier.text or "") if formatted is None else formatted
+
+
+def _is_binary(resource: Resource) -> bool:
+    return isinstance(content_of(resource), BinaryContent)
+
+
+def _is_oversized(block: Block) -> bool:
+    """Whether it is something other than text that is too large to be shown."""
+    match block:
+        case ResourceBlock(resource=resource):
+            is_shown = _is_binary(resource) and resource.formatted is None
+            return is_shown and size_in_bytes(resource) > LARGEST_MEDIA
+        case ImageBlock() | AudioBlock():
+            return block.formatted is None and size_in_bytes(block) > LARGEST_MEDIA
+        case TextBlock() | ResourceLink():
+            return False
+        case _:
+            assert_never(block)
+
+
+def _shown_size(block: Block) -> int:
+    """How many bytes of text a model is shown of `block`, with what names it."""
+    match block:
+        case TextBlock():
+            return _bytes(_text_of(block))
+        case ResourceBlock(resource=resource):
+            is_text = resource.formatted is not None or not _is_binary(resource)
+            return _envelope(resource) + (_bytes(_text_of(resource)) if is_text else 0)
+        case ImageBlock() | AudioBlock():
+            return _bytes(block.formatted or "")
+        case ResourceLink():
+            return _bytes(_link_text(block))
+        case _:
+            assert_never(block)
+
+
+def _envelope(resource: Resource) -> int:
+    return _ENVELOPE + _bytes(resource.uri)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _gathered(content: Sequence[Block]) -> tuple[Block, ...]:
+    """`content` with everything that can be read in one text in front, in which it stands as a model would read it."""
+    texts: list[str] = []
+    others: list[Block] = []
+    for block in content:
+        text = _readable(block)
+        if text is None:
+            others.append(block)
+        else:
+            texts.append(text)
+    return (TextBlock(text="\n".join(texts)), *others)
+
+
+def _readable(block: Block) -> str | None:
+    match block:
+        case TextBlock():
+            return _text_of(block)
+        case ResourceBlock(resource=resource):
+            if _is_binary(resource) and resource.formatted is None:
+                return None
+            return f'<resource uri="{resource.uri}">\n{_text_of(resource)}\n</resource>'
+        case ResourceLink():
+            return _link_text(block)
+        case ImageBlock() | AudioBlock():
+            return None
+        case _:
+            assert_never(block)
+
+
+def _link_text(link: ResourceLink) -> str:
+    return f"[resource {link.title or link.name or ''}: {link.uri}]"

@@ -238,8 +238,7 @@ def test_a_choice_of_a_tool_that_is_not_enabled_is_refused_before_anything_is_wr
     assert (result.code, result.stdout) == (3, "")
     assert result.stderr == (
         f"error: 'assistant.tool_choice' is '{choice}', but no tool is enabled\n"
-        "hint: enable one with `conversation.tools.NAME.enable=true`, or let the model choose: "
-        "`assistant.tool_choice=auto`\n"
+        "hint: offer one with --tool=NAME, or let the model choose: --tool-use auto\n"
     )
     assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
 

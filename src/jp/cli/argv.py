@@ -18,15 +18,17 @@ class Option:
     """How an option is read: `name` is its long form.
 
     `takes` is `flag`, `value` (with `=`, attached to a short form, or the next word), `optional` (only with `=`), or
-    `bound` (with `=`, or the next word where that is a bound). `bare` is the value of the latter two without one.
+    `bound` (with `=`, or the next word where that is a bound). `bare` is the value of the latter two without one, and
+    `mark` is put before whatever value they have.
     """
 
-    __slots__ = ("bare", "name", "takes")
+    __slots__ = ("bare", "mark", "name", "takes")
 
-    def __init__(self, name: str, takes: str = "flag", *, bare: str = "") -> None:
+    def __init__(self, name: str, takes: str = "flag", *, bare: str = "", mark: str = "") -> None:
         self.name = name
         self.takes = takes
         self.bare = bare
+        self.mark = mark
 
 
 GLOBAL_OPTIONS: dict[str, Option] = {
@@ -202,7 +204,7 @@ class _Reader:
         if GLOBAL_OPTIONS.get(form) is option:
             self._settings.append((option.name, value or ""))
         elif option.takes in ("optional", "bound"):
-            self.arguments.append(f"{option.name}={self._optional(option, value)}")
+            self.arguments.append(f"{option.name}={option.mark}{self._optional(option, value)}")
         elif value is None:
             self.arguments.append(form)
         else:

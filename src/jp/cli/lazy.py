@@ -14,7 +14,7 @@ from typer.main import get_command
 from jp.cli.argv import Option
 from jp.cli.coercion import make_plain
 from jp.cli.options import GlobalOptions
-from jp.cli.parameters import BoundValue, OptionalValue
+from jp.cli.parameters import BoundValue, OptionalValue, SwitchedValue
 from jp.cli.tree import Command
 from jp.errors import ExitCode, UsageError
 
@@ -43,6 +43,7 @@ class LoadedCommand:
             if isinstance(parameter, TyperOption):
                 option = _read_as(parameter)
                 options |= dict.fromkeys((*parameter.opts, *parameter.secondary_opts), option)
+                options |= _opposites(parameter)
         return options
 
     def page(self) -> Page:
@@ -113,12 +114,22 @@ def _receive_options(function: Callable[..., object]) -> Callable[..., object]:
 def _read_as(parameter: TyperOption) -> Option:
     name = max(parameter.opts, key=len)
     match parameter.type_descriptor.parameter_info:
+        case SwitchedValue(name=name, bare=bare):
+            return Option(name, "optional", bare=bare)
         case BoundValue(bare=bare):
             return Option(name, "bound", bare=bare)
         case OptionalValue(bare=bare):
             return Option(name, "optional", bare=bare)
         case _:
             return Option(name, "flag" if parameter.is_flag or parameter.count else "value")
+
+
+def _opposites(parameter: TyperOption) -> dict[str, Option]:
+    match parameter.type_descriptor.parameter_info:
+        case SwitchedValue(name=name, off=off, bare=bare):
+            return dict.fromkeys(off, Option(name, "optional", bare=bare, mark=SwitchedValue.MARK))
+        case _:
+            return {}
 
 
 def _usage_of(argument: TyperArgument) -> str:

@@ -17,12 +17,34 @@ class BoundValue(OptionalValue):
     """An option that also takes the next word where that is a bound of a range of turns."""
 
 
+class SwitchedValue(OptionalValue):
+    """An option and its opposite, whose values come to one list in the order in which they are typed.
+
+    `off` are the forms of the opposite; `MARK` stands before their values.
+    """
+
+    MARK = "!"
+
+    def __init__(self, *names: str, off: tuple[str, ...], bare: str, metavar: str, help_text: str) -> None:
+        super().__init__(*names, *off, bare=bare, metavar=metavar, help_text=help_text)
+        self.name = max(names, key=len)
+        self.off = off
+
+
 def optional_value(*names: str, bare: str, metavar: str, help_text: str) -> OptionalValue:
     """Declare `--name[=METAVAR]`, for use inside `Annotated[str | None, ...]` with the default None.
 
     `bare` is the value that the option has where it is given without one. It never takes the next word.
     """
     return OptionalValue(*names, bare=bare, metavar=metavar, help_text=help_text)
+
+
+def switched_value(*names: str, off: tuple[str, ...], bare: str, metavar: str, help_text: str) -> SwitchedValue:
+    """Declare `--name[=METAVAR]` and its opposite, for use inside `Annotated[list[str] | None, ...]`.
+
+    A value of the forms `off` begins with `SwitchedValue.MARK`.
+    """
+    return SwitchedValue(*names, off=off, bare=bare, metavar=metavar, help_text=help_text)
 
 
 def bound_value(*names: str, bare: str, help_text: str) -> BoundValue:

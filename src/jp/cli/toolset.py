@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -47,13 +47,13 @@ class Toolset:
         return third_party_tools(self._cache_directory)
 
     @cached_property
-    def names(self) -> Collection[str]:
+    def names(self) -> Sequence[str]:
         """The tools that come with jp, and those that the configuration names and that there are, sorted."""
         named = {name for name in self._settings if name != ALL and self.is_known(name)}
         return sorted({*self._own, *named})
 
     @property
-    def all_names(self) -> Collection[str]:
+    def all_names(self) -> Sequence[str]:
         """Besides, those that other packages bring and that nobody named."""
         return sorted({*self.names, *self._packaged})
 

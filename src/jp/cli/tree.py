@@ -37,7 +37,8 @@ How to write a command:
    - A flag names its only form (`"--raw"`), or Typer invents `--no-raw`. Every option that takes a value has a
      `metavar`. The options of `jp.cli.argv.GLOBAL_OPTIONS` are taken everywhere.
    - An option whose value is optional is declared with `jp.cli.parameters.optional_value`, one that takes the next
-     word only when it is a bound with `jp.cli.parameters.bound_value`.
+     word only when it is a bound with `bound_value`, one whose opposite counts in the same order with
+     `switched_value` of the same module.
    - The module imports what it needs for its signature; everything else is imported inside the function.
 
 3. Results go through `jp.cli.output.print_result` (one call a run) or, for an answer that streams, through a renderer

@@ -11,7 +11,7 @@ import msgspec
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError
-from jp.tool.base import Tool, ToolInvocation, ToolOutput
+from jp.tool.base import Previewed, Tool, ToolInvocation, ToolOutput
 
 GROUP = "jp.tools"
 """The entry point group. The name of an entry is the tool's name, its value a tool or a callable that gives one."""
@@ -85,6 +85,10 @@ class _Checked:
             ToolDefectError: what came is no output.
         """
         return _checked(self._definition.name, await self._tool.run(invocation))
+
+    async def preview(self, invocation: ToolInvocation) -> str | None:
+        """See `Previewed`: what the tool says of a call, if it says anything."""
+        return await self._tool.preview(invocation) if isinstance(self._tool, Previewed) else None
 
 
 def _checked(name: str, output: object) -> ToolOutput:

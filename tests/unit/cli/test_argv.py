@@ -11,6 +11,7 @@ LS = Command("ls", "m:ls", "List")
 ROOT = Group("jp", "A tree", (QUERY, Group("conversation", "All", (LS,), aliases=("c",))))
 
 TOOL = Option("--tool", "optional", bare="*")
+NO_TOOL = Option("--tool", "optional", bare="*", mark="!")
 FROM = Option("--from", "bound", bare="last")
 OPTIONS = {
     "-m": Option("--model", "value"),
@@ -19,6 +20,8 @@ OPTIONS = {
     "--new": Option("--new"),
     "-t": TOOL,
     "--tool": TOOL,
+    "-T": NO_TOOL,
+    "--no-tool": NO_TOOL,
     "--from": FROM,
 }
 
@@ -126,6 +129,8 @@ def test_global_options_are_taken_out_and_everything_else_stays(
         (["-t=read", "why?"], ["--tool=read", "why?"]),
         (["-nt=read"], ["-n", "--tool=read"]),
         (["-tn"], ["--tool=*", "-n"]),
+        (["-T", "-t=read", "--no-tool=list"], ["--tool=!*", "--tool=read", "--tool=!list"]),
+        (["--tool=!list"], ["--tool=!list"]),
         (["--from", "why?"], ["--from=last", "why?"]),
         (["--from", "5h", "why?"], ["--from=5h", "why?"]),
         (["--from", "-3"], ["--from=-3"]),

@@ -25,7 +25,8 @@ class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `jp query`. `deadline` and `patience` are seconds; a `patience` of None means the usual.
 
-    `fork` names the last turn that is copied.
+    `fork` names the last turn that is copied. `tools` are names and patterns in order, with `!` before those that are
+    taken away.
     """
 
     words: tuple[str, ...] = ()
@@ -41,6 +42,8 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     params: tuple[str, ...] = ()
     reasoning: str | None = None
     system: str | None = None
+    tools: tuple[str, ...] = ()
+    tool_use: str | None = None
     approve: frozenset[str] = frozenset()
     approve_all: bool = False
     deny_all: bool = False
@@ -128,6 +131,8 @@ def flag_layers(arguments: QueryArguments, attachments: Sequence[str]) -> list[L
         layers.append(_assigned(f"reasoning={arguments.reasoning}", f"--reasoning {arguments.reasoning}"))
     if arguments.system is not None:
         layers.append(flag_layer("--system", {"assistant": {"system_prompt": arguments.system}}))
+    if arguments.tool_use is not None:
+        layers.append(flag_layer("--tool-use", {"assistant": {"tool_choice": arguments.tool_use}}))
     if attachments:
         layers.append(flag_layer("--attach", {"conversation": {"attachments": list(attachments)}}))
     return layers

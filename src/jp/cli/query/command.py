@@ -8,7 +8,7 @@ import typer
 
 from jp.cli.lifetimes import DEFAULT_LIFETIME
 from jp.cli.options import GlobalOptions
-from jp.cli.parameters import optional_value
+from jp.cli.parameters import optional_value, switched_value
 from jp.cli.targets import TARGET_HELP
 
 
@@ -73,6 +73,27 @@ def query(
         ),
     ] = None,
     system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks.")] = None,
+    tools: Annotated[
+        list[str] | None,
+        switched_value(
+            "-t",
+            "--tool",
+            off=("-T", "--no-tool"),
+            bare="*",
+            metavar="NAME",
+            help_text="Offer the model a tool, or with -T no longer; NAME may be a pattern such as 'fs_*', bare: all. "
+            "Left to right; sticks.",
+        ),
+    ] = None,
+    tool_use: Annotated[
+        str | None,
+        typer.Option(
+            "-u",
+            "--tool-use",
+            metavar="WHEN",
+            help="Whether it has to call one: auto, none, required, or a tool's name; sticks.",
+        ),
+    ] = None,
     approve: Annotated[
         list[str] | None, typer.Option("--approve", metavar="NAME,…", help="Let these tools run without asking.")
     ] = None,
@@ -154,6 +175,7 @@ def query(
         jp query --new --model anthropic/claude-sonnet-5-5 "hello"
         jp query --model ollama/qwen3:8b "and what do you think?"
         jp query --attach 'cmd:git log --oneline -20' "what changed?"
+        jp query --tool='fs_*' --no-tool=fs_delete_file "where is the parser?"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
         jp query --dry-run --exact --attach book.txt "who did it?"
         jp query --edit
@@ -185,6 +207,8 @@ def query(
         params=tuple(params or ()),
         reasoning=reasoning,
         system=system,
+        tools=tuple(tools or ()),
+        tool_use=tool_use,
         approve=frozenset(name for names in approve or () for name in names.split(",") if name),
         approve_all=approve_all,
         deny_all=deny_all,

@@ -18,6 +18,7 @@ from jp.cli.query.file_words import Part
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.past import last_answer, standing_turns
 from jp.cli.query.question import Composed, Given, nothing_asked
+from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.wiring import Wiring, wire
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
@@ -155,7 +156,9 @@ class Composer:
         """What will hold for the turn, if nobody else changes the conversation before it begins."""
         schemes = Schemes(self._place.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
-        settings = settle(self._place, self._held, flag_layers(self._arguments, typed), self._options)
+        flags = flag_layers(self._arguments, typed)
+        switched = tool_layers(self._arguments, self._place, self._held, flags)
+        settings = settle(self._place, self._held, [*flags, *switched], self._options)
         return without_missing_tools(settings.resolved, self._place.cache)[0]
 
     def _facts(self, given: Given) -> list[Fact]:

@@ -18,6 +18,7 @@ from jp.cli.query.conversation import Asked, Held, Place, begin, choose_conversa
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.question import read_question
 from jp.cli.query.schema import read_wanted, with_schema
+from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import Wiring, check_rendering, wire
 from jp.cli.signals import Interruption, heed_interruptions, interruptions
@@ -61,7 +62,7 @@ async def _query(
     )
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
-    settings = settle(place, held, flags, options)
+    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)], options)
     config, missing = without_missing_tools(settings.resolved, place.cache)
     for sentence in missing:
         notice(options, sentence)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from jp.cli.dialogue import Dialogue
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
 from jp.cli.toolset import Toolset
@@ -43,6 +44,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     tools: ToolCoordinator
     settings: RequestSettings
     notice: Callable[[str], None]
+    dialogue: Dialogue
     cap: CappedProvider | None = None
     measuring: MeasuringProvider | None = None
 
@@ -65,7 +67,8 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
     # What a scenario says of tokens, teaches nothing.
     measuring = None if arguments.dry_run or model.provider == "script" else MeasuringProvider(provider)
     provider = provider if measuring is None else measuring
-    tools = _tools(config, place, arguments, notice)
+    dialogue = Dialogue()
+    tools = _tools(config, place, arguments, notice, dialogue)
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
@@ -83,6 +86,7 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
         tools=tools,
         settings=settings,
         notice=notice,
+        dialogue=dialogue,
         cap=cap,
         measuring=measuring,
     )
@@ -121,10 +125,7 @@ def _check_choice(settings: RequestSettings) -> None:
         return
     offered = f"the enabled tools are: {', '.join(map(repr, names))}" if names else "no tool is enabled"
     message = f"'assistant.tool_choice' is {choice!r}, but {offered}"
-    hint = (
-        "enable one with `conversation.tools.NAME.enable=true`, or let the model choose: `assistant.tool_choice=auto`"
-    )
-    raise ConfigurationError(message, hint=hint)
+    raise ConfigurationError(message, hint="offer one with --tool=NAME, or let the model choose: --tool-use auto")
 
 
 def _model(config: AppConfig) -> ModelId:
@@ -138,7 +139,7 @@ def _model(config: AppConfig) -> ModelId:
 
 
 def _tools(
-    config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]
+    config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None], dialogue: Dialogue
 ) -> ToolCoordinator:
     from jp.tool.consent import Consent
     from jp.tool.permission import Answers
@@ -151,14 +152,14 @@ def _tools(
     return ToolCoordinator(
         toolset.toolbox(),
         root=place.root,
-        consent=Consent(answers, _approver()),
+        consent=Consent(answers, _approver(dialogue)),
         notice=notice,
     )
 
 
-def _approver() -> Approver | None:
+def _approver(dialogue: Dialogue) -> Approver | None:
     if not is_attended():
         return None
     from jp.cli.approval import TerminalApprover
 
-    return TerminalApprover()
+    return TerminalApprover(dialogue)

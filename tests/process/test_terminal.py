@@ -363,7 +363,7 @@ def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
 
     assert (tmp_path / "answer").read_text(encoding="utf-8") == f"Let me look.\n\n{answer}\n"
     assert requests(only_log(tmp_path)) == ["hi\n\npiped"]
-    assert "\n← fs_read_file" in SGR.sub("", terminal.shown)
+    assert "\n← fs_read_file" in SGR.sub("", terminal.stays)
 
 
 def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) ->
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
 
-    shown = SGR.sub("", terminal.shown)
+    shown = SGR.sub("", terminal.stays)
     assert "[y/N] ^C\n← fs_read_file" in shown
     assert shown.endswith(STOPPED)
     calls = [entry.id for entry in only_log(tmp_path) if isinstance(entry, ToolCallRequest)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from jp.cli.dialogue import Dialogue
 from jp.conversation.entries import ToolCallRequest
 from jp.tool.permission import Allowed, Decision, Denied
 
@@ -13,11 +14,15 @@ _SHOWN_CHARS = 400
 class TerminalApprover:
     """An `Approver` that asks on the terminal, whatever the standard streams are."""
 
+    def __init__(self, dialogue: Dialogue) -> None:
+        self._dialogue = dialogue
+
     async def approve(self, call: ToolCallRequest) -> Decision:
         """Ask whether `call` may run; cancellation leaves the question unanswered."""
         from anyio.to_thread import run_sync
 
-        answer = await run_sync(_ask, call, abandon_on_cancel=True)
+        async with self._dialogue.question():
+            answer = await run_sync(_ask, call, abandon_on_cancel=True)
         if answer is None:
             return Denied(cause="nobody")
         return Allowed() if answer else Denied(cause="declined")

@@ -98,7 +98,8 @@ class Aside:
 
         A question finds the cursor at the beginning of an empty line, whatever key was echoed before it.
         """
-        self.restart()
+        if self._waiting is not None:
+            self._waiting.restart()
         self._is_paused = is_paused
         if is_paused:
             is_erasable = self._shown.is_live and self._channel.is_at_line_start

@@ -22,6 +22,7 @@ from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.render.pausing import PausableRenderer
+from jp.render.theme import use_colour
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.ports import NoCap, Recorder, TurnPorts
@@ -106,6 +107,9 @@ class Asker:
             self._begun = None
         self._screen = screen
         renderer = PausableRenderer(screen)
+        dialogue = self._wiring.dialogue
+        dialogue.screen = renderer
+        dialogue.colour = use_colour(self._options.color, os.environ, is_terminal=True)
         ports = TurnPorts(
             provider=self._wiring.provider,
             recorder=self._recorder,
@@ -124,7 +128,7 @@ class Asker:
 
         if not (os.isatty(1) and os.isatty(2)):
             return Ended(outcome=await run())
-        return await Steering(self._interruption, renderer, ask_choice).steer(run)
+        return await Steering(self._interruption, dialogue, ask_choice).steer(run)
 
     async def _abort(self) -> NoReturn:
         """Undo the turn, and end as after a Ctrl-C."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 import msgspec
 
+from jp.cli.dialogue import Dialogue
 from jp.cli.signals import Interruption
 from jp.cli.streams import leave_echo
-from jp.render.pausing import PausableRenderer
 from jp.turn.loop import TurnOutcome
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class Steering:
     only one does where nobody can be asked.
     """
 
-    def __init__(self, interruption: Interruption, renderer: PausableRenderer, ask: Callable[[], Choice]) -> None:
+    def __init__(self, interruption: Interruption, dialogue: Dialogue, ask: Callable[[], Choice]) -> None:
         self._interruption = interruption
-        self._renderer = renderer
+        self._dialogue = dialogue
         self._ask = ask
         self._choice: Choice | None = None
 
@@ -91,11 +91,8 @@ class Steering:
     async def _choose(self, tasks: TaskGroup, work: CancelScope) -> None:
         from anyio.to_thread import run_sync
 
-        self._renderer.pause()
-        try:
+        async with self._dialogue.question():
             choice = await run_sync(self._ask, abandon_on_cancel=True)
-        finally:
-            self._renderer.resume()
         match choice.verb:
             case "continue":
                 self._offer(tasks, work)

@@ -6,6 +6,7 @@ import threading
 import anyio
 import pytest
 
+from jp.cli.dialogue import Dialogue
 from jp.cli.query.steering import Choice, Ended, Steering, ask_choice
 from jp.cli.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
@@ -54,7 +55,8 @@ class Played:
 
     def __init__(self, *choices: Choice, presses: int = 1, ends_first: bool = False) -> None:
         self.screen = Screen()
-        self.renderer = PausableRenderer(self.screen)
+        self.dialogue = Dialogue()
+        self.renderer = self.dialogue.screen = PausableRenderer(self.screen)
         self.choices = list(choices)
         self.presses = presses
         self.ends_first = ends_first
@@ -64,7 +66,7 @@ class Played:
 
     async def play(self) -> None:
         with interruptions() as interruption:
-            self.ended = await Steering(interruption, self.renderer, self._ask).steer(self._turn)
+            self.ended = await Steering(interruption, self.dialogue, self._ask).steer(self._turn)
         self.code = interruption.exit_code
 
     async def _turn(self) -> TurnOutcome:

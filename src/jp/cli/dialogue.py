@@ -1,0 +1,53 @@
+"""Asking the person at the terminal while work goes on: one question at a time, and nothing is shown meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from anyio import Lock
+
+
+class Pausable(Protocol):
+    """Something that writes to the terminal, and can leave it to a question."""
+
+    def pause(self) -> None:
+        """Show nothing more, and make room for a question."""
+        ...
+
+    def resume(self) -> None:
+        """Show what came meanwhile, and go on showing."""
+        ...
+
+
+class Dialogue:
+    """Everybody who asks while a turn runs asks within `question`.
+
+    `screen` shows the turn, None as long as none runs. `colour` says whether what is shown with a question has any.
+    """
+
+    def __init__(self) -> None:
+        self.screen: Pausable | None = None
+        self.colour = False
+
+    @asynccontextmanager
+    async def question(self) -> AsyncGenerator[None]:
+        """Wait for one's turn, and have the terminal alone."""
+        async with self._lock:
+            screen = self.screen
+            if screen is not None:
+                screen.pause()
+            try:
+                yield
+            finally:
+                if screen is not None:
+                    screen.resume()
+
+    @cached_property
+    def _lock(self) -> Lock:
+        from anyio import Lock
+
+        return Lock()

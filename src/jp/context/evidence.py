@@ -55,6 +55,13 @@ def outcome_lines(text: str) -> tuple[str, ...]:
     return _lines_at(text, places)
 
 
+def first_error(text: str) -> str:
+    """The first line that names a failure; empty where none does."""
+    lowered = lowered_ascii(text)
+    places = [at for at in (lowered.find(word) for word in _WRONG) if at >= 0]
+    return "".join(_lines_at(text, [min(places)])) if places else ""
+
+
 def first_and_last(text: str) -> tuple[str, ...]:
     """The first and the last line of `text` that say something."""
     return _lines_at(text, [len(text) - len(text.lstrip()), _last_place(text)])

@@ -1,0 +1,1 @@
+"""Tools that are programs: those that the configuration declares, and the shell."""

@@ -1,0 +1,163 @@
+"""Running a program for a call: in the workspace's root, bounded, and told in words."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jp.context.evidence import first_error
+from jp.conversation.entries import Facts
+from jp.conversation.resource import TextBlock
+from jp.errors import JpError
+from jp.process.programs import exit_code_text, find_program
+from jp.tool.base import ToolOutput
+from jp.tool.local.words import CommandLine
+
+if TYPE_CHECKING:
+    from jp.process.running import Captured, Ended
+
+KEPT_BYTES = 4 * 1024 * 1024
+"""Of each output so much is kept: what a model is shown of it is bounded anyway, and the whole goes to the log."""
+
+MOST_BYTES = 256 * 1024 * 1024
+"""A program that prints more is stopped: what lies between the beginning and the end is lost already."""
+
+TIMEOUT_SECS = 120
+"""How long a program may take where nothing else is said."""
+
+GRACE_SECS = 2.0
+
+
+class ProgramError(JpError):
+    """A program cannot be started."""
+
+
+async def execute(
+    line: CommandLine,
+    *,
+    root: Path,
+    timeout_secs: float | None,
+    named: Collection[str] = (),
+    stdin: bytes | None = None,
+) -> Ended:
+    """Run a command in `root`. `timeout_secs` 0 means forever; `named` are variables that it gets besides the usual.
+
+    Cancellation, too, ends it with all that it started.
+
+    Raises:
+        ProgramError: it cannot be started.
+    """
+    from jp.process.environment import child_environment
+    from jp.process.running import OutputLimits, ProcessLimits, Program, run
+
+    here = os.getcwd()  # noqa: PTH109 - text
+    directory = os.path.join(here, root)  # noqa: PTH118 - text
+    environment = child_environment(os.environ, cwd=here, directory=directory, named=named)
+    program = Program(
+        words=_words(line, directory, environment),
+        directory=directory,
+        environment={**environment, **line.variables},
+        stdin=stdin,
+    )
+    _check(line)
+    seconds = TIMEOUT_SECS if timeout_secs is None else timeout_secs or math.inf
+    limits = ProcessLimits(timeout_secs=seconds, grace_secs=GRACE_SECS)
+    try:
+        return await run(program, output=OutputLimits(kept=KEPT_BYTES, most=MOST_BYTES), limits=limits)
+    except OSError as error:
+        raise _not_started(line, directory, error) from None
+
+
+def _words(line: CommandLine, directory: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    name = line.words[0]
+    path = find_program(name, directory, environment)
+    if path is None:
+        raise ProgramError(f"there is no program {name!r}: neither in the directories of PATH, nor is it a path")
+    return (path, *line.words[1:])
+
+
+def _check(line: CommandLine) -> None:
+    """Refuse what no program can be given.
+
+    Raises:
+        ProgramError: a word or a value has a zero byte, or is no Unicode.
+    """
+    for word in (*line.words, *line.variables.values()):
+        try:
+            has_zero = b"\0" in os.fsencode(word)
+        except UnicodeEncodeError:
+            raise ProgramError(f"{word!r} is not valid Unicode, so no program can be given it") from None
+        if has_zero:
+            raise ProgramError(f"{word!r} has a zero byte, which no program can be given")
+
+
+def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramError:
+    name = line.words[0]
+    if error.errno == errno.E2BIG:
+        return ProgramError(f"the arguments for {name!r} are too long for a command line")
+    if not os.path.isdir(directory):  # noqa: PTH112 - text
+        return ProgramError(f"there is no directory {directory!r} to run {name!r} in")
+    return ProgramError(f"cannot run {name!r}: {error.strerror or error}")
+
+
+def said(captured: Captured) -> str:
+    """What was printed, as text. A sentence stands where something is missing."""
+    head = captured.head.decode("utf-8", "replace")
+    if not captured.omitted:
+        return (captured.head + captured.tail).decode("utf-8", "replace")
+    tail = captured.tail.decode("utf-8", "replace")
+    return f"{head}\n[… {captured.omitted:,} bytes were not kept …]\n{tail}"
+
+
+def is_text(captured: Captured) -> bool:
+    """Whether it can be shown as text."""
+    return b"\0" not in captured.head and b"\0" not in captured.tail
+
+
+def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput:
+    """All that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
+    sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
+    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+        text = said(captured) if is_text(captured) else f"[{_size(captured):,} bytes that are no text]"
+        if text:
+            sections.append(f"<{name}>\n{text}{'' if text.endswith(chr(10)) else chr(10)}</{name}>")
+    stopped = _why_stopped(ended, timeout_secs)
+    if stopped:
+        sections.insert(0, stopped)
+    is_error = bool(ended.exit_code) or ended.stopped is not None
+    return ToolOutput(
+        content=(TextBlock(text="\n".join(sections) + "\n"),),
+        is_error=is_error,
+        facts=facts_of(ended),
+    )
+
+
+def facts_of(ended: Ended, *, kind: str = "terminal") -> Facts:
+    """What a stand-in says of it."""
+    error = ""
+    if ended.exit_code or ended.stopped:
+        error = first_error(said(ended.stderr)) or first_error(said(ended.stdout))
+    return Facts(kind=kind, exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
+
+
+def _as_a_shell(code: int) -> int:
+    return code if code >= 0 else 128 - code
+
+
+def _size(captured: Captured) -> int:
+    return len(captured.head) + len(captured.tail) + captured.omitted
+
+
+def _why_stopped(ended: Ended, timeout_secs: float | None) -> str:
+    match ended.stopped:
+        case "time":
+            seconds = TIMEOUT_SECS if timeout_secs is None else timeout_secs
+            return f"It was stopped: it took longer than {seconds:g} s."
+        case "output":
+            return f"It was stopped: it printed more than {MOST_BYTES // 1024 // 1024} MiB."
+        case None:
+            return ""

@@ -1,0 +1,65 @@
+"""`run_command`: the model's own commands, in a shell."""
+
+from __future__ import annotations
+
+from jp.conversation.thread import ToolDefinition
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.local.execution import execute, transcript
+from jp.tool.local.words import CommandLine
+
+MOST_SECS = 600
+"""How long the model may let a command take where the configuration does not say."""
+
+DEFINITION = ToolDefinition(
+    name="run_command",
+    description=(
+        "Run a command with `sh -c` in the workspace's root. It has no terminal and nothing to read. The result has "
+        "its exit code, what it printed, and its errors. A command is stopped when its time is over, and what it has "
+        "started ends with it: so no servers, and nothing that waits for a person."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "The command, as one types it into a shell."},
+            "timeout": {
+                "type": "integer",
+                "description": "After how many seconds it is stopped; 120 where you do not say.",
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+
+
+class RunCommand:
+    """Runs what the model asks for. Nothing of it is confined: whoever permits a call permits the command."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return DEFINITION
+
+    async def preview(self, invocation: ToolInvocation) -> str | None:
+        """The command, whole."""
+        return str(invocation.arguments["command"])
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """Run it.
+
+        Raises:
+            ProgramError: it cannot be started.
+        """
+        seconds = _seconds(invocation)
+        line = CommandLine(words=("/bin/sh", "-c", str(invocation.arguments["command"])))
+        ended = await execute(line, root=invocation.root, timeout_secs=seconds, named=invocation.settings.environment)
+        return transcript(ended, timeout_secs=seconds)
+
+
+def _seconds(invocation: ToolInvocation) -> float | None:
+    """How long it may take: what the model says, as far as the configuration allows it."""
+    wanted: int | None = invocation.arguments.get("timeout")
+    limit = invocation.settings.timeout_secs
+    if wanted is None or wanted <= 0:
+        return limit
+    return min(wanted, MOST_SECS if limit is None else limit or wanted)

@@ -1,0 +1,134 @@
+"""Commands that are templates: Jinja, sandboxed, with the values of one call.
+
+A text stands in a command as it is, nothing as nothing, and everything else as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from jp.conversation.entries import JsonObject
+from jp.errors import JpError
+from jp.tool.local.shell_words import mark, unmarked
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MOST_CHARS = 2 * 1024 * 1024
+"""What a command renders to at most; systems take less."""
+
+
+class TemplateError(JpError):
+    """A command of a local tool cannot be rendered."""
+
+
+def render(template: str, values: JsonObject) -> str:
+    """`template` with its expressions replaced.
+
+    Raises:
+        TemplateError: it cannot be rendered.
+    """
+    return _rendered(template, values, _environment(_text))
+
+
+def render_script(template: str, values: JsonObject) -> tuple[str, list[str]]:
+    """A shell's script with marks (`shell_words`) where values stand, and these values.
+
+    Raises:
+        TemplateError: it cannot be rendered, or changes what expressions have given, so that a value could escape.
+    """
+    found: list[str] = []
+
+    def keep(value: object) -> str:
+        found.append(unmarked(_text(value), found))
+        return mark(len(found) - 1)
+
+    environment = _environment(keep)
+    _check_script(environment, template)
+    return _rendered(template, values, environment), found
+
+
+def _text(value: object) -> str:
+    from jinja2 import Undefined
+
+    match value:
+        case str() | Undefined():
+            return str(value)  # which raises where it is not defined
+        case None:
+            return ""
+        case _:
+            return msgspec.json.encode(value, enc_hook=_listed).decode()
+
+
+def _listed(value: Any) -> list[Any]:
+    """What a filter such as `map` gives, as a list.
+
+    Raises:
+        TypeError: it is a function or the like.
+    """
+    if isinstance(value, Iterable):
+        return [*cast("Iterable[Any]", value)]
+    raise TypeError(f"a {type(value).__name__} is no value")
+
+
+def _rendered(template: str, values: JsonObject, environment: Environment) -> str:
+    try:
+        return _joined(environment.from_string(template).generate(values))
+    except JpError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an expression can raise whatever Python has
+        raise _failed(template, str(error) or type(error).__name__) from None
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    kept: list[str] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MOST_CHARS:
+            raise TemplateError(f"the command renders to more than {MOST_CHARS:,} characters")
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _environment(finalize: Callable[[object], str]) -> Environment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class MembersFirst(ImmutableSandboxedEnvironment):
+        """An argument may be called `items` or `keys`, as a method is."""
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            if isinstance(obj, dict):
+                with suppress(KeyError):
+                    return cast("dict[str, Any]", obj)[attribute]
+            return super().getattr(obj, attribute)
+
+    environment = MembersFirst(undefined=StrictUndefined, keep_trailing_newline=True, finalize=finalize)
+    del environment.globals["lipsum"]  # chance
+    return environment
+
+
+def _check_script(environment: Environment, template: str) -> None:
+    """Refuse blocks whose filters may put a value where no mark is.
+
+    Raises:
+        TemplateError: there is one, or it is no template.
+    """
+    from jinja2 import TemplateSyntaxError
+    from jinja2.nodes import CallBlock, FilterBlock
+
+    try:
+        parsed = environment.parse(template)
+    except TemplateSyntaxError as error:
+        raise _failed(template, str(error)) from None
+    if parsed.find(FilterBlock) is not None or parsed.find(CallBlock) is not None:
+        raise _failed(template, "a shell's command may have no filter and no call blocks")
+
+
+def _failed(template: str, reason: str) -> TemplateError:
+    return TemplateError(f"the template {template!r} cannot be rendered: {reason}")

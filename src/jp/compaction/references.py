@@ -7,6 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from jp.compaction.cut_forms import cut_handle
 from jp.compaction.deliveries import Delivery
 from jp.compaction.wording import reference
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock, checksum
@@ -22,6 +23,7 @@ class _Reader:
     def __init__(self, repeated: frozenset[str]) -> None:
         self._repeated = repeated
         self._copies: dict[tuple[str, str, str | None], Delivery] = {}
+        self._newest: dict[str, str] = {}
         self._readable: set[tuple[str, str]] = set()
 
     def take(self, delivery: Delivery) -> Shown:
@@ -34,21 +36,34 @@ class _Reader:
         if resource.uri not in self._repeated:
             return resource if is_diff else whole
         sha256 = checksum(resource)
-        copy = self._copies.get((resource.uri, sha256, whole.formatted))
+        has_changed = self._newest.get(resource.uri, sha256) != sha256
+        self._newest[resource.uri] = sha256
+        copy = self._copy_of(resource.uri, sha256, whole.formatted)
         if copy is not None and resource.duplicate_of is not None:
-            return reference(resource.uri, sha256, copy.place)
+            handle = cut_handle(copy.resource)
+            return reference(resource.uri, sha256, copy.place, handle=handle, has_changed=has_changed)
         if is_diff:
             return resource
         self._copies[resource.uri, sha256, whole.formatted] = delivery
         return whole
+
+    def _copy_of(self, uri: str, sha256: str, formatted: str | None) -> Delivery | None:
+        """The newest copy with all that a reader would have of another one in this form."""
+        forms = (self._copies.get((uri, sha256, form)) for form in dict.fromkeys((None, formatted)))
+        found = [copy for copy in forms if copy is not None]
+        return max(found, key=_order, default=None)
+
+
+def _order(delivery: Delivery) -> tuple[int, int]:
+    return delivery.position, delivery.block
 
 
 def settled(events: Sequence[ViewEvent], deliveries: Sequence[Delivery], notes: Mapping[int, str]) -> list[ViewEvent]:
     """`events` with every snapshot in the form in which a reader of this view can use it.
 
     `notes` stand for deliveries by their position. A snapshot marked as a duplicate becomes a reference where a full
-    copy stands earlier in this view, and is itself the copy otherwise. A diff stays one where its base can be read
-    earlier in this view, and becomes the full content otherwise.
+    copy, or one that was cut in the same way, stands earlier in this view, and is itself the copy otherwise. A diff
+    stays one where its base can be read earlier in this view, and becomes the full content otherwise.
     """
     repeated = frozenset(one.resource.uri for one in deliveries if one.resource.duplicate_of is not None)
     reader = _Reader(repeated)

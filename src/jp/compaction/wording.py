@@ -35,11 +35,16 @@ def result_place(turn: int, call_id: str) -> str:
     return f"the result of tool call `{call_id}` in turn {turn}"
 
 
-def reference(uri: str, sha256: str, place: str) -> str:
-    """What stands for a snapshot that was delivered before, unchanged (RFD 067)."""
+def reference(uri: str, sha256: str, place: str, *, handle: str | None = None, has_changed: bool = False) -> str:
+    """What stands for a snapshot that was delivered before, unchanged (RFD 067).
+
+    `handle` recalls the whole of a copy that was cut. `has_changed`: it was something else in between.
+    """
+    since = "It was something else in between." if has_changed else "It has not changed."
+    full = "the full content" if handle is None else f"what is shown of it; recall {handle} for the rest"
     return (
         f"The content of {uri} is identical to {place} (checksum: sha256:{sha256[:HANDLE_DIGITS]}). "
-        "It has not changed. Refer to that copy for the full content."
+        f"{since} Refer to that copy for {full}."
     )
 
 

@@ -23,6 +23,7 @@ TO_ATTACHMENT = (
     f"The content of {URI} is identical to the attachment at turn 0 (checksum: sha256:{DIGITS}). "
     "It has not changed. Refer to that copy for the full content."
 )
+BACK_AGAIN = TO_ATTACHMENT.replace("It has not changed", "It was something else in between")
 TO_RESULT = TO_ATTACHMENT.replace("the attachment at turn 0", "the result of tool call `call_0` in turn 0")
 
 
@@ -78,7 +79,14 @@ def test_a_reference_in_place_of_an_attachment_is_marked_as_not_the_users_words(
 
 
 def test_each_block_of_a_result_is_judged_by_itself() -> None:
-    assert shown(*attach(0, A), *read("c1", B, again(A), B)) == [A, B, TO_ATTACHMENT, B]
+    assert shown(*attach(0, A), *read("c1", again(A), B, B)) == [A, TO_ATTACHMENT, B, B]
+
+
+def test_a_reference_says_where_the_content_was_another_in_between() -> None:
+    entries = [*attach(0, A), *attach(1, B), *read("c1", again(A), again(A))]
+
+    assert shown(*entries) == [A, B, BACK_AGAIN, TO_ATTACHMENT]
+    assert shown(*attach(0, A), *attach(1, diff(B, "q0"), again(A)))[2] == BACK_AGAIN
 
 
 def test_only_what_is_marked_becomes_a_reference() -> None:
@@ -104,6 +112,37 @@ def test_a_copy_in_another_form_is_no_copy_of_what_is_shown() -> None:
 
     assert shown(*attach(0, bounded), *attach(1, again(A))) == [bounded, again(A)]
     assert shown(*attach(0, bounded), *attach(1, same_form)) == [bounded, TO_ATTACHMENT]
+
+
+def bounded(resource: Resource, form: str = "head", *, marked: str | None = None) -> Resource:
+    marker = f"[[cut:n0nce:{checksum(resource)[:8]}:+400]]"
+    return Resource(
+        uri=resource.uri, text=resource.text, formatted=f"{form}\n{marker} from offset 4", duplicate_of=marked
+    )
+
+
+def test_a_reference_to_a_copy_that_was_cut_names_the_handle_that_recalls_the_rest() -> None:
+    to_cut = TO_ATTACHMENT.replace("the full content", f"what is shown of it; recall {DIGITS[:8]} for the rest")
+
+    assert shown(*attach(0, bounded(A)), *attach(1, bounded(A, marked="x"))) == [bounded(A), to_cut]
+
+
+def test_a_full_copy_is_a_copy_of_every_cut_one_and_none_of_them_of_a_full_one_or_of_one_that_is_cut_otherwise() -> (
+    None
+):
+    cut, other = bounded(A, marked="x"), bounded(A, "other", marked="x")
+
+    assert shown(*attach(0, A), *attach(1, cut)) == [A, TO_ATTACHMENT]
+    assert shown(*attach(0, bounded(A)), *attach(1, again(A))) == [bounded(A), again(A)]
+    assert shown(*attach(0, bounded(A)), *attach(1, other)) == [bounded(A), other]
+
+
+def test_of_a_full_copy_and_one_that_is_cut_in_the_same_way_the_newer_is_named() -> None:
+    entries = [*attach(0, A), *read("c1", bounded(A), bounded(A, marked="x")), *attach(1, A)]
+
+    to_cut = TO_RESULT.replace("the full content", f"what is shown of it; recall {DIGITS[:8]} for the rest")
+    assert shown(*entries)[2] == to_cut
+    assert shown(*entries, *attach(2, bounded(A, marked="x")))[-1] == TO_ATTACHMENT.replace("turn 0", "turn 1")
 
 
 def test_a_reference_names_the_newest_full_copy() -> None:
@@ -163,4 +202,4 @@ def test_a_diff_is_no_copy_to_refer_to_until_it_is_the_full_content() -> None:
 def test_a_marked_diff_is_a_reference_where_a_full_copy_stands_before_it() -> None:
     marked = Resource(uri=URI, text=LONG, formatted="@@", formatted_against="q1", duplicate_of="q0")
 
-    assert shown(*attach(0, A), *attach(1, B), *attach(2, marked)) == [A, B, TO_ATTACHMENT]
+    assert shown(*attach(0, A), *attach(1, B), *attach(2, marked)) == [A, B, BACK_AGAIN]

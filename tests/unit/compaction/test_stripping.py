@@ -36,9 +36,20 @@ def test_empty_arguments_stay() -> None:
         AudioBlock(mime_type="audio/wav", sha256="ab" * 32, size=SIZE + 1),
         ResourceBlock(resource=Resource(uri="a:b", text="x" * (SIZE + 1))),
         ResourceBlock(resource=Resource(uri="a:b", text="x", formatted="x" * (SIZE + 1))),
+        TextBlock(text="x", formatted="x" * (SIZE + 1)),
         ResourceLink(uri="x:" + "y" * SIZE),
     ],
-    ids=["text", "bytes, not characters", "stored", "image", "audio", "resource", "formatted", "link"],
+    ids=[
+        "text",
+        "bytes, not characters",
+        "stored",
+        "image",
+        "audio",
+        "resource",
+        "formatted",
+        "formatted text",
+        "link",
+    ],
 )
 def test_content_gives_way_to_a_shorter_stand_in(block: Block) -> None:
     response = ToolCallResponse(request="c", content=(block,))
@@ -52,8 +63,9 @@ def test_content_gives_way_to_a_shorter_stand_in(block: Block) -> None:
         TextBlock(text="x" * SIZE),
         TextBlock(sha256="ab" * 32, size=SIZE),
         ResourceBlock(resource=Resource(uri="a:b", text="x" * 99, formatted="x" * SIZE)),
+        ImageBlock(mime_type="image/png", blob=b"x" * 99, formatted="x" * SIZE),
     ],
-    ids=["text", "stored", "formatted"],
+    ids=["text", "stored", "formatted", "formatted image"],
 )
 def test_content_that_is_not_longer_than_its_stand_in_stays(block: Block) -> None:
     response = ToolCallResponse(request="c", content=(block,))

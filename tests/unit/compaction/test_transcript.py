@@ -128,6 +128,16 @@ def test_a_summary_is_marked_and_never_a_persons_request() -> None:
     assert [row.origin for row in found] == ["s.0", "s.1", "a.0"]
 
 
+def test_what_is_formatted_stands_for_the_content_whatever_that_is() -> None:
+    text = resource.TextBlock(sha256="ab" * 32, size=90_000, chars=90_000, lines=9, formatted="head and tail")
+    picture = resource.ImageBlock(mime_type="image/png", sha256="cd" * 32, size=9, formatted="too large")
+
+    assert messages(called("c"), result("c", text, picture))[1].content == (
+        TextBlock(text="head and tail", origin="r.0:0"),
+        TextBlock(text="too large", origin="r.0:1"),
+    )
+
+
 def test_what_a_tool_returns_keeps_its_kind() -> None:
     picture = resource.ImageBlock(mime_type="image/png", blob=b"\x89PNG")
     sound = resource.AudioBlock(mime_type="audio/wav", sha256="cd" * 32, size=7)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
+from jp.conversation.resource import AudioBlock, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.provider.showing import Media, Shown, Words, attachment, media_type_of, result, result_text
 
 PNG = b"\x89PNG"
@@ -55,6 +55,16 @@ def test_a_result_has_notes_in_place_of_what_is_not_taken(takes: set[str], secon
     blocks = (TextBlock(text="see"), ImageBlock(blob=PNG, mime_type="image/png"))
 
     assert result(blocks, takes=takes, is_error=False) == [Words("see"), second]
+
+
+def test_what_is_formatted_stands_for_the_content_of_a_result_which_need_not_be_at_hand() -> None:
+    blocks = (
+        TextBlock(sha256="ab" * 32, size=90_000, formatted="head and tail"),
+        ImageBlock(mime_type="image/png", sha256="cd" * 32, size=9, formatted="too large"),
+        AudioBlock(mime_type="audio/wav", blob=b"RIFF", formatted=""),
+    )
+
+    assert result(blocks, takes={"image/png"}, is_error=False) == [Words("head and tail"), Words("too large")]
 
 
 def test_a_result_in_words_says_which_resource_it_shows_and_that_it_failed() -> None:

@@ -15,7 +15,7 @@ from jp.conversation.entries import (
     ToolCallRequest,
     TurnStart,
 )
-from jp.conversation.resource import Carrier, Payload, Resource, checksum
+from jp.conversation.resource import Carrier, ImageBlock, Payload, Resource, TextBlock, checksum
 from jp.conversation.thread import ToolDefinition
 from jp.turn.request import (
     ContentCache,
@@ -91,6 +91,21 @@ def test_stored_content_is_read_once() -> None:
 
     assert [cache.load(STORED).text for _ in range(3)] == [TEXT] * 3
     assert store.count == 1
+
+
+@pytest.mark.parametrize(
+    "carrier",
+    [
+        TextBlock(sha256="ab" * 32, size=9, formatted="cut"),
+        ImageBlock(mime_type="image/png", sha256="ab" * 32, size=9, formatted="too large"),
+        Resource(uri="x", sha256="ab" * 32, size=9, formatted="@@"),
+    ],
+)
+def test_what_is_shown_in_another_form_is_not_read(carrier: Carrier) -> None:
+    store = BlobStore()
+
+    assert ContentCache(store).load(carrier) is carrier
+    assert store.count == 0
 
 
 @pytest.mark.parametrize("carrier", [Payload(text="here"), Resource(uri="x", text="here"), STORED])

@@ -48,6 +48,8 @@ EVENTS: tuple[ViewEvent, ...] = (
             ResourceLink(uri="file:///d", name="d"),
             ImageBlock(mime_type="image/png", blob=b"\x89PNG"),
             AudioBlock(mime_type="audio/wav", blob=b"RIFF"),
+            TextBlock(sha256="ab" * 32, size=9, formatted="head and tail"),
+            ImageBlock(mime_type="image/png", blob=b"x", formatted="too large"),
         ),
         turn=0,
     ),
@@ -116,6 +118,8 @@ def test_a_thread_becomes_neutral_json() -> None:
                             {"type": "resource", "uri": "file:///d", "name": "d"},
                             {"type": "media", "mimeType": "image/png", "data": "iVBORw=="},
                             {"type": "media", "mimeType": "audio/wav", "data": "UklGRg=="},
+                            {"type": "text", "text": "head and tail"},
+                            {"type": "text", "text": "too large"},
                         ],
                     },
                     {

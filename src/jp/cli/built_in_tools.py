@@ -16,7 +16,17 @@ def _read_file() -> Tool:
     return ReadFile(AttachmentNames())
 
 
+def _run_command() -> Tool:
+    from jp.tool.local.run_command import RunCommand
+
+    return RunCommand()
+
+
 BUILT_IN: Mapping[str, Callable[[], Tool]] = {
     "fs_read_file": _read_file,
+    "run_command": _run_command,
 }
-"""A function that imports and makes the tool, for each that needs nothing of the conversation."""
+"""A function that imports and makes the tool, for each that is off until it is enabled."""
+
+STANDING = ("ask_user", "describe_tools", "recall", "refresh_resource")
+"""The names of those that a request offers by itself where they are of use."""

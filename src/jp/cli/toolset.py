@@ -7,24 +7,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from jp.cli.built_in_tools import BUILT_IN
+from jp.cli.built_in_tools import BUILT_IN, STANDING
 from jp.config.model import AppConfig
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
 from jp.tool.sources import BuiltIn, InPackage, Local, OnServer, ToolSource, source_of
-from jp.tool.toolbox import ALL, build_toolbox, check_offered, enabled_names, unknown_tool
+from jp.tool.toolbox import ALL, check_offered, enabled_names, settings_of, settings_over, unknown_tool
 
 if TYPE_CHECKING:
-    from jp.tool.base import Tool, Toolbox
+    from jp.tool.base import ConfiguredTool, Tool, Toolbox
 
 _UNSET = ToolConfig()
+_NAMES = frozenset({*BUILT_IN, *STANDING})
+_STANDING = ToolConfig(enable="always", run="unattended")
+"""What holds for a tool that is offered by itself, where the configuration does not name it."""
+
+Making = Callable[[], "Tool"]
 
 
 class Toolset:
     """The tools of a configuration, by name. Nothing of them is imported before it is asked for.
 
-    `cache_directory` is where what other packages provide is remembered, None for nowhere. `joined` makes tools that
-    need a port: whoever has it joins them.
+    `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` makes those of
+    `STANDING` that are of use to the conversation, as far as they need it.
     """
 
     def __init__(
@@ -32,13 +37,15 @@ class Toolset:
         config: AppConfig,
         *,
         cache_directory: Path | None = None,
-        joined: Mapping[str, Callable[[], Tool]] | None = None,
+        standing: Mapping[str, Making] | None = None,
     ) -> None:
         self._config = config
-        self._settings = config.conversation.tools
-        self._own = {**BUILT_IN, **(joined or {})}
         self._cache_directory = cache_directory
+        self._standing = standing or {}
         self._tools: dict[str, Tool] = {}
+        named = config.conversation.tools
+        over = {name: settings_over(_STANDING, named.get(name, _UNSET)) for name in STANDING}
+        self.settings: Mapping[str, ToolConfig] = {**named, **over}
 
     @cached_property
     def _packaged(self) -> dict[str, str]:
@@ -49,8 +56,8 @@ class Toolset:
     @cached_property
     def names(self) -> Sequence[str]:
         """The tools that come with jp, and those that the configuration names and that there are, sorted."""
-        named = {name for name in self._settings if name != ALL and self.is_known(name)}
-        return sorted({*self._own, *named})
+        named = {name for name in self.settings if name != ALL and self.is_known(name)}
+        return sorted({*_NAMES, *named})
 
     @property
     def all_names(self) -> Sequence[str]:
@@ -63,7 +70,7 @@ class Toolset:
         Raises:
             ConfigurationError: what the configuration says of that is wrong.
         """
-        return source_of(name, self._settings.get(name, _UNSET), self._own.keys())
+        return source_of(name, self.settings.get(name, _UNSET), _NAMES)
 
     def is_known(self, name: str) -> bool:
         """Whether there is such a tool.
@@ -73,8 +80,10 @@ class Toolset:
         """
         match self.source(name):
             case BuiltIn():
-                return name in self._own
-            case Local() | OnServer():
+                return name in _NAMES
+            case Local():
+                return self.settings[name].command is not None
+            case OnServer():
                 return False
             case InPackage():
                 return name in self._packaged
@@ -87,7 +96,7 @@ class Toolset:
         Raises:
             ConfigurationError: there is not.
         """
-        for name in self._settings:
+        for name in self.settings:
             if name != ALL and not self.is_known(name):
                 raise self._unknown(name)
 
@@ -95,28 +104,46 @@ class Toolset:
         """The tool of that name.
 
         Raises:
-            ConfigurationError: there is none, or it does not load.
+            ConfigurationError: there is none, it does not load, or it has no use here.
         """
         if name not in self._tools:
             self._tools[name] = self._made(name)
         return self._tools[name]
 
+    def configured(self, name: str) -> ConfiguredTool:
+        """The tool of that name with its settings.
+
+        Raises:
+            ConfigurationError: see `tool`.
+        """
+        from jp.tool.base import ConfiguredTool
+
+        return ConfiguredTool(tool=self.tool(name), settings=settings_of(name, self.settings))
+
     def toolbox(self) -> Toolbox:
-        """The tools that the model is offered.
+        """The tools that the model is offered, sorted by name.
 
         Raises:
             ConfigurationError: the configuration names one that there is not, or one cannot be offered.
         """
         self.check()
-        names = enabled_names(self.names, self._settings)
-        for name in names:
+        enabled = enabled_names(self.names, self.settings)
+        offered = [name for name in enabled if name not in STANDING or name in self._standing]
+        for name in offered:
             check_offered(name)
-        return build_toolbox([self.tool(name) for name in names], self._settings)
+        toolbox = {name: self.configured(name) for name in offered}
+        if "describe_tools" in enabled and _has_more_to_say(toolbox):
+            toolbox["describe_tools"] = self.configured("describe_tools")
+        return dict(sorted(toolbox.items()))
 
     def _made(self, name: str) -> Tool:
         match self.source(name):
-            case BuiltIn() if name in self._own:
-                return self._own[name]()
+            case BuiltIn() if name in _NAMES:
+                return self._built_in(name)
+            case Local() if self.settings[name].command is not None:
+                from jp.tool.local.tool import LocalTool
+
+                return LocalTool(name, settings_of(name, self.settings))
             case InPackage() if name in self._packaged:
                 from jp.tool.third_party import load
 
@@ -126,6 +153,18 @@ class Toolset:
             case _ as never:
                 assert_never(never)
 
+    def _built_in(self, name: str) -> Tool:
+        if name == "describe_tools":
+            from jp.tool.describe_tools import DescribeTools
+
+            return DescribeTools(self.toolbox)
+        make = BUILT_IN.get(name) or self._standing.get(name)
+        if make is None:
+            raise ConfigurationError(
+                f"the tool {name!r} works in a conversation only", hint="the model is offered it where it is of use"
+            )
+        return make()
+
     def _unknown(self, name: str) -> ConfigurationError:
         match self.source(name):
             case OnServer(server=server):
@@ -133,5 +172,17 @@ class Toolset:
                     f"the tool {name!r} is on the MCP server {server!r}, which is not known",
                     hint=f"declare it as `providers.mcp.{server}`",
                 )
+            case Local():
+                return ConfigurationError(
+                    f"the local tool {name!r} has no command", hint=f"set `conversation.tools.{name}.command`"
+                )
             case _:
                 return unknown_tool("'conversation.tools'", name, self.all_names)
+
+
+def _has_more_to_say(toolbox: Toolbox) -> bool:
+    if not toolbox:
+        return False
+    from jp.tool.describe_tools import has_more_to_say
+
+    return any(map(has_more_to_say, toolbox.values()))

@@ -2,24 +2,47 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli import toolset as module
 from jp.cli.toolset import Toolset
-from jp.config.model import AppConfig, ConversationConfig, ProvidersConfig
-from jp.config.tools import McpServerConfig, ToolConfig
+from jp.config.model import AppConfig, ConversationConfig
+from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
 
 
 def toolset(**tools: ToolConfig) -> Toolset:
-    providers = ProvidersConfig(mcp={"git": McpServerConfig(command="git-server")})
-    return Toolset(AppConfig(conversation=ConversationConfig(tools=tools), providers=providers))
+    return Toolset(AppConfig(conversation=ConversationConfig(tools=tools)))
+
+
+GREET = ToolConfig(enable=True, command="echo hello", summary="Greet.")
+
+
+def test_the_names_are_those_that_come_with_jp_and_those_that_are_configured() -> None:
+    names = toolset(greet=GREET, no=ToolConfig(), **{"*": ToolConfig(run="skip")}).names
+
+    assert {"greet", "fs_read_file", "run_command", "describe_tools"} <= set(names)
+    assert {"no", "*"}.isdisjoint(names)
 
 
 def test_only_what_is_enabled_is_offered_with_its_settings() -> None:
-    tools = toolset(**{"*": ToolConfig(run="skip"), "fs_read_file": ToolConfig(enable=True)})
+    offered = toolset(**{
+        "*": ToolConfig(run="skip"),
+        "fs_read_file": ToolConfig(enable=True),
+        "greet": GREET,
+    }).toolbox()
 
-    offered = tools.toolbox()
+    assert {name: configured.settings.run for name, configured in offered.items()} == {
+        "fs_read_file": "skip",
+        "greet": "skip",
+    }
+    assert offered["greet"].tool.definition.description == "Greet."
 
-    assert {name: configured.settings.run for name, configured in offered.items()} == {"fs_read_file": "skip"}
+
+def test_tools_are_described_where_there_is_more_to_say_of_one() -> None:
+    talkative = ToolConfig(enable=True, command="echo", summary="Greet.", examples="greet()")
+    silent = ToolConfig(enable=False)
+
+    assert list(toolset(greet=talkative).toolbox()) == ["describe_tools", "greet"]
+    assert list(toolset(greet=talkative, describe_tools=silent).toolbox()) == ["greet"]
+    assert toolset(greet=talkative).toolbox()["describe_tools"].settings.run == "unattended"
 
 
 @pytest.mark.parametrize(
@@ -28,14 +51,21 @@ def test_only_what_is_enabled_is_offered_with_its_settings() -> None:
         ("fs_raed_file", ToolConfig(), "'conversation.tools' names an unknown tool 'fs_raed_file'", "'fs_read_file'?"),
         ("zz", ToolConfig(source="builtin"), "'conversation.tools' names an unknown tool 'zz'", "the tools are: "),
         ("log", ToolConfig(source="mcp.gti"), "the tool 'log' is on the MCP server 'gti', which", "providers.mcp.gti"),
+        ("say", ToolConfig(source="local"), "the local tool 'say' has no command", "conversation.tools.say.command"),
+        ("a b", GREET, "the tool 'a b' cannot be offered", "call it otherwise"),
     ],
 )
-def test_a_tool_that_there_is_not_is_an_error(name: str, settings: ToolConfig, message: str, hint: str) -> None:
+def test_a_tool_that_cannot_be_offered_is_an_error(name: str, settings: ToolConfig, message: str, hint: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         toolset(**{name: settings}).toolbox()
 
     assert raised.value.message.startswith(message)
     assert hint in raised.value.hint
+
+
+def test_a_tool_that_needs_a_conversation_is_not_made_without_one() -> None:
+    with pytest.raises(ConfigurationError, match="^the tool 'recall' works in a conversation only$"):
+        toolset().tool("recall")
 
 
 def test_other_packages_are_looked_for_only_where_a_name_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,11 +74,6 @@ def test_other_packages_are_looked_for_only_where_a_name_is_nobody_elses(monkeyp
         pytest.fail("looked for")
 
     monkeypatch.setattr("jp.tool.third_party.third_party_tools", look)
-    tools = toolset(**{
-        "*": ToolConfig(enable=False),
-        "fs_read_file": ToolConfig(),
-    })
+    tools = toolset(**{"*": ToolConfig(enable=False), "greet": GREET, "fs_read_file": ToolConfig()})
 
-    tools.toolbox()
-
-    assert module.ALL not in tools.names
+    assert list(tools.toolbox()) == ["greet"]

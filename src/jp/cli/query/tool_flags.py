@@ -28,7 +28,7 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
     config = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags).config
     toolset = Toolset(config, cache_directory=place.cache)
     _check_words(arguments, toolset.names)
-    switching = Switching(config.conversation.tools, toolset.names, toolset.is_known)
+    switching = Switching(toolset.settings, toolset.names, toolset.is_known)
     switched = switching.switch(arguments.tools)
     if not switched:
         return []

@@ -42,9 +42,15 @@ def render_script(template: str, values: JsonObject) -> tuple[str, list[str]]:
         TemplateError: it cannot be rendered, or changes what expressions have given, so that a value could escape.
     """
     found: list[str] = []
+    size = 0
 
     def keep(value: object) -> str:
-        found.append(unmarked(_text(value), found))
+        nonlocal size
+        text = unmarked(_text(value), found)
+        size += len(text)
+        if size > MOST_CHARS:
+            raise _too_long()
+        found.append(text)
         return mark(len(found) - 1)
 
     environment = _environment(keep)
@@ -90,7 +96,7 @@ def _joined(pieces: Iterable[str]) -> str:
     for piece in pieces:
         size += len(piece)
         if size > MOST_CHARS:
-            raise TemplateError(f"the command renders to more than {MOST_CHARS:,} characters")
+            raise _too_long()
         kept.append(piece)
     return "".join(kept)
 
@@ -128,6 +134,10 @@ def _check_script(environment: Environment, template: str) -> None:
         raise _failed(template, str(error)) from None
     if parsed.find(FilterBlock) is not None or parsed.find(CallBlock) is not None:
         raise _failed(template, "a shell's command may have no filter and no call blocks")
+
+
+def _too_long() -> TemplateError:
+    return TemplateError(f"the command renders to more than {MOST_CHARS:,} characters")
 
 
 def _failed(template: str, reason: str) -> TemplateError:

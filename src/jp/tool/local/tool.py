@@ -14,6 +14,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
 from jp.tool.local.execution import execute, facts_of, is_text, said, transcript
+from jp.tool.local.optionals import Optionals
 from jp.tool.local.output import Returned, read_output
 from jp.tool.local.parameters import definition_of
 from jp.tool.local.words import CommandLine, command_of, plain, rendered, shown
@@ -105,14 +106,12 @@ class LocalTool:
 
     def _values(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> JsonObject:
         """What a command is told, in the form of the original JP."""
-        from jp.tool.local.arguments import OptionalArguments
-
         header = next((entry for entry in invocation.stream.entries[:1] if isinstance(entry, Header)), None)
         return {
             "tool": {
                 "name": self._name,
-                "arguments": OptionalArguments(invocation.arguments, self._settings.parameters),
-                "answers": dict(answers),
+                "arguments": Optionals(invocation.arguments, self._settings.parameters),
+                "answers": Optionals(answers),
                 "options": invocation.settings.options,
             },
             "context": {

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from jp.config.tools import ParameterConfig, ToolConfig
+from jp.conversation.thread import ToolDefinition
+from jp.tool.local.parameters import definition_of
+
+
+def test_parameters_become_a_schema() -> None:
+    settings = ToolConfig(
+        summary="Count.",
+        description="More.",
+        parameters={
+            "path": ParameterConfig(required=True, summary="Where.", description="Longer."),
+            "mode": ParameterConfig(enum=("fast", "slow"), default="fast", description="How."),
+            "deep": ParameterConfig(type="boolean", default=False),
+            "names": ParameterConfig(type=("array", "null"), items={"type": "string"}),
+            "range": ParameterConfig(type="object", properties={"from": {"type": "integer"}}),
+        },
+    )
+
+    assert definition_of("count", settings) == ToolDefinition(
+        name="count",
+        description="Count.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Where."},
+                "mode": {"type": "string", "description": "How.", "enum": ["fast", "slow"], "default": "fast"},
+                "deep": {"type": "boolean", "default": False},
+                "names": {"type": ["array", "null"], "items": {"type": "string"}},
+                "range": {"type": "object", "properties": {"from": {"type": "integer"}}},
+            },
+            "required": ["path"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def test_a_tool_need_not_declare_anything() -> None:
+    assert definition_of("now", ToolConfig(description="The time.")) == ToolDefinition(
+        name="now",
+        description="The time.",
+        parameters={"type": "object", "properties": {}, "additionalProperties": False},
+    )

@@ -1,0 +1,192 @@
+"""One server and its session: started beside whatever else goes on, used as soon as it is there, ended with its scope.
+
+Everything that is slow here, importing the SDK and starting the server, is awaited only by who needs the server.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, TypeVar
+
+from anyio import CancelScope, Event, create_task_group, current_time, move_on_after
+from anyio.to_thread import run_sync
+
+from jp.config.tools import McpServerConfig
+from jp.errors import JpError
+from jp.mcp.definitions import Listing
+from jp.mcp.errors import ClosedError, ServerError
+from jp.mcp.failures import explained
+from jp.mcp.http import http_transport
+from jp.mcp.ports import Call, Called, Talk
+from jp.mcp.session import Session, open_session
+from jp.mcp.starting import Surroundings, check, headers_of, start
+from jp.mcp.stdio import StdioLink
+from jp.process.programs import exit_code_text
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from jp.conversation.resource import Resource
+    from jp.mcp.process import ServerProcess
+
+T = TypeVar("T")
+
+_SECS_TO_TELL = 2.0
+"""For how long somebody whose call was cut off waits to hear why."""
+
+
+class Connection:
+    """The session with the server `name`. `begin` it, once; where its scope ends, so does the server."""
+
+    def __init__(self, name: str, config: McpServerConfig, around: Surroundings, talk: Talk) -> None:
+        self.name = name
+        self.config = config
+        self._around = around
+        self._talk = talk
+        self._has_begun = False
+        self._session: Session | None = None
+        self._failure: JpError | None = None
+        self._settled = Event()
+        self._over = Event()
+
+    def begin(self, tasks: TaskGroup) -> None:
+        """Start it in a task of its own, if that has not been done.
+
+        Raises:
+            ConfigurationError: the configuration does not say what it is.
+        """
+        check(self.name, self.config)
+        if not self._has_begun:
+            self._has_begun = True
+            tasks.start_soon(self._run)
+
+    async def listing(self) -> Listing:
+        """The tools that it has.
+
+        Raises:
+            JpError: it does not start, or does not say.
+        """
+        session = await self._ready()
+        return session.listing
+
+    async def call(self, call: Call) -> Called:
+        """Call a tool.
+
+        Raises:
+            JpError: the server does not start, ends, or refuses.
+        """
+        session = await self._ready()
+        return await self._alive(session.call(call))
+
+    async def read(self, uri: str) -> tuple[Resource, ...]:
+        """The resources that the server gives for its own `uri`.
+
+        Raises:
+            JpError: the server does not start, ends, or refuses.
+        """
+        session = await self._ready()
+        return await self._alive(session.read(uri))
+
+    async def resources(self) -> tuple[str, ...]:
+        """Some of the URIs that the server lists; none where it does not say.
+
+        Raises:
+            JpError: the server does not start, or ends.
+        """
+        session = await self._ready()
+        return await self._alive(session.resources())
+
+    async def _ready(self) -> Session:
+        await self._settled.wait()
+        if self._failure is not None:
+            raise self._failure
+        if self._session is None:
+            raise ServerError(f"the MCP server {self.name!r} has ended")
+        return self._session
+
+    async def _alive(self, answer: Awaitable[T]) -> T:
+        """What a session gives; where the server ends meanwhile, how it did."""
+        try:
+            return await answer
+        except ClosedError:
+            with move_on_after(_SECS_TO_TELL):
+                await self._over.wait()
+            raise self._failure or ServerError(f"the MCP server {self.name!r} has ended") from None
+
+    async def _run(self) -> None:
+        """The whole life of the session. It fails alone: whoever needs it is told."""
+        try:
+            await run_sync(_import_sdk, abandon_on_cancel=True)
+            await self._serve()
+        except JpError as error:
+            self._failure = error
+        except Exception as error:  # noqa: BLE001  whatever a server brings about costs its own tools
+            self._failure = explained(self.name, error)
+        finally:
+            self._session = None
+            self._settled.set()
+            self._over.set()
+        if self._failure is not None:
+            self._talk.failed(self.name, self._failure)
+
+    async def _serve(self) -> None:
+        seconds = self.config.startup_timeout_secs or math.inf
+        with CancelScope(deadline=current_time() + seconds) as scope:
+            if self.config.url is None:
+                await self._serve_process(scope)
+            else:
+                await self._serve_url(self.config.url, scope)
+        if scope.cancelled_caught:
+            raise ServerError(
+                f"the MCP server {self.name!r} did not start within {seconds:g} s",
+                hint=f"`providers.mcp.{self.name}.startup_timeout_secs` is how long it may take; -v shows what it says",
+            )
+
+    async def _serve_process(self, scope: CancelScope) -> None:
+        process = start(self.name, self.config, self._around)
+        link = StdioLink(process, lambda line: self._talk.log(f"{self.name}: {line}"))
+        try:
+            async with open_session(self.name, link.transport(), self._talk) as session:
+                await self._open(session, scope, link.ended)
+        except Exception as error:
+            if link.ended.is_set():
+                raise self._ended(process, link) from error
+            raise
+        raise self._ended(process, link)
+
+    def _ended(self, process: ServerProcess, link: StdioLink) -> ServerError:
+        said = f"; the last that it said: {process.last_words}" if process.last_words else ""
+        if link.broken:
+            return ServerError(f"the MCP server {self.name!r} was stopped: {link.broken}{said}")
+        code = process.exit_code
+        how = "" if code is None else f" with exit code {exit_code_text(code)}"
+        return ServerError(f"the MCP server {self.name!r} ended{how}{said}")
+
+    async def _serve_url(self, url: str, scope: CancelScope) -> None:
+        transport = http_transport(url, headers_of(self.name, self.config, self._around.environment))
+        async with open_session(self.name, transport, self._talk) as session:
+            await self._open(session, scope, Event())
+
+    async def _open(self, session: Session, scope: CancelScope, ended: Event) -> None:
+        """Let everybody have the session until it has `ended`. From here on, it may take as long as it likes."""
+        scope.deadline = math.inf
+        self._session = session
+        self._settled.set()
+        self._talk.listed(self.name, session.listing)
+        async with create_task_group() as tasks:
+            tasks.start_soon(session.follow)
+            await ended.wait()
+            tasks.cancel_scope.cancel()
+
+
+def _import_sdk() -> None:
+    """Have the SDK imported: it takes about a second."""
+    from importlib import import_module
+    from logging import NullHandler, getLogger
+
+    for module in ("mcp.client", "mcp.client.streamable_http"):
+        import_module(module)
+    # What nobody handles goes to stderr.
+    for name in ("mcp", "client"):
+        getLogger(name).addHandler(NullHandler())

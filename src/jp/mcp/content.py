@@ -1,0 +1,86 @@
+"""What servers deliver, as blocks and resources of jp's own. What cannot be read is said in words."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, assert_never
+
+from jp.conversation.resource import (
+    Annotations,
+    AudioBlock,
+    Block,
+    ImageBlock,
+    Resource,
+    ResourceBlock,
+    ResourceLink,
+    TextBlock,
+)
+from jp.mcp.uris import canonical_uri
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+
+def blocks_of(server: str, content: Iterable[types.ContentBlock]) -> tuple[Block, ...]:
+    """The blocks of a tool's result."""
+    return tuple(_block(server, item) for item in content)
+
+
+def _block(server: str, item: types.ContentBlock) -> Block:
+    match item.type:
+        case "text":
+            return TextBlock(text=item.text)
+        case "image" | "audio":
+            return _media(item)
+        case "resource":
+            resource = resource_of(server, item.resource, item.annotations)
+            said = f"[resource {item.resource.uri}: its content is not base64]"
+            return TextBlock(text=said) if resource is None else ResourceBlock(resource=resource)
+        case "resource_link":
+            return ResourceLink(
+                uri=canonical_uri(server, item.uri),
+                name=item.name,
+                title=item.title,
+                description=item.description,
+                mime_type=item.mime_type,
+            )
+        case _:
+            assert_never(item)
+
+
+def _media(item: types.ImageContent | types.AudioContent) -> Block:
+    data = decoded(item.data)
+    if data is None:
+        return TextBlock(text=f"[{item.type} of type {item.mime_type}: its content is not base64]")
+    made = ImageBlock if item.type == "image" else AudioBlock
+    return made(mime_type=item.mime_type, blob=data)
+
+
+def resource_of(
+    server: str,
+    contents: types.TextResourceContents | types.BlobResourceContents,
+    annotations: types.Annotations | None = None,
+) -> Resource | None:
+    """A resource as it was read or embedded; None where what is there for its bytes is not base64."""
+    import mcp_types as types
+
+    uri = canonical_uri(server, contents.uri)
+    said = None if annotations is None else _annotations(annotations)
+    if isinstance(contents, types.TextResourceContents):
+        return Resource(uri=uri, mime_type=contents.mime_type, annotations=said, text=contents.text)
+    data = decoded(contents.blob)
+    return None if data is None else Resource(uri=uri, mime_type=contents.mime_type, annotations=said, blob=data)
+
+
+def _annotations(said: types.Annotations) -> Annotations:
+    audience = None if said.audience is None else tuple(said.audience)
+    return Annotations(audience=audience, priority=said.priority, last_modified=said.last_modified)
+
+
+def decoded(text: str) -> bytes | None:
+    """The bytes of base64; None where it is none."""
+    try:
+        return binascii.a2b_base64(text.encode("ascii", "replace"), strict_mode=False)
+    except ValueError:
+        return None

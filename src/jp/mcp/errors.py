@@ -1,0 +1,17 @@
+"""What can go wrong with a server, in words that name it."""
+
+from __future__ import annotations
+
+from jp.errors import JpError
+
+
+class ServerError(JpError):
+    """A server cannot be used: it does not start, has ended, or does not speak the protocol."""
+
+
+class RefusalError(JpError):
+    """A server has answered that it does not do what it was asked."""
+
+
+class ClosedError(ServerError):
+    """The session was over before an answer came."""

@@ -1,0 +1,44 @@
+"""What the SDK and the network raise, as errors that a person and a model can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jp.errors import JpError
+from jp.mcp.errors import ClosedError, RefusalError, ServerError
+
+if TYPE_CHECKING:
+    from mcp.shared.exceptions import MCPError
+
+_LONGEST = 2000
+
+
+def explained(server: str, error: BaseException) -> JpError:
+    """Why a session, or a request in it, has failed. Of several reasons it is the first."""
+    import httpx2
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
+    match error:
+        case JpError():
+            return error
+        case BaseExceptionGroup():
+            return explained(server, error.exceptions[0])
+        case MCPError():
+            return _refused(server, error)
+        case ValidationError():
+            return ServerError(f"the MCP server {server!r} sent an answer that is not what the protocol says")
+        case httpx2.HTTPError():
+            said = str(error) or type(error).__name__
+            return ServerError(f"the MCP server {server!r} cannot be reached: {said}")
+        case _:
+            said = (str(error) or type(error).__name__)[:_LONGEST]
+            return ServerError(f"the MCP server {server!r}: {said}")
+
+
+def _refused(server: str, error: MCPError) -> JpError:
+    from mcp_types import CONNECTION_CLOSED
+
+    if error.code == CONNECTION_CLOSED:
+        return ClosedError(f"the MCP server {server!r} has ended")
+    return RefusalError(f"the MCP server {server!r} says: {error.message[:_LONGEST]}")

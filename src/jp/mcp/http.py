@@ -1,0 +1,68 @@
+"""A session over streamable HTTP, within bounds. Proxies and certificates are those of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from jp.mcp.stdio import LONGEST_MESSAGE
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import TransportStreams
+
+_CONNECT_SECS = 20.0
+
+
+@asynccontextmanager
+async def http_transport(url: str, headers: Mapping[str, str]) -> AsyncGenerator[TransportStreams]:
+    """The two streams of a session with the server at `url`, which gets `headers` with every request.
+
+    How long an answer may take is the caller's business.
+    """
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    client = httpx2.AsyncClient(
+        # What is compressed may be a thousand times as long.
+        headers={"accept-encoding": "identity", **headers},
+        timeout=httpx2.Timeout(None, connect=_CONNECT_SECS),
+        event_hooks={"response": [_bound]},
+    )
+    async with (
+        client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
+    ):
+        yield streams
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Have the body of a response end where it is too long. One of events has its bound in each of them."""
+    import httpx2
+
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        return
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the answer is compressed, though that was not asked for", request=response.request)
+    stream = response.stream
+    if isinstance(stream, httpx2.AsyncByteStream):
+        response.stream = _bounded_stream(stream)
+
+
+def _bounded_stream(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            received = 0
+            async for chunk in stream:
+                received += len(chunk)
+                if received > LONGEST_MESSAGE:
+                    raise httpx2.ReadError(f"the answer has more than {LONGEST_MESSAGE:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()

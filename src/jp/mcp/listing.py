@@ -1,0 +1,63 @@
+"""Asking a server for its tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jp.mcp.definitions import Hints, Listing, ServerTool
+from jp.mcp.errors import ServerError
+from jp.mcp.schemas import object_schema
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+    from mcp_types import Tool
+
+_MOST_PAGES = 100
+_MOST_TOOLS = 1000
+_LARGEST = 4 * 1024 * 1024
+_LONGEST_NAME = 256
+_LONGEST_DESCRIPTION = 16 * 1024
+
+
+async def list_tools(client: Client) -> Listing:
+    """Every tool of a server, of those of one name the first.
+
+    Raises:
+        ServerError: they are more than a server can mean.
+    """
+    tools: dict[str, ServerTool] = {}
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            if 0 < len(tool.name) <= _LONGEST_NAME:
+                tools.setdefault(tool.name, _of(tool))
+        cursor = page.next_cursor
+        if cursor is None or len(tools) > _MOST_TOOLS:
+            break
+    listing = Listing(tools=tuple(tools[name] for name in sorted(tools)))
+    if cursor is not None or len(tools) > _MOST_TOOLS or len(msgspec.json.encode(listing)) > _LARGEST:
+        raise ServerError(f"it lists more than {_MOST_TOOLS:,} tools, or {_LARGEST:,} bytes of definitions")
+    return listing
+
+
+def _of(tool: Tool) -> ServerTool:
+    said = tool.annotations
+    hints = Hints()
+    if said is not None:
+        hints = Hints(
+            reads_only=said.read_only_hint,
+            destroys=said.destructive_hint,
+            repeatable=said.idempotent_hint,
+            open_world=said.open_world_hint,
+        )
+    title = tool.title or (None if said is None else said.title)
+    return ServerTool(
+        name=tool.name,
+        description=(tool.description or title or "").strip()[:_LONGEST_DESCRIPTION],
+        parameters=object_schema(tool.input_schema),
+        title=title,
+        hints=hints,
+    )

@@ -1,0 +1,217 @@
+"""Under which names the model is offered the tools of servers, and which settings hold for each. Pure.
+
+A name in `conversation.tools` whose source is `mcp.SERVER.*` stands for every tool of that server: its settings hold
+for each of them that does not say otherwise, as those of `*` do for all tools, and it begins their names. A source of
+`mcp.SERVER` or `mcp.SERVER.TOOL` is one tool, under a name of the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.config.tools import ToolConfig
+from jp.mcp.definitions import Listing, ServerTool
+from jp.tool.sources import OnServer, source_of
+from jp.tool.toolbox import ALL, is_enabled, nearest, settings_over
+
+EVERY = "*"
+"""In place of a tool's name: every tool of a server."""
+
+_LONGEST = 64
+_HASHED = 8
+_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
+_UNSET = ToolConfig()
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Every tool of `server`, under names that begin with `name`."""
+
+    name: str
+    server: str
+
+
+class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool of `server` under the name `name`."""
+
+    name: str
+    server: str
+    tool: ServerTool
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the names in `conversation.tools`.
+
+    `settings` has every tool under its own name, and no group. `notices` are sentences for the user.
+    """
+
+    settings: Mapping[str, ToolConfig]
+    tools: tuple[OfferedTool, ...]
+    notices: tuple[str, ...]
+
+
+def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
+    """The names that stand for one tool of a server.
+
+    Raises:
+        ConfigurationError: a source is none.
+    """
+    return {name: source for name, source in _on_servers(settings) if source.tool != EVERY}
+
+
+def groups_of(settings: Mapping[str, ToolConfig]) -> tuple[Group, ...]:
+    """The names that stand for every tool of a server, longest first: a tool belongs to the first that begins its name.
+
+    Raises:
+        ConfigurationError: a source is none.
+    """
+    found = [Group(name=name, server=source.server) for name, source in _on_servers(settings) if source.tool == EVERY]
+    return tuple(sorted(found, key=lambda group: (-len(group.name), group.name)))
+
+
+def _on_servers(settings: Mapping[str, ToolConfig]) -> Iterator[tuple[str, OnServer]]:
+    for name, own in settings.items():
+        source = source_of(name, own, ()) if (own.source or "").startswith("mcp") else None
+        if isinstance(source, OnServer):
+            yield name, source
+
+
+def member_of(name: str, own: ToolConfig, groups: Collection[Group]) -> Group | None:
+    """The group to which a name belongs that says nothing of its source."""
+    if own.source is not None or own.command is not None:
+        return None
+    return next((group for group in groups if name.startswith(f"{group.name}_")), None)
+
+
+def wanted_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
+    """The servers of which a tool is, or may be, enabled.
+
+    Raises:
+        ConfigurationError: a source is none.
+    """
+    groups = groups_of(settings)
+    wanted = {source.server for name, source in single_tools(settings).items() if _enabled(name, settings)}
+    wanted |= {group.server for group in groups if _enabled(group.name, settings)}
+    for name, own in settings.items():
+        group = member_of(name, own, groups)
+        if group is not None and is_enabled(own):
+            wanted.add(group.server)
+    return frozenset(wanted)
+
+
+def _enabled(name: str, settings: Mapping[str, ToolConfig]) -> bool:
+    return is_enabled(settings_over(settings.get(ALL, _UNSET), settings[name]))
+
+
+def offer(
+    settings: Mapping[str, ToolConfig], listings: Mapping[str, Listing], *, taken: Collection[str] = ()
+) -> Offered:
+    """Give every tool its name, and every name its settings.
+
+    `listings` are of the servers that are known; what is said of others has no effect. Names that are `taken` are
+    those of tools that come with jp.
+
+    Raises:
+        ConfigurationError: a source is none.
+    """
+    offering = _Offering(settings, listings, taken)
+    offering.add_singles()
+    offering.add_groups()
+    offering.tell_of_unknown_members()
+    return Offered(settings=offering.kept, tools=tuple(offering.tools), notices=tuple(offering.notices))
+
+
+class _Offering:
+    """What is offered so far."""
+
+    def __init__(
+        self, settings: Mapping[str, ToolConfig], listings: Mapping[str, Listing], taken: Collection[str]
+    ) -> None:
+        self._settings = settings
+        self._listings = listings
+        self._taken = taken
+        self._singles = single_tools(settings)
+        self._groups = groups_of(settings)
+        self._members = {
+            name: group
+            for name, own in settings.items()
+            if name not in taken and (group := member_of(name, own, self._groups)) is not None
+        }
+        gone = {*self._singles, *self._members, *(group.name for group in self._groups)}
+        self.kept = {name: own for name, own in settings.items() if name not in gone}
+        self.tools: list[OfferedTool] = []
+        self.notices: list[str] = []
+
+    def add_singles(self) -> None:
+        for name, source in self._singles.items():
+            listing = self._listings.get(source.server)
+            tool = None if listing is None else listing.tool(source.tool)
+            if tool is not None:
+                self._add(name, source.server, tool, self._settings[name])
+            elif listing is not None and _enabled(name, self._settings):
+                self.notices.append(_missing(source, listing))
+
+    def add_groups(self) -> None:
+        spoken_for = {(source.server, source.tool) for source in self._singles.values()}
+        for group in self._groups:
+            every = self._settings[group.name]
+            listing = self._listings.get(group.server, Listing())
+            for name, tool in names_in(group, listing, {*self._taken, *self.kept}).items():
+                if (group.server, tool.name) not in spoken_for:
+                    own = self._settings[name] if self._members.get(name) == group else _UNSET
+                    self._add(name, group.server, tool, settings_over(every, own))
+
+    def tell_of_unknown_members(self) -> None:
+        for name, group in self._members.items():
+            listing = self._listings.get(group.server)
+            if listing is not None and name not in self.kept:
+                known = [tool.name for tool in self.tools if tool.server == group.server]
+                hint = nearest(name, known)
+                self.notices.append(f"no tool of the MCP server {group.server!r} is called {name!r}: {hint}")
+
+    def _add(self, name: str, server: str, tool: ServerTool, own: ToolConfig) -> None:
+        self.tools.append(OfferedTool(name=name, server=server, tool=tool))
+        self.kept[name] = replace(own, source=OnServer(server, tool.name).text)
+
+
+def _missing(source: OnServer, listing: Listing) -> str:
+    hint = nearest(source.tool, [tool.name for tool in listing.tools])
+    return f"the MCP server {source.server!r} has no tool {source.tool!r}: {hint}"
+
+
+def names_in(group: Group, listing: Listing, taken: Collection[str]) -> dict[str, ServerTool]:
+    """The tools of a server by the names that the model is offered them under, in the order of the listing.
+
+    A name is the group's, `_`, and the tool's own, or just the tool's own where that begins so already. What no
+    provider takes becomes `_`, what is too long ends in a hash of itself, and what is taken gets a number.
+    """
+    prefix = f"{group.name}_"
+    plain = [tool for tool in listing.tools if tool.name.startswith(prefix)]
+    named: dict[str, ServerTool] = {}
+    for tool in (*plain, *(tool for tool in listing.tools if not tool.name.startswith(prefix))):
+        own = tool.name if tool.name.startswith(prefix) else prefix + tool.name
+        named[_free(_plain(own), {*taken, *named})] = tool
+    order = {tool.name: position for position, tool in enumerate(listing.tools)}
+    return dict(sorted(named.items(), key=lambda item: order[item[1].name]))
+
+
+def _plain(name: str) -> str:
+    plain = _STRANGE.sub("_", name)
+    if len(plain) <= _LONGEST:
+        return plain
+    from hashlib import sha256
+
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_HASHED]
+    return f"{plain[: _LONGEST - _HASHED - 1]}_{digest}"
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        ending = f"_{number}"
+        free = name[: _LONGEST - len(ending)] + ending
+    return free

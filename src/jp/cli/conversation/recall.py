@@ -10,10 +10,9 @@ from jp.cli.options import GlobalOptions
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
-    from jp.compaction.recalling import NamedContent
     from jp.context.pages import Page
     from jp.errors import UsageError
-    from jp.workspace.store import Stream
+    from jp.tool.recall import FoundContent
 
 
 def recall(
@@ -45,26 +44,26 @@ def recall(
 
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_session, open_workspace
+    from jp.cli.recalled import recalled
     from jp.cli.streams import write_stdout_bytes
     from jp.cli.targets import choose
-    from jp.compaction.recalling import find_content
 
     workspace = open_workspace(options)
     info = choose(target, workspace, open_session(workspace))
     stream = workspace.read(info)
     for sentence in stream.notices:
         notice(options, sentence)
-    recalled = _Recalled(find_content(handle, stream.entries), stream)
+    found = recalled(handle, stream)
     is_shown = os.isatty(1)
-    if not recalled.is_text and options.format != "json" and is_shown:
-        raise recalled.refusal()
-    is_whole = not recalled.is_text and options.format != "json"
-    page = recalled.page(offset or 0, lines, whole=is_whole)
-    if options.format == "json" or is_shown or (options.format == "pretty" and recalled.is_text):
+    if not found.is_text and options.format != "json" and is_shown:
+        raise _refusal(found)
+    is_whole = not found.is_text and options.format != "json"
+    page = _page(found, offset or 0, lines, whole=is_whole)
+    if options.format == "json" or is_shown or (options.format == "pretty" and found.is_text):
         print_result(
             options,
             text=page.data.decode("utf-8", "replace"),
-            value={"id": info.id, **recalled.facts(page)},
+            value={"id": info.id, **_facts(found, page)},
             nothing="the content is empty",
         )
     else:
@@ -72,65 +71,47 @@ def recall(
     if page.next_offset is not None and options.format != "json":
         where = "" if target == "." else f" --id {info.id}"
         more = f"{where} --offset {page.next_offset}{'' if lines is None else f' --lines {lines}'}"
-        shown = f"{page.next_offset:,} of {len(recalled.data):,} bytes"
-        notice(options, f"{shown}; go on with `jp conversation recall {recalled.named.handle}{more}`")
+        shown = f"{page.next_offset:,} of {len(found.data):,} bytes"
+        notice(options, f"{shown}; go on with `jp conversation recall {found.handle}{more}`")
 
 
-class _Recalled:
-    """Content with its bytes."""
+def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -> Page:
+    """The page from `offset` on; `whole`: all that there is from there on."""
+    from jp.context.pages import page_of_bytes, page_of_text
+    from jp.errors import UsageError
 
-    def __init__(self, named: NamedContent, stream: Stream) -> None:
-        from jp.compaction.log_contents import Leaf
-        from jp.conversation.resource import AudioBlock, ImageBlock, Resource
+    size = len(found.data)
+    if offset and offset >= size:
+        raise UsageError(f"--offset cannot be {offset}: the content has {size:,} bytes", hint="they count from 0")
+    if found.is_text:
+        return page_of_text(found.data, offset, lines=lines)
+    if lines is not None:
+        raise UsageError(f"{found.kind} has no lines", hint="leave out --lines")
+    return page_of_bytes(found.data, offset, most=size) if whole else page_of_bytes(found.data, offset)
 
-        self.named = named
-        content = named.content
-        self._uri = content.uri if isinstance(content, Resource) else None
-        self._mime_type = content.mime_type if isinstance(content, (Resource, ImageBlock, AudioBlock)) else None
-        loaded = content if isinstance(content, Leaf) else stream.load(content)
-        blob = loaded.blob if isinstance(loaded, (Resource, ImageBlock, AudioBlock)) else None
-        text = None if isinstance(loaded, (ImageBlock, AudioBlock)) else loaded.text
-        self.is_text = blob is None
-        self.data = (text or "").encode("utf-8", "surrogatepass") if blob is None else blob
 
-    def page(self, offset: int, lines: int | None, *, whole: bool) -> Page:
-        """The page from `offset` on; `whole`: all that there is from there on."""
-        from jp.context.pages import page_of_bytes, page_of_text
-        from jp.errors import UsageError
+def _facts(found: FoundContent, page: Page) -> dict[str, object]:
+    """A page as data."""
+    content: dict[str, object] = (
+        {"text": page.data.decode("utf-8", "replace")} if found.is_text else {"blob": page.data}
+    )
+    return {
+        "handle": found.handle,
+        "sha256": found.sha256,
+        "uri": found.uri,
+        "mime_type": found.mime_type,
+        "size": len(found.data),
+        "offset": page.offset,
+        "next_offset": page.next_offset,
+        **content,
+    }
 
-        size = len(self.data)
-        if offset and offset >= size:
-            raise UsageError(f"--offset cannot be {offset}: the content has {size:,} bytes", hint="they count from 0")
-        if self.is_text:
-            return page_of_text(self.data, offset, lines=lines)
-        if lines is not None:
-            raise UsageError(f"{self._kind()} has no lines", hint="leave out --lines")
-        return page_of_bytes(self.data, offset, most=size) if whole else page_of_bytes(self.data, offset)
 
-    def facts(self, page: Page) -> dict[str, object]:
-        """A page as data."""
-        content: dict[str, object] = (
-            {"text": page.data.decode("utf-8", "replace")} if self.is_text else {"blob": page.data}
-        )
-        return {
-            "handle": self.named.handle,
-            "sha256": self.named.sha256,
-            "uri": self._uri,
-            "mime_type": self._mime_type,
-            "size": len(self.data),
-            "offset": page.offset,
-            "next_offset": page.next_offset,
-            **content,
-        }
+def _refusal(found: FoundContent) -> UsageError:
+    """What is said of content that is nothing for a terminal."""
+    from jp.errors import UsageError
 
-    def refusal(self) -> UsageError:
-        """What is said of content that is nothing for a terminal."""
-        from jp.errors import UsageError
-
-        return UsageError(
-            f"{self._kind()} of {len(self.data):,} bytes is nothing for a terminal",
-            hint=f"write it to a file: `jp conversation recall {self.named.handle} > FILE`",
-        )
-
-    def _kind(self) -> str:
-        return f"binary content ({self._mime_type or 'of unknown type'})"
+    return UsageError(
+        f"{found.kind} of {len(found.data):,} bytes is nothing for a terminal",
+        hint=f"write it to a file: `jp conversation recall {found.handle} > FILE`",
+    )

@@ -11,6 +11,7 @@ import msgspec
 from jp.cli.dialogue import Dialogue
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
+from jp.cli.query.delivering import delivery_of
 from jp.cli.toolset import Toolset
 from jp.cli.user_keys import UserKeys
 from jp.compaction.fact_lines import FactLines
@@ -154,6 +155,7 @@ def _tools(
         root=place.root,
         consent=Consent(answers, _approver(dialogue)),
         notice=notice,
+        delivery=delivery_of(config.conversation.deduplication),
     )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
+
+from jp.tool.builtin import FILE_TOOLS
 
 if TYPE_CHECKING:
     from jp.tool.base import Tool
+    from jp.tool.files.surroundings import FileSurroundings
 
 
-def _read_file() -> Tool:
+def _on_files(make: Callable[[FileSurroundings], Tool]) -> Tool:
     from jp.cli.file_names import AttachmentNames
-    from jp.tool.builtin import ReadFile
 
-    return ReadFile(AttachmentNames())
+    return make(AttachmentNames())
 
 
 def _run_command() -> Tool:
@@ -23,7 +26,7 @@ def _run_command() -> Tool:
 
 
 BUILT_IN: Mapping[str, Callable[[], Tool]] = {
-    "fs_read_file": _read_file,
+    **{name: partial(_on_files, make) for name, make in FILE_TOOLS.items()},
     "run_command": _run_command,
 }
 """A function that imports and makes the tool, for each that is off until it is enabled."""

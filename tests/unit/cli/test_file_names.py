@@ -13,7 +13,7 @@ from jp.cli.file_names import AttachmentNames
 from jp.conversation.resource import ResourceBlock
 from jp.conversation.uri import file_uri
 from jp.tool.base import ToolInvocation
-from jp.tool.builtin import ReadFile
+from jp.tool.files.read_file import ReadFile
 
 COMPOSED, DECOMPOSED = "\u00fc b.txt", normalize("NFD", "\u00fc b.txt")
 

@@ -20,9 +20,9 @@ from jp.conversation.resource import Resource
 from jp.provider.errors import RETRYABLE, ErrorKind
 from jp.provider.script.provider import create
 from jp.provider.script.scenario import Failure, Reply, When, load_scenario
-from jp.tool.builtin import built_in_tools
 from jp.tool.consent import Consent
 from jp.tool.coordinator import ToolCoordinator
+from jp.tool.files.read_file import ReadFile
 from jp.tool.permission import Answers
 from jp.tool.toolbox import build_toolbox
 from jp.turn.loop import TurnLoop, TurnOutcome
@@ -54,9 +54,7 @@ class Workspace:
     def query(self, request: ChatRequest) -> TurnOutcome:
         """Play one turn as a new process would."""
         self.screen = Screen()
-        toolbox = build_toolbox(
-            built_in_tools(PlainNames()), {"fs_read_file": ToolConfig(enable=True, run="unattended")}
-        )
+        toolbox = build_toolbox([ReadFile(PlainNames())], {"fs_read_file": ToolConfig(enable=True, run="unattended")})
         tools = ToolCoordinator(toolbox, root=self.root, consent=Consent(Answers(), None), notice=self.screen.notice)
         provider = create("review", root=self.root, scenario=None)
         ports = TurnPorts(

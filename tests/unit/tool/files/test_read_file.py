@@ -11,10 +11,10 @@ import pytest
 from jp.conversation.entries import Facts
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.uri import file_uri
-from jp.tool.arguments import argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.builtin import MAX_BYTES, ReadFile, built_in_tools
-from jp.tool.confined import ConfinedFile, FileAccessError, FileNames, open_confined
+from jp.tool.files.opening import MAX_BYTES, Content
+from jp.tool.files.read_file import ReadFile
+from jp.tool.files.territory import FileAccessError, Place
 from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\nfour\nfive\n"
@@ -141,15 +141,19 @@ def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(root: Path) 
 
 
 def test_a_file_that_grows_while_it_is_read_is_bounded_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_then_grow(root: Path, path: str, names: FileNames) -> ConfinedFile:
-        opened = open_confined(root, path, names)
-        with (root / path).open("ab") as file:
+    look = os.fstat
+
+    def look_then_grow(descriptor: int) -> os.stat_result:
+        found = look(descriptor)
+        with (root / "poem.txt").open("ab") as file:
             file.truncate(MAX_BYTES + 1)
-        return opened
+        return found
 
-    monkeypatch.setattr("jp.tool.builtin.open_confined", open_then_grow)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fstat", look_then_grow)
+        output = read(root, "poem.txt")
 
-    assert "is larger than" in message(read(root, "poem.txt"))
+    assert "is larger than" in message(output)
 
 
 def test_what_the_root_does_not_hold_is_an_error(root: Path) -> None:
@@ -180,11 +184,11 @@ def test_a_name_that_is_not_utf_8_has_a_uri_of_its_bytes(root: Path) -> None:
 def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started, released, finished = threading.Event(), threading.Event(), threading.Event()
 
-    def hang(root: Path, path: str, names: FileNames) -> ConfinedFile:
+    def hang(place: Place) -> Content:
         started.set()
         released.wait(5)
         finished.set()
-        raise FileAccessError(f"{path!r} came too late")
+        raise FileAccessError(f"{place.written!r} came too late")
 
     async def run_it() -> None:
         await ReadFile(PlainNames()).run(ToolInvocation(arguments={"path": "poem.txt"}, root=root))
@@ -198,19 +202,9 @@ def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.Monk
         assert not finished.is_set()
         released.set()
 
-    monkeypatch.setattr("jp.tool.builtin.open_confined", hang)
+    monkeypatch.setattr("jp.tool.files.read_file.read_whole", hang)
 
     try:
         anyio.run(cancel_it)
     finally:
         released.set()
-
-
-def test_every_built_in_tool_has_a_name_and_a_closed_schema() -> None:
-    for tool in built_in_tools(PlainNames()):
-        parameters = tool.definition.parameters
-
-        assert tool.definition.name.isidentifier()
-        assert tool.definition.description
-        assert parameters["additionalProperties"] is False
-        assert argument_problems(parameters, {"path": "x", "nonsense": 1})

@@ -1,0 +1,76 @@
+"""A change of a file's content, planned and then made; what a person was shown of it is what is made."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from jp.conversation.entries import Facts
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import said
+from jp.tool.files.difference import difference
+from jp.tool.files.opening import Content, in_words, legible, parent_of
+from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.writing import replace
+
+MOST_SHOWN = 200
+"""So many lines of a diff the model is shown."""
+
+MOST_PREVIEWED = 2_000
+"""So many lines of a diff the person is shown who is asked."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file has, and what it is to have."""
+
+    place: Place
+    known: Content
+    old: str
+    new: str
+
+    def diff(self, most: int) -> str:
+        """The change as a unified diff of at most so many lines."""
+        return difference(legible(self.place.shown), self.old, self.new).text(most)
+
+
+class Previews:
+    """What was shown of calls before they ran, so that a file that has changed since is noticed."""
+
+    def __init__(self) -> None:
+        self._shown: dict[bytes, str] = {}
+
+    def remember(self, invocation: ToolInvocation, known: Content) -> None:
+        """Keep in mind what the file had when the call was shown."""
+        self._shown[_identity(invocation)] = hashlib.sha256(known.data).hexdigest()
+
+    def require_same(self, invocation: ToolInvocation, place: Place, known: Content) -> None:
+        """See that a file has what it had when the call was shown, if it was.
+
+        Raises:
+            FileAccessError: it has not.
+        """
+        shown = self._shown.pop(_identity(invocation), None)
+        if shown is not None and shown != hashlib.sha256(known.data).hexdigest():
+            raise FileAccessError(
+                f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
+            )
+
+
+def made(change: Change) -> ToolOutput:
+    """Make the change, whole or not at all.
+
+    Raises:
+        FileAccessError: the file is not what is known of it any more, or cannot be written.
+    """
+    place = change.place
+    with in_words(place, "write"), parent_of(place) as directory:
+        replace(directory, place, change.new.encode(), known=change.known)
+    path = legible(place.shown)
+    found = difference(path, change.old, change.new)
+    facts = Facts(kind="patch", path=path, lines=f"{found.first}-{found.last}")
+    return ToolOutput(content=said(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
+
+
+def _identity(invocation: ToolInvocation) -> bytes:
+    return msgspec.json.encode((str(invocation.root), invocation.arguments), order="sorted")

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from jp.config.tools import ToolConfig
-from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest
+from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest, Usage
 from jp.conversation.resource import Block, Carrier, TextBlock
 from jp.conversation.thread import ToolDefinition
 
@@ -62,10 +62,15 @@ ToolEvent = CallStarted | Progressed | Inquired | CallOutcome
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was answered to a tool's question, and by whom: a person, the model, or the configuration."""
+    """What was answered to a tool's question, and by whom: a person, the model, or the configuration.
+
+    Of an answer of the model, `model` is its id and `usage` what the provider reported.
+    """
 
     value: Any
     by: Literal["user", "assistant", "config"]
+    model: str | None = None
+    usage: Usage | None = None
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,17 +82,20 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
 class Inquirer(Protocol):
     """Has a tool's question answered: by the configuration, a person or the model."""
 
-    async def ask(self, question: Question) -> Answer | Unanswered:
-        """Ask. What was answered before in this turn is answered alike."""
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
+        """Ask. What was answered before in this turn is answered alike.
+
+        `person_only`: the model must not answer. It is so with consent.
+        """
         ...
 
 
 class NobodyToAsk:
     """An inquirer that has no answer."""
 
-    async def ask(self, question: Question) -> Answer | Unanswered:
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
         """See the port."""
-        del question
+        del question, person_only
         return Unanswered(cause="nobody")
 
 
@@ -129,8 +137,8 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool is run with.
 
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
-    the tool has to ask while it runs; `progress` shows a person one line of how far it is. `stream` is the log of the
-    conversation that the call belongs to.
+    the tool has to ask while it runs; `progress` shows a person one line of how far it is, `log` tells who looks for a
+    reason. `stream` is the log of the conversation that the call belongs to.
     """
 
     arguments: JsonObject
@@ -138,6 +146,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     settings: ToolConfig = ToolConfig()
     inquirer: Inquirer = NobodyToAsk()
     progress: Callable[[str], None] = _ignore
+    log: Callable[[str], None] = _ignore
     stream: Stream = NoStream()
 
 
@@ -163,6 +172,16 @@ class Previewed(Protocol):
 
         Nothing is changed by it, and it is shown whole. What fails here fails when the call runs: then None.
         """
+        ...
+
+
+@runtime_checkable
+class KeepsTime(Protocol):
+    """A tool that heeds `timeout_secs` itself, so that what it has said until then is not lost."""
+
+    @property
+    def keeps_time(self) -> bool:
+        """True."""
         ...
 
 

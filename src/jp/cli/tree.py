@@ -146,6 +146,9 @@ ROOT = Group(
                 ),
                 Command("archive", "jp.cli.conversation.archive:archive", "Put conversations away"),
                 Command("unarchive", "jp.cli.conversation.archive:unarchive", "Bring archived conversations back"),
+                Command("compact", "jp.cli.conversation.compact:compact", "Leave old things out of what is sent"),
+                Command("undo", "jp.cli.conversation.undo:undo", "Undo the last turn, compaction or setting"),
+                Command("redo", "jp.cli.conversation.undo:redo", "Take the last undo back"),
                 Command("print", "jp.cli.conversation.print:print_stream", "Print what was said"),
                 Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
                 Command("usage", "jp.cli.conversation.usage:usage", "Show what a conversation took and cost"),
@@ -175,6 +178,14 @@ ROOT = Group(
             (
                 Command("ls", "jp.cli.model.ls:ls", "List models, those of the providers too with --refresh"),
                 Command("show", "jp.cli.model.show:show", "Show what is known of a model, and from where"),
+            ),
+        ),
+        Group(
+            "tool",
+            "Functions that a model may call",
+            (
+                Command("ls", "jp.cli.tool.ls:ls", "List tools, and which of them a model is offered"),
+                Command("show", "jp.cli.tool.show:show", "Show what a tool does, and where its settings come from"),
             ),
         ),
         Group(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from jp.conversation.entries import Compaction
+from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.reverts import undone
 from jp.conversation.turns import Cycle, Division, Placement, is_blank
 
 UNCOVERED_CYCLES = 3
@@ -18,6 +19,12 @@ Point = tuple[int, int]
 
 CyclesAt = Callable[[int], Sequence[Cycle]]
 """The cycles of a turn, by its number."""
+
+
+def compactions_in_force(entries: Sequence[AnyEntry]) -> list[Compaction]:
+    """The compactions of a stream that were not undone, in the log's order."""
+    gone = undone(entries)
+    return [entry for entry in entries if isinstance(entry, Compaction) and entry.id not in gone]
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):

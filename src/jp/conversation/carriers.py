@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar, assert_never
 
 from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext, ToolCallResponse
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, RequestContext, SummaryPolicy, ToolCallResponse
 from jp.conversation.resource import AudioBlock, Block, Carrier, ImageBlock, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolResult, UserResource, ViewEvent
 
@@ -62,6 +62,8 @@ def carriers_in(entry: AnyEntry) -> Iterator[Carrier]:
             yield from system
             if tools is not None:
                 yield tools
+        case Compaction(summary=SummaryPolicy(kept=kept)):
+            yield from kept
         case _:
             pass
 
@@ -79,6 +81,8 @@ def map_carriers(entry: AnyEntry, change: CarrierChange) -> AnyEntry:
                 system=tuple(change(part) for part in system),
                 tools=None if tools is None else change(tools),
             )
+        case Compaction(summary=SummaryPolicy(kept=kept) as summary) if kept:
+            return replace(entry, summary=replace(summary, kept=tuple(change(text) for text in kept)))
         case _:
             return entry
 

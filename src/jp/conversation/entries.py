@@ -205,11 +205,17 @@ class ConfigDelta(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="con
 
 
 class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The text that stands for whole turns; `state` is its typed form, `model` wrote it."""
+    """The text that stands for whole turns; `state` is its typed form.
+
+    `model` wrote it and reported `usage`. `kept` are texts that it names by their handles and that stand nowhere else
+    in the log.
+    """
 
     text: str
     state: JsonObject = {}
     model: str | None = None
+    usage: Usage | None = None
+    kept: tuple[Payload, ...] = ()
 
 
 class ToolCallPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

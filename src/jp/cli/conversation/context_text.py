@@ -7,8 +7,8 @@ from typing import assert_never
 
 import msgspec
 
-from jp.compaction.large_items import LargeItem
 from jp.cli.conversation.context_report import ContextReport
+from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Breakdown, Bucket, ToolShare
 from jp.context.items import ItemKind
 from jp.context.volatile import Volatile, VolatileKind

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
     """Show facts about a conversation: how long it is, what it attaches, which model it uses, what it cost.
 
+    Compactions are numbered as `jp conversation compact --reset=N` counts them.
+
     A `-` stands for what is not there, or is not known: the tokens of the original JP. In a fork, what was copied
     counts too. A title that jp asked a model for is not counted. `jp conversation usage` says more of costs.
 
@@ -27,8 +29,10 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation show
         jp conversation show last --format json
     """
+    from jp.cli.compacting.report import overlay_text, overlay_value
     from jp.cli.held import read_conversation
     from jp.cli.output import print_result
+    from jp.compaction.overlays import compactions_in_force
 
     read = read_conversation(options, target)
     if read.info is None:
@@ -39,6 +43,9 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     facts["attachments"] = [_shown(text) for text in read.resolved.config.conversation.attachments]
     shown = {name.removesuffix("_usd"): value for name, value in facts.items() if name != "turns_undone"}
     shown |= _in_words(read.info, facts, spending)
+    overlays = compactions_in_force(read.entries)
+    shown |= {f"compaction {number}": overlay_text(overlay) for number, overlay in enumerate(overlays, start=1)}
+    facts["overlays"] = [overlay_value(overlay) for overlay in overlays]
     lines = [f"{name.replace('_', ' '):<14} {_text(value)}".rstrip() for name, value in shown.items()]
     print_result(options, text="\n".join(lines), value=facts)
 

@@ -1,0 +1,71 @@
+"""Writing overlays: planned against the log as it is, appended together, and never taken back but by a revert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.cli.compacting.order import Order
+from jp.cli.compacting.preview import Previewer
+from jp.cli.places import AnyWorkspace
+from jp.compaction.planning import Effect, Plan
+from jp.config.model import AppConfig
+from jp.conversation.entries import AnyEntry, Compaction, Usage
+from jp.provider.registry import ModelId
+
+if TYPE_CHECKING:
+    from jp.turn.ports import Recorder
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """Overlays that are ready to be written, and what they do.
+
+    `unsupported` counts claims of a summary that nothing bore out; `usage` is what the summary took.
+    """
+
+    overlays: tuple[Compaction, ...]
+    effect: Effect
+    unsupported: int = 0
+    usage: Usage = Usage()
+    model: ModelId | None = None
+
+
+async def make(
+    previewer: Previewer,
+    plan: Plan,
+    order: Order,
+    *,
+    entries: Sequence[AnyEntry],
+    config: AppConfig,
+    workspace: AnyWorkspace,
+    recorder: Recorder,
+    notice: Callable[[str], None],
+) -> Made:
+    """The overlays of `plan`, its summary written by a model. One that would not make the view smaller is left out.
+
+    Raises:
+        JpError: the summary did not come to be; nothing was written.
+    """
+    overlays = plan.overlays
+    if plan.summary is None:
+        return Made(overlays=overlays, effect=previewer.planner.effect(overlays))
+    from jp.cli.compacting.summarizer import summarizer_for
+
+    summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice)
+    written = await summarizer.write(entries, plan.summary, order.summary, recorder)
+    summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
+    with_summary = (*overlays, summary)
+    mechanical, whole = previewer.planner.effect(overlays), previewer.planner.effect(with_summary)
+    if whole.after >= mechanical.after:
+        notice("the summary is no shorter than what it stands for, so it is not used")
+        return Made(overlays=overlays, effect=mechanical, usage=written.usage, model=written.model)
+    return Made(
+        overlays=with_summary,
+        effect=whole,
+        unsupported=written.unsupported,
+        usage=written.usage,
+        model=written.model,
+    )

@@ -1,0 +1,95 @@
+"""Bounds and amounts as people write them: `5`, `-3`, `5h`, `last`; `3`, `2h`, `20k`."""
+
+from __future__ import annotations
+
+import re
+
+from jp.cli.duration import parse_duration
+from jp.compaction.ranges import (
+    Ago,
+    AtTurn,
+    BeforeLast,
+    Bound,
+    Keep,
+    KeepFor,
+    KeepTokens,
+    KeepTurns,
+    SinceCompaction,
+)
+from jp.errors import ConfigurationError, UsageError
+
+_TOKENS = re.compile(r"([0-9]+(?:\.[0-9]+)?)k(?: ?tokens)?|([0-9]+) ?tokens")
+
+
+def parse_bound(text: str, *, option: str) -> Bound:
+    """A bound of a range of turns. Numbers are turns, from 0 on; negative ones count back from the last.
+
+    Raises:
+        UsageError: it is none; it names `option`.
+    """
+    plain = text.strip()
+    if plain == "last":
+        return SinceCompaction()
+    number = plain.removeprefix("-")
+    if number.isascii() and number.isdecimal():
+        return BeforeLast(int(number)) if plain.startswith("-") else AtTurn(int(plain))
+    try:
+        return Ago(parse_duration(plain, option=option))
+    except UsageError:
+        hint = "write the number of a turn (0 is the first, -1 the one before the last), a duration such as 5h, or last"
+        raise UsageError(f"{option} cannot be {text!r}", hint=hint) from None
+
+
+def parse_turn_bounds(text: str, *, option: str) -> tuple[Bound, Bound]:
+    """`3`, `2..5`, `2..`, `..-2`: from one turn to another.
+
+    Raises:
+        UsageError: it is none; it names `option`.
+    """
+    first, dots, last = text.partition("..")
+    start: Bound = AtTurn(0) if dots and not first else _turn(first, text, option)
+    if not dots:
+        return start, start
+    return start, BeforeLast(0) if not last else _turn(last, text, option)
+
+
+def parse_keep(value: int | str, *, option: str) -> Keep:
+    """How much stays as it is: turns, the turns of a duration, or those worth so many tokens.
+
+    Raises:
+        UsageError: it is none of these; it names `option`.
+    """
+    if isinstance(value, int):
+        return KeepTurns(value)
+    plain = value.strip().lower()
+    if plain.isascii() and plain.isdecimal():
+        return KeepTurns(int(plain))
+    tokens = _TOKENS.fullmatch(plain)
+    if tokens is not None:
+        return KeepTokens(round(float(tokens[1]) * 1000) if tokens[1] else int(tokens[2]))
+    try:
+        return KeepFor(parse_duration(plain, option=option))
+    except UsageError:
+        hint = "write a number of turns, a duration such as 2h, or tokens such as 20k"
+        raise UsageError(f"{option} cannot be {value!r}", hint=hint) from None
+
+
+def configured_keep(value: int | str, *, key: str) -> Keep:
+    """The same from the configuration.
+
+    Raises:
+        ConfigurationError: it is none; it names `key`.
+    """
+    try:
+        return parse_keep(value, option=key)
+    except UsageError as error:
+        raise ConfigurationError(error.message, hint=error.hint) from None
+
+
+def _turn(number: str, text: str, option: str) -> Bound:
+    """A turn of a range of turns, in which -1 is the last one as in all of them."""
+    digits = number.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or number == "-0":
+        hint = f"write N, A..B, A.. or ..B, such as {option} 2..5; -1 is the last turn"
+        raise UsageError(f"{option} cannot be {text!r}", hint=hint)
+    return BeforeLast(int(digits) - 1) if number.startswith("-") else AtTurn(int(number))

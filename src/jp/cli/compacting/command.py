@@ -1,0 +1,244 @@
+"""`jp conversation compact`, run: for each conversation preview, propose, apply, write or reset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import time
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.cli.compacting.applying import Made, make
+from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, order_of
+from jp.cli.compacting.preview import Previewer
+from jp.cli.compacting.proposals import Proposals
+from jp.cli.compacting.report import overlay_value, policies_text, preview_text, preview_value, turns_text
+from jp.cli.held import HeldConversation, hold_conversation, read_conversation
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.output import notice, print_result
+from jp.cli.trust import require_trust
+from jp.compaction.overlays import compactions_in_force
+from jp.config.model import AppConfig
+from jp.conversation.entries import AnyEntry, Compaction, Revert
+from jp.errors import ExitCode, UsageError
+from jp.render.amounts import count_text
+from jp.workspace.stamp import SYSTEM, timestamp
+
+
+class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command, as they were written."""
+
+    targets: tuple[str, ...]
+    profile: str | None = None
+    policies: PolicyFlags = PolicyFlags()
+    ranges: RangeFlags = RangeFlags()
+    model: str | None = None
+    dry_run: bool = False
+    propose: bool = False
+    apply: str | None = None
+    reset: str | None = None
+
+
+class _Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of one conversation. `did`: something was, or would be, left out or undone."""
+
+    text: str
+    value: dict[str, Any]
+    did: bool
+
+
+async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> ExitCode:
+    """The exit code: 0 where there was something to do in any of the conversations, else 12.
+
+    Raises:
+        JpError: it could not be done; what was done in conversations before that stays.
+    """
+    _check(arguments)
+    reports = [await _report(options, arguments, target) for target in dict.fromkeys(arguments.targets)]
+    several = len(reports) > 1
+    texts = [f"{report.value['id']}\n{report.text}" if several else report.text for report in reports]
+    value = {"conversations": [report.value for report in reports]} if several else reports[0].value
+    print_result(options, text="\n\n".join(filter(None, texts)), value=value)
+    return ExitCode.OK if any(report.did for report in reports) else ExitCode.NOTHING_TO_DO
+
+
+def _check(arguments: CompactArguments) -> None:
+    ways = {
+        "--dry-run": arguments.dry_run,
+        "--propose": arguments.propose,
+        "--apply": arguments.apply is not None,
+        "--reset": arguments.reset is not None and not arguments.dry_run,
+    }
+    given = [name for name, is_given in ways.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
+    says_what = arguments.policies.are_given or arguments.profile is not None or arguments.model is not None
+    is_ranged = arguments.ranges != RangeFlags()
+    for name, is_given in (("--apply", arguments.apply is not None), ("--reset", arguments.reset is not None)):
+        if is_given and (says_what or is_ranged):
+            raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
+
+
+async def _report(options: GlobalOptions, arguments: CompactArguments, target: str) -> _Report:
+    if arguments.dry_run:
+        return _dry_run(options, arguments, target)
+    require_persistence(options, "jp conversation compact")
+    with hold_conversation(options, target) as held:
+        if arguments.reset is not None:
+            return _reset(held, arguments.reset, options)
+        if arguments.apply is not None:
+            return _apply(held, arguments.apply, options)
+        return await _compact(held, arguments, options)
+
+
+def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -> _Report:
+    read = read_conversation(options, target)
+    if read.info is None:
+        raise UsageError("no conversation is active in this terminal", hint="name one")
+    if arguments.reset is not None:
+        found = _chosen(read.entries, arguments.reset)
+        lines = [f"would undo {_named(overlay)}" for overlay in found]
+        value = {"id": read.info.id, "reset": [overlay_value(overlay) for overlay in found]}
+        return _Report(text="\n".join(lines) or "there is no compaction to undo", value=value, did=bool(found))
+    config = read.resolved.config
+    order = _order(config, arguments)
+    previewer = Previewer(read.entries, config, read.loader, now=time())
+    preview = previewer.preview(order, previewer.plan(order))
+    text = preview_text(preview, width=_width(options)) if preview.frees else _nothing(previewer)
+    return _Report(text=text, value={"id": read.info.id, **preview_value(preview)}, did=preview.frees)
+
+
+async def _compact(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
+    resolved = held.with_layers(())
+    config = resolved.config
+    order = _order(config, arguments)
+    entries = tuple(held.log.entries)
+    previewer = Previewer(entries, config, held.log, now=time())
+    plan = previewer.plan(order)
+    if plan.summary is not None:
+        # Only now does anything reach out, with a key.
+        require_trust(resolved.layers, options, held.workspace, held.info)
+    made = await make(
+        previewer,
+        plan,
+        order,
+        entries=entries,
+        config=config,
+        workspace=held.workspace,
+        recorder=held.log,
+        notice=lambda sentence: notice(options, sentence),
+    )
+    if not made.overlays:
+        value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
+        return _Report(text=_nothing(previewer), value=value, did=False)
+    if arguments.propose:
+        return _propose(held, made, options)
+    return _written(held, made)
+
+
+def _propose(held: HeldConversation, made: Made, options: GlobalOptions) -> _Report:
+    identity = _proposals(held).keep(str(held.info.id), made.overlays, held.log.entries)
+    lines = [f"proposed for {_named(overlay)}" for overlay in made.overlays]
+    lines += [overlay.summary.text for overlay in made.overlays if overlay.summary is not None]
+    lines.append(_tokens(made))
+    lines.append(f"apply it with `jp conversation compact --apply {identity}{_where(held)}`")
+    value = {"proposal": identity, **_value(held, made)}
+    return _Report(text="\n".join(lines), value=value, did=True)
+
+
+def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Report:
+    proposals = _proposals(held)
+    overlays = proposals.read(identity, str(held.info.id), held.log.entries)
+    config = held.with_layers(()).config
+    planner = Previewer(tuple(held.log.entries), config, held.log, now=time()).planner
+    effect = planner.effect(overlays)
+    if effect.freed <= 0:
+        value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
+        return _Report(text="it would not make the view smaller any more", value=value, did=False)
+    report = _written(held, Made(overlays=overlays, effect=effect))
+    proposals.forget(identity)
+    return report
+
+
+def _written(held: HeldConversation, made: Made) -> _Report:
+    """Append the overlays in one step, under one time: they were made, and are undone, together."""
+    at = timestamp(SYSTEM.now())
+    held.log.append_together([replace(overlay, at=at) for overlay in made.overlays])
+    lines = [f"compacted {_named(overlay)}" for overlay in made.overlays]
+    lines.append(_tokens(made))
+    if made.unsupported:
+        lines.append(f"left out of the summary: {count_text(made.unsupported, 'claim')} that nothing bears out")
+    lines.append(f"undo it with `jp conversation undo{_where(held)}`")
+    return _Report(text="\n".join(lines), value=_value(held, made), did=True)
+
+
+def _reset(held: HeldConversation, which: str, options: GlobalOptions) -> _Report:
+    found = _chosen(held.log.entries, which)
+    value = {"id": held.info.id, "reset": [overlay_value(overlay) for overlay in found]}
+    if not found:
+        return _Report(text="there is no compaction to undo", value=value, did=False)
+    held.log.append(Revert(entries=tuple(overlay.id for overlay in found)))
+    lines = [f"undid {_named(overlay)}" for overlay in found]
+    lines.append(f"bring it back with `jp conversation redo{_where(held)}`")
+    return _Report(text="\n".join(lines), value=value, did=True)
+
+
+def _chosen(entries: Sequence[AnyEntry], which: str) -> list[Compaction]:
+    found = compactions_in_force(entries)
+    if which == "all":
+        return [overlay for overlay in found if overlay.id]
+    if not (which.isascii() and which.isdecimal()) or not 1 <= int(which) <= len(found):
+        there = f"there are {len(found)}" if found else "there are none"
+        raise UsageError(
+            f"--reset={which}: there is no such compaction ({there})", hint="`jp conversation show` lists them"
+        )
+    return [found[int(which) - 1]]
+
+
+def _order(config: AppConfig, arguments: CompactArguments) -> Order:
+    return order_of(
+        config.conversation.compaction,
+        profile=arguments.profile,
+        policies=arguments.policies,
+        ranges=arguments.ranges,
+        model=arguments.model,
+    )
+
+
+def _proposals(held: HeldConversation) -> Proposals:
+    return Proposals(held.workspace.user_data / "proposals")
+
+
+def _named(overlay: Compaction) -> str:
+    return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
+
+
+def _tokens(made: Made) -> str:
+    return f"tokens: about {made.effect.before:,} before, {made.effect.after:,} now"
+
+
+def _value(held: HeldConversation, made: Made) -> dict[str, Any]:
+    return {
+        "id": held.info.id,
+        "overlays": [overlay_value(overlay) for overlay in made.overlays],
+        "tokens": {"before": made.effect.before, "after": made.effect.after, "freed": made.effect.freed},
+        "frees": True,
+    }
+
+
+def _where(held: HeldConversation) -> str:
+    return f" {held.info.id}"
+
+
+def _nothing(previewer: Previewer) -> str:
+    turns = len(previewer.planner.shape.turns)
+    if not turns:
+        return "nothing to compact: there is no turn yet"
+    return f"nothing to compact in {count_text(turns, 'turn')}; `--keep 0` leaves no turn out"
+
+
+def _width(options: GlobalOptions) -> int | None:
+    from jp.cli.looks import width_of_stdout
+
+    return width_of_stdout(options)

@@ -1,0 +1,166 @@
+"""What a compaction would do and cost, before it does anything. Nothing is written, and no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from jp.cli.compacting.order import Order
+from jp.cli.compacting.summarizer import input_of, summary_model, window_of
+from jp.cli.estimates import known_of
+from jp.cli.model_details import details_of
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.planning import Effect, Plan, Planner
+from jp.compaction.ranges import Range
+from jp.config.model import AppConfig
+from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
+from jp.context.summarizing import summary_limit
+from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.usage import usage_by_turn
+from jp.provider.base import ModelDetails
+from jp.provider.caching import cache_facts
+from jp.provider.registry import ModelId
+from jp.turn.request import Loader, context_in_force
+
+_MILLION = 1_000_000
+
+
+class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a summary would stand for and take.
+
+    `replaced` tokens stand in the view for its turns now, `at_most` will; `input` are those that `model` reads, in
+    `calls` requests. `usd` is None where the price is not known.
+    """
+
+    turns: Range
+    model: str
+    replaced: int
+    at_most: int
+    input: int
+    calls: int
+    usd: float | None
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would come of a compaction, in tokens as the model counts them as far as that is known.
+
+    `cost` is what the edit costs in the cache of the provider, None where prices are not known; `is_warm` says that
+    the cache still holds what was sent last.
+    """
+
+    model: str
+    turns: int
+    profile: str
+    overlays: tuple[Compaction, ...]
+    effect: Effect
+    summary: SummaryPreview | None
+    cost: EditCost | None
+    is_warm: bool
+
+    @property
+    def frees(self) -> bool:
+        """Whether the view would be smaller."""
+        return bool(self.overlays) or self.summary is not None
+
+
+def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelId:
+    """The model that answered last, else the one that is configured; without either, one without a name."""
+    from jp.provider.registry import parse_model_id
+
+    context = context_in_force(entries)
+    if context is not None:
+        return ModelId(context.provider, context.model)
+    name = config.assistant.model.id
+    return ModelId("", "") if name is None else parse_model_id(name, config.providers.llm)
+
+
+class Previewer:
+    """Plans for one conversation, and tells what would come of it. `now` is in seconds since 1970."""
+
+    def __init__(self, entries: Sequence[AnyEntry], config: AppConfig, loader: Loader, *, now: float) -> None:
+        self._entries = entries
+        self._config = config
+        self._loader = loader
+        self._now = now
+        self.model = conversation_model(entries, config)
+        self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now)
+
+    def plan(self, order: Order) -> Plan:
+        """What `order` comes to."""
+        return self.planner.plan(order.wish, order.bounds)
+
+    def preview(self, order: Order, plan: Plan) -> Preview:
+        """What would come of `plan`."""
+        ratio = known_of(str(self.model)).ratio
+        effect = _scaled(self.planner.effect(plan.overlays), ratio)
+        details = details_of(self._config, self.model)
+        is_warm = self._is_warm()
+        summary = None if plan.summary is None else self._summary(plan.summary, order, ratio)
+        return Preview(
+            model=str(self.model) if self.model.name else "",
+            turns=len(self.planner.shape.turns),
+            profile=order.name,
+            overlays=plan.overlays,
+            effect=effect,
+            summary=summary,
+            cost=_cost(effect, summary, details, is_warm=is_warm),
+            is_warm=is_warm,
+        )
+
+    def _summary(self, turns: Range, order: Order, ratio: float) -> SummaryPreview:
+        model = summary_model(self._config, order.summary, self.model)
+        window = window_of(self._config, model)
+        tokens, calls = input_of(self._entries, turns, self._loader, window)
+        replaced = sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
+        at_most = summary_limit(window)
+        details = details_of(self._config, model)
+        usd = None
+        if details.input_price is not None and details.output_price is not None:
+            usd = (tokens * details.input_price + at_most * details.output_price) / _MILLION
+        return SummaryPreview(
+            turns=turns,
+            model=str(model),
+            replaced=round(replaced * ratio),
+            at_most=at_most,
+            input=tokens,
+            calls=calls,
+            usd=usd,
+        )
+
+    def _is_warm(self) -> bool:
+        requests = [request for turn in usage_by_turn(self._entries) for request in turn.requests]
+        if not requests or requests[-1].end is None:
+            return False
+        last = requests[-1]
+        try:
+            at = datetime.fromisoformat(last.end.at if last.end is not None else "").timestamp()
+        except ValueError:
+            return False
+        return last.cache != "off" and self._now - at < cache_facts(*last.model).lifetime(last.cache)
+
+
+def _cost(effect: Effect, summary: SummaryPreview | None, details: ModelDetails, *, is_warm: bool) -> EditCost | None:
+    if details.input_price is None or (summary is not None and summary.usd is None):
+        return None
+    prices = Prices(
+        input=details.input_price, cache_read=details.cache_read_price, cache_write=details.cache_write_price
+    )
+    untouched, after, once = effect.untouched, effect.after, 0.0
+    if summary is not None:
+        # Where the summary's turns begin is not looked for: everything counts as rewritten.
+        untouched, after = 0, after - max(summary.replaced - summary.at_most, 0)
+        once = summary.usd or 0.0
+    edit = PromptEdit(before=effect.before - untouched, after=after - untouched, once=once)
+    return cost_of_edit(edit, prices, is_warm=is_warm)
+
+
+def _scaled(effect: Effect, ratio: float) -> Effect:
+    return msgspec.structs.replace(
+        effect,
+        before=round(effect.before * ratio),
+        after=round(effect.after * ratio),
+        untouched=round(effect.untouched * ratio),
+        largest=tuple(msgspec.structs.replace(item, tokens=round(item.tokens * ratio)) for item in effect.largest),
+    )

@@ -1,0 +1,124 @@
+"""Proposals: overlays that a model wrote and nobody has accepted yet. They lie outside of the log, and change nothing.
+
+One holds for the raw entries of the turns that it is about: where these have changed since, it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from jp.compaction.overlays import turns_covered
+from jp.conversation.codec import encode
+from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.turns import Placement, divide
+from jp.errors import JpError, StorageError, UsageError
+
+_VERSION = 1
+_ID_DIGITS = 12
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+class StaleProposalError(JpError):
+    """The turns are not what they were when it was proposed to compact them."""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """What was proposed for a conversation, and the digest of the turns that it is about."""
+
+    version: int
+    conversation: str
+    digest: str
+    overlays: tuple[Compaction, ...]
+
+
+class Proposals:
+    """The proposals in a directory of the user's."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def keep(self, conversation: str, overlays: Sequence[Compaction], entries: Sequence[AnyEntry]) -> str:
+        """Keep a proposal; its id.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        digest = digest_of(entries, overlays)
+        proposal = Proposal(version=_VERSION, conversation=conversation, digest=digest, overlays=tuple(overlays))
+        data = msgspec.json.encode(proposal)
+        identity = hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
+        path = self._path(identity)
+        temporary = path.with_name(f".{os.getpid()}.{identity}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise StorageError(f"the proposal cannot be kept in {str(path)!r}: {error.strerror}") from None
+        return identity
+
+    def read(self, identity: str, conversation: str, entries: Sequence[AnyEntry]) -> tuple[Compaction, ...]:
+        """The overlays of a proposal for `conversation`, whose stream `entries` is.
+
+        Raises:
+            UsageError: there is none of this id, or it is for another conversation.
+            StaleProposalError: the turns have changed since.
+        """
+        proposal = self._read(identity)
+        if proposal.conversation != conversation:
+            raise UsageError(
+                f"proposal {identity!r} is for conversation {proposal.conversation!r}",
+                hint=f"`jp conversation compact --apply {identity} {proposal.conversation}` applies it there",
+            )
+        if digest_of(entries, proposal.overlays) != proposal.digest:
+            raise StaleProposalError(
+                f"the turns have changed since {identity!r} was proposed, so it is not applied",
+                hint="have another one made: `jp conversation compact --propose`",
+            )
+        return proposal.overlays
+
+    def forget(self, identity: str) -> None:
+        """Take a proposal away."""
+        with suppress(OSError):
+            self._path(identity).unlink()
+
+    def _read(self, identity: str) -> Proposal:
+        hint = "`jp conversation compact --propose` makes one, and says its id"
+        if not identity.isalnum():
+            raise UsageError(f"{identity!r} is no proposal", hint=hint)
+        try:
+            with self._path(identity).open("rb") as file:
+                proposal = msgspec.json.decode(file.read(_MOST_BYTES), type=Proposal)
+        except FileNotFoundError:
+            raise UsageError(f"there is no proposal {identity!r}", hint=hint) from None
+        except (OSError, ValueError) as error:
+            raise StorageError(f"the proposal {identity!r} cannot be read: {error}", hint=hint) from None
+        if proposal.version != _VERSION:
+            raise UsageError(f"the proposal {identity!r} is of another version of jp", hint=hint)
+        return proposal
+
+    def _path(self, identity: str) -> Path:
+        return self._directory / f"{identity}.json"
+
+
+def digest_of(entries: Sequence[AnyEntry], overlays: Sequence[Compaction]) -> str:
+    """The sha256 of the raw entries of the turns that `overlays` are about, wherever they stand now."""
+    division = divide(entries)
+    numbers = {turn.id: turn.number for turn in division.turns if turn.id}
+    found = hashlib.sha256()
+    for overlay in overlays:
+        placement = Placement(compaction=overlay, turn=len(division.turns) - 1, events=0)
+        first, last = turns_covered(placement, numbers)
+        for turn in division.turns[first : last + 1]:
+            for entry in turn.entries:
+                found.update(encode(entry) + b"\n")
+        found.update(b"\0")
+    return found.hexdigest()

@@ -1,0 +1,127 @@
+"""A preview, and what was done, as people and as programs read them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from jp.cli.compacting.preview import Preview, SummaryPreview
+from jp.compaction.large_items import LargeItem
+from jp.context.economics import EditCost
+from jp.conversation.entries import Compaction
+from jp.render.amounts import count_text, money_text
+from jp.render.listing import text_table
+from jp.render.sanitise import one_line
+
+_KIND_NAMES = {"results": "result", "arguments": "arguments", "reasoning": "reasoning", "attachments": "attachment"}
+
+
+def preview_text(preview: Preview, *, width: int | None) -> str:
+    """What would come of a compaction, line by line."""
+    return "\n".join(_lines(preview, width))
+
+
+def preview_value(preview: Preview) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "model": preview.model or None,
+        "turns": preview.turns,
+        "profile": preview.profile or None,
+        "overlays": [overlay_value(overlay) for overlay in preview.overlays],
+        "summary": None if preview.summary is None else msgspec.to_builtins(preview.summary),
+        "tokens": {
+            "before": preview.effect.before,
+            "after": preview.effect.after,
+            "freed": preview.effect.freed,
+            "unchanged_prefix": preview.effect.untouched,
+        },
+        "largest": [msgspec.to_builtins(item) for item in preview.effect.largest],
+        "cache": {"warm": preview.is_warm, "edit": None if preview.cost is None else msgspec.to_builtins(preview.cost)},
+        "frees": preview.frees,
+    }
+
+
+def overlay_value(overlay: Compaction) -> dict[str, Any]:
+    """An overlay as data, as it stands in the log, without what a summary says."""
+    value: dict[str, Any] = msgspec.to_builtins(overlay)
+    if overlay.summary is not None:
+        value["summary"] = {"model": overlay.summary.model, "text": overlay.summary.text}
+    return value
+
+
+def overlay_text(overlay: Compaction) -> str:
+    """An overlay in a line: which turns, what, since when and by whom."""
+    by = ", automatic" if overlay.source == "auto" else ""
+    return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)} ({overlay.at}{by})"
+
+
+def turns_text(first: int, last: int) -> str:
+    """`turn 3`, `turns 3 to 5`."""
+    return f"turn {first}" if first == last else f"turns {first} to {last}"
+
+
+def policies_text(overlay: Compaction) -> str:
+    """What an overlay does, in words."""
+    if overlay.summary is not None:
+        return "summary"
+    said: list[str] = []
+    if overlay.reasoning is not None:
+        said.append("reasoning")
+    tools = overlay.tool_calls
+    if tools is not None:
+        halves = {(True, True): "tools", (True, False): "tool requests", (False, True): "tool responses"}
+        said.append("tools omitted" if tools.policy == "omit" else halves.get((tools.request, tools.response), "tools"))
+    if overlay.resources is not None:
+        said.append("superseded resources")
+    return " + ".join(said) or "nothing"
+
+
+def _lines(preview: Preview, width: int | None) -> Iterator[str]:
+    for overlay in preview.overlays:
+        yield f"would compact {turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
+    if preview.summary is not None:
+        yield from _summary_lines(preview.summary)
+    effect = preview.effect
+    if preview.overlays:
+        share = round(100 * effect.freed / max(effect.before, 1))
+        yield f"tokens: about {effect.before:,} now, {effect.after:,} after it ({share} % fewer)"
+    if preview.cost is not None:
+        yield _cost_line(preview.cost, is_warm=preview.is_warm)
+    if effect.largest:
+        yield ""
+        yield from _largest(effect.largest, width)
+
+
+def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
+    yield f"would have {turns_text(summary.turns.first, summary.turns.last)} summarised by {one_line(summary.model)}"
+    price = "price unknown" if summary.usd is None else f"at most about {money_text(summary.usd)}"
+    calls = "" if summary.calls == 1 else f" in {count_text(summary.calls, 'request')}"
+    yield f"  it reads about {summary.input:,} tokens{calls} ({price})"
+    yield f"  these turns take about {summary.replaced:,} tokens now, and at most {summary.at_most:,} then"
+
+
+def _cost_line(cost: EditCost, *, is_warm: bool) -> str:
+    cache = "the cache is warm" if is_warm else "the cache is cold"
+    if cost.break_even is None:
+        return f"cost: {cache}; it never pays for itself"
+    if cost.next_request <= 0:
+        return f"cost: {cache}; the next request is cheaper by {money_text(-cost.next_request)} already"
+    after = count_text(cost.break_even, "request")
+    return (
+        f"cost: {cache}; the next request costs {money_text(cost.next_request)} more, "
+        f"each later one {money_text(cost.each_later)} less: it pays after {after}"
+    )
+
+
+def _largest(items: Sequence[LargeItem], width: int | None) -> Iterator[str]:
+    rows = [
+        (f"{item.tokens:,}", str(item.turn), _KIND_NAMES.get(item.kind, item.kind), item.handle or "-", _about(item))
+        for item in items
+    ]
+    yield text_table(("freed", "turn", "what", "handle", "of"), rows, width=width, right=frozenset({0, 1})).rstrip("\n")
+
+
+def _about(item: LargeItem) -> str:
+    return " ".join(filter(None, (item.tool, item.source))) or "-"

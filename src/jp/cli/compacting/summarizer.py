@@ -1,0 +1,242 @@
+"""The model that writes summaries: asked as often as it takes, its answers read strictly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.cli.compacting.order import SummaryOrder
+from jp.cli.places import AnyWorkspace, base_directory
+from jp.compaction.log_contents import Leaf, LogContent
+from jp.compaction.ranges import Range
+from jp.compaction.summarising import Summarised, Summarising, summarising
+from jp.config.model import AppConfig
+from jp.context.estimate import estimate_tokens
+from jp.context.summarizing import summary_limit
+from jp.context.summary_asking import Terms
+from jp.context.summary_request import Asking, SummaryRequest
+from jp.context.summary_schema import ErrorKind, SummaryError, SummaryReply, answer_schema, read_answer
+from jp.conversation.entries import AnyEntry, SummaryPolicy, Usage, add_usage
+from jp.conversation.resource import AudioBlock, ImageBlock
+from jp.conversation.thread import Parameters, Thread, UserText
+from jp.errors import ExitCode, JpError
+from jp.provider.base import Provider
+from jp.provider.errors import ErrorKind as ProviderErrorKind
+from jp.provider.errors import ProviderError
+from jp.provider.parts import DataDelta, Finished, TextDelta, ToolCallStart, UsageReport
+from jp.provider.registry import ModelId
+from jp.turn.clock import SystemClock
+from jp.turn.ports import Clock
+from jp.turn.request import Loader
+from jp.turn.retry import waiting_time
+from jp.turn.settings import retry_policy_of
+
+MOST_CALLS = 12
+"""How often a model is asked for one summary at most: a long range is told in parts."""
+
+UNKNOWN_WINDOW = 32_000
+"""What a model is taken to have of which nobody knows the window."""
+
+_KINDS: dict[ProviderErrorKind, ErrorKind] = {
+    "authentication": "auth",
+    "quota": "quota",
+    "rate_limit": "overloaded",
+    "transient": "overloaded",
+    "timeout": "timeout",
+    "connect": "network",
+    "cut": "stream_cut",
+}
+
+
+class SummaryFailedError(JpError):
+    """A model gave no summary that can be used."""
+
+    exit_code = ExitCode.PROVIDER
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary, by which model, and how many of its claims nothing bore out."""
+
+    policy: SummaryPolicy
+    model: ModelId
+    usage: Usage
+    unsupported: int
+
+
+class Summarizer:
+    """Has turns summarised by one model. `usage` is what all its answers took."""
+
+    def __init__(self, config: AppConfig, model: ModelId, provider: Provider, *, notice: Callable[[str], None]) -> None:
+        self.model = model
+        self.usage = Usage()
+        self._provider = provider
+        self._retry = retry_policy_of(config)
+        self._window = window_of(config, model)
+        self._notice = notice
+        self._clock: Clock = SystemClock()
+        self._error: ProviderError | None = None
+
+    async def write(self, entries: Sequence[AnyEntry], found: Range, order: SummaryOrder, loader: Loader) -> Written:
+        """The summary of the turns of `found`.
+
+        Raises:
+            ProviderError: the model could not be asked.
+            SummaryFailedError: its answers cannot be used.
+        """
+        terms = Terms(window=self._window, limit=summary_limit(self._window), may_fall_back=False, calls=MOST_CALLS)
+        asking = Asking(fence=os.urandom(12).hex(), today=_today())
+        steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
+        outcome = await self._run(steps, order)
+        if isinstance(outcome, SummaryError):
+            raise self._error or SummaryFailedError(
+                f"{str(self.model)!r} gave no summary that can be used: {outcome.detail or outcome.kind}",
+                hint="try again, or name another model with --model",
+            )
+        policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
+        return Written(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
+
+    async def _run(self, steps: Summarising, order: SummaryOrder) -> Summarised | SummaryError:
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(await self._reply(request, order))
+        except StopIteration as end:
+            outcome: Summarised | SummaryError = end.value
+            return outcome
+
+    async def _reply(self, request: SummaryRequest, order: SummaryOrder) -> SummaryReply:
+        """An answer, asked for again after failures that may pass."""
+        if request.parts > 1 and not request.is_repair:
+            self._notice(f"summarising part {request.part + 1} of {request.parts}")
+        retry = 0
+        while True:
+            try:
+                return await self._answer(request, order)
+            except ProviderError as error:
+                retry += 1
+                wait = None
+                if error.is_retryable:
+                    wait = waiting_time(self._retry, error, retry=retry, jitter=self._clock.jitter())
+                if wait is None:
+                    self._error = error
+                    return SummaryError(kind=_KINDS.get(error.kind, "no_provider"), detail=error.message)
+                self._notice(f"{error.message}; retry {retry} of {self._retry.max_retries} in {wait:.1f} s")
+                await self._clock.sleep(wait)
+
+    async def _answer(self, request: SummaryRequest, order: SummaryOrder) -> SummaryReply:
+        texts: list[str] = []
+        finished: Finished | None = None
+        called = False
+        thread = summary_thread(self.model.name, request, order.instructions)
+        async with aclosing(self._provider.stream(self._provider.render(thread))) as parts:
+            async for part in parts:
+                match part:
+                    case TextDelta(text=text) | DataDelta(text=text):
+                        texts.append(text)
+                    case UsageReport(usage=usage):
+                        self.usage = add_usage(self.usage, usage)
+                    case ToolCallStart():
+                        called = True
+                    case Finished():
+                        finished = part
+                    case _:
+                        pass
+        if called and not texts:
+            return SummaryError(kind="tool_markup", detail="the model called a tool instead of answering")
+        return read_answer("".join(texts), is_complete=finished is not None and finished.reason == "stop")
+
+
+def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Thread:
+    """One question to a model. `instructions` are the user's, besides what every summary has to hold."""
+    asked = request.prompt if not instructions else f"{request.prompt}\n\nPay attention to this, too: {instructions}"
+    schema = answer_schema()
+    return Thread(
+        model=model,
+        system=(),
+        tools=(),
+        events=(UserText(text=asked, turn=0, schema=schema),),
+        parameters=Parameters(max_tokens=2 * request.budget, cache="off"),
+        schema=schema,
+    )
+
+
+def input_of(entries: Sequence[AnyEntry], found: Range, loader: Loader, window: int) -> tuple[int, int]:
+    """About how many tokens a summary of `found` would be made of, and in how many questions. Nobody is asked."""
+    terms = Terms(window=window, limit=summary_limit(window), may_fall_back=True, calls=MOST_CALLS)
+    asking = Asking(fence="0" * 24, today=_today())
+    steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
+    tokens = calls = 0
+    unusable = SummaryError(kind="no_provider")
+    try:
+        request = next(steps)
+        calls = request.parts
+        tokens = estimate_tokens(request.prompt) * calls
+        steps.send(unusable)
+    except StopIteration:
+        pass
+    return tokens, calls
+
+
+def window_of(config: AppConfig, model: ModelId) -> int:
+    """The window of a model, or what is taken for it."""
+    from jp.cli.model_details import details_of
+
+    return details_of(config, model).context_window or UNKNOWN_WINDOW
+
+
+def summarizer_for(
+    config: AppConfig,
+    order: SummaryOrder,
+    workspace: AnyWorkspace,
+    *,
+    model: ModelId,
+    notice: Callable[[str], None],
+) -> Summarizer:
+    """The one whom `order` names, else `model`, the conversation's own.
+
+    Raises:
+        JpError: there is no key, or nobody is known by that name.
+    """
+    from jp.cli.user_keys import UserKeys
+    from jp.provider.registry import create_provider
+
+    chosen = summary_model(config, order, model)
+    provider = create_provider(config, chosen, environ=os.environ, root=base_directory(workspace), stored=UserKeys())
+    return Summarizer(config, chosen, provider, notice=notice)
+
+
+def summary_model(config: AppConfig, order: SummaryOrder, model: ModelId) -> ModelId:
+    """Who writes the summary.
+
+    Raises:
+        ConfigurationError: nobody is known by that name.
+    """
+    from jp.provider.registry import parse_model_id
+
+    return model if order.model is None else parse_model_id(order.model, config.providers.llm)
+
+
+def texts_of(loader: Loader) -> Callable[[LogContent], str | None]:
+    """Reads text content by `loader`; what is no text, or is gone, has none."""
+
+    def load(content: LogContent) -> str | None:
+        if isinstance(content, Leaf):
+            return content.text
+        if isinstance(content, ImageBlock | AudioBlock):
+            return None
+        try:
+            return loader.load(content).text
+        except JpError:
+            return None
+
+    return load
+
+
+def _today() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date().isoformat()

@@ -1,0 +1,112 @@
+"""`jp conversation compact`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.cli.parameters import bound_value, optional_value
+from jp.cli.targets import TARGET_HELP
+from jp.errors import ExitCode
+
+
+def compact(
+    options: GlobalOptions,
+    *,
+    targets: Annotated[list[str] | None, typer.Argument(help=TARGET_HELP, metavar="TARGET")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="What to do: default, heavy, light, or your own.")
+    ] = None,
+    start: Annotated[
+        str | None, bound_value("--from", bare="last", help_text="The first turn; bare: what follows the last one.")
+    ] = None,
+    end: Annotated[str | None, bound_value("--to", bare="-0", help_text="The last turn.")] = None,
+    turn: Annotated[
+        str | None, typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last.")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep", "--keep-last", metavar="N", help="Leave the newest N turns alone, or 2h, or 20k tokens of them."
+        ),
+    ] = None,
+    keep_first: Annotated[
+        str | None, typer.Option("--keep-first", metavar="N", help="The same at the beginning.")
+    ] = None,
+    reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Leave the model's reasoning out.")] = False,
+    tools: Annotated[
+        str | None,
+        optional_value(
+            "-t",
+            "--tools",
+            bare="strip",
+            metavar="MODE",
+            help_text="Tool calls: strip (bare), strip-requests, strip-responses or omit.",
+        ),
+    ] = None,
+    resources: Annotated[
+        str | None,
+        typer.Option("--resources", metavar="superseded", help="Leave out copies of what was delivered anew later."),
+    ] = None,
+    summarize: Annotated[
+        str | None,
+        optional_value(
+            "-s",
+            "--summarize",
+            bare="",
+            metavar="CONTEXT",
+            help_text="Have a summary written; CONTEXT is what matters.",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option("-m", "--model", metavar="ID", help="Who writes the summary.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come of it; write nothing.")] = False,
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Have it made and shown, and keep it outside of the log for --apply.")
+    ] = False,
+    apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Write what was proposed.")] = None,
+    reset: Annotated[
+        str | None,
+        optional_value(
+            "--reset", bare="all", metavar="N", help_text="Undo all compactions, or the Nth that `show` lists."
+        ),
+    ] = None,
+) -> ExitCode:
+    """Leave old things out of what the model is shown. Nothing is deleted: it is undone with `jp conversation undo`.
+
+    A profile says what is left out: `default` strips reasoning, tool calls and outdated copies of resources, `light`
+    only reasoning, `heavy` has a model summarise whole turns; your own stand in `conversation.compaction.profiles`.
+    Options that say what to do stand in its place. The newest three turns stay as they are, unless a range or --keep
+    says otherwise.
+
+    A bound is the number of a turn, from 0 on; -3 is three turns before the last one; 5h is five hours ago; `last` is
+    what follows the last compaction of the same kind.
+
+    The exit code is 0 where something was, or would be, left out, and 12 where there is nothing to do.
+
+    Examples:
+        jp conversation compact --dry-run
+        jp conversation compact --profile heavy --keep 20k
+        jp conversation compact --tools=strip-responses --from 5h --to -3
+        jp conversation compact --dry-run --format json last | jq .tokens
+        jp conversation compact --propose --summarize="the API"
+        jp conversation compact --reset
+    """
+    import anyio
+
+    from jp.cli.compacting.command import CompactArguments, run_compact
+    from jp.cli.compacting.order import PolicyFlags, RangeFlags
+
+    arguments = CompactArguments(
+        targets=tuple(targets or (".",)),
+        profile=profile,
+        policies=PolicyFlags(reasoning=reasoning, tools=tools, resources=resources, summary=summarize),
+        ranges=RangeFlags(start=start, end=end, keep_first=keep_first, keep_last=keep, turn=turn),
+        model=model,
+        dry_run=dry_run,
+        propose=propose,
+        apply=apply,
+        reset=reset,
+    )
+    return anyio.run(run_compact, options, arguments)

@@ -1,0 +1,151 @@
+"""Summaries of turns: what a model is asked, from the raw entries, and the overlay's text that comes of it (RFD 064).
+
+Nobody is asked here: `summarising` yields questions and is sent answers. No view and no earlier summary is ever shown
+to a summarizer; of the summaries that are superseded, only requirements that the new one lost are taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from jp.compaction.fact_lines import nonce_of
+from jp.compaction.log_contents import LogContent, contents_in
+from jp.compaction.overlays import turns_covered
+from jp.compaction.ranges import Range
+from jp.compaction.transcript import whole_transcript
+from jp.context.handles import assign_handles, checksum_of
+from jp.context.leaving import leave
+from jp.context.markers import Cutter
+from jp.context.summary_asking import Setup, Terms, ask
+from jp.context.summary_fit import fit_summary
+from jp.context.summary_fold import Told, fold_state, fold_summaries
+from jp.context.summary_request import Asking, SummaryRequest
+from jp.context.summary_schema import NOTHING_SAID, SummaryError, SummaryReply
+from jp.context.summary_state import SummaryState
+from jp.context.summary_text import render_summary
+from jp.context.types import Transcript
+from jp.conversation.entries import AnyEntry, SummaryPolicy
+from jp.conversation.resource import Payload
+from jp.conversation.reverts import undone
+from jp.conversation.turns import divide, is_blank
+
+
+class TextLoader(Protocol):
+    """Reads text content of a log."""
+
+    def __call__(self, content: LogContent, /) -> str | None:
+        """The text; None where it is none."""
+        ...
+
+
+class Summarised(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary, in how many questions, and how many claims nothing bore out. `is_local`: no model told all of it."""
+
+    policy: SummaryPolicy
+    calls: int
+    unsupported: int
+    is_local: bool
+
+
+Summarising = Generator[SummaryRequest, SummaryReply, Summarised | SummaryError]
+
+
+class LogArtifacts:
+    """The contents of a log, and what is kept besides: see `jp.context.handles.Artifacts`."""
+
+    def __init__(self, entries: Sequence[AnyEntry], load: TextLoader) -> None:
+        self._contents: dict[str, LogContent] = {}
+        for entry in entries:
+            for sha256, content in contents_in(entry):
+                self._contents.setdefault(sha256, content)
+        self._handles = {sha256: handle for handle, sha256 in assign_handles(self._contents).items()}
+        self._load = load
+        self._kept: dict[str, str] = {}
+
+    def handle(self, sha256: str) -> str:
+        """The handle that it has in the log, or that it gets there."""
+        if sha256 not in self._handles:
+            assigned = assign_handles((*self._handles, sha256))
+            self._handles = {other: handle for handle, other in assigned.items()}
+        return self._handles[sha256]
+
+    def keep(self, content: str) -> str:
+        """Keep what does not stand in the log."""
+        sha256 = checksum_of(content)
+        handle = self.handle(sha256)
+        if sha256 not in self._contents:
+            self._kept[sha256] = content
+        return handle
+
+    def recall(self, handle: str) -> str | None:
+        """The text that stands in the log, or was kept."""
+        sha256 = next((found for found, known in self._handles.items() if known == handle), None)
+        if sha256 is None or sha256 in self._kept:
+            return None if sha256 is None else self._kept[sha256]
+        content = self._contents.get(sha256)
+        return None if content is None else self._load(content)
+
+    def named_in(self, text: str) -> tuple[Payload, ...]:
+        """What was kept and is named in `text`."""
+        return tuple(Payload(text=kept) for sha256, kept in self._kept.items() if self._handles[sha256] in text)
+
+
+def summarising(
+    entries: Sequence[AnyEntry], found: Range, *, terms: Terms, asking: Asking, load: TextLoader
+) -> Summarising:
+    """Have the turns of `found` summarised: the overlay's summary, or why there is none."""
+    artifacts = LogArtifacts(entries, load)
+    cutter = Cutter(nonce_of(entries), artifacts)
+    messages = messages_of(entries, found)
+    leaving = leave(messages, (0, len(messages)), cutter)
+    asked = yield from ask(leaving, Setup(terms=terms, asking=asking, cutter=cutter))
+    if asked.told is None and not (terms.may_fall_back and asked.error is not None):
+        return asked.error or SummaryError(kind="empty", detail="there is nothing to summarise")
+    told = asked.told or Told(account=NOTHING_SAID, is_local=True)
+    state = fold_state(None, told, leaving.computed, artifacts)
+    state = _with_requirements(state, superseded_states(entries, found))
+    state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
+    text = render_summary(state, cutter.nonce)
+    policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))
+    return Summarised(policy=policy, calls=asked.calls, unsupported=told.unsupported, is_local=told.is_local)
+
+
+def messages_of(entries: Sequence[AnyEntry], found: Range) -> Transcript:
+    """The messages of the turns of `found` as if nothing had ever been compacted; undone turns have none."""
+    whole = whole_transcript(entries)
+    return tuple(
+        message for message in whole.messages if found.first <= whole.records[message.origin].event.turn <= found.last
+    )
+
+
+def superseded_states(entries: Sequence[AnyEntry], found: Range) -> list[SummaryState]:
+    """What the summaries in force inside of `found` know, oldest first; what cannot be read knows nothing."""
+    gone = undone(entries)
+    division = divide(entries)
+    numbers = {turn.id: turn.number for turn in division.turns if turn.id}
+    states: list[SummaryState] = []
+    for placement in division.placements:
+        summary = placement.compaction.summary
+        if summary is None or is_blank(summary.text) or placement.compaction.id in gone:
+            continue
+        first, last = turns_covered(placement, numbers)
+        if found.first <= first and last <= found.last and first <= last:
+            states += _state_in(summary.state)
+    return states
+
+
+def _state_in(state: Mapping[str, object]) -> list[SummaryState]:
+    try:
+        return [msgspec.convert(state, SummaryState)]
+    except msgspec.ValidationError:
+        return []
+
+
+def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState]) -> SummaryState:
+    account = state.account
+    for one in reversed(earlier):
+        account = fold_summaries(one.account, account)
+    return msgspec.structs.replace(state, account=account)

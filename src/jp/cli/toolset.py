@@ -98,7 +98,7 @@ class Toolset:
         """
         for name in self.settings:
             if name != ALL and not self.is_known(name):
-                raise self._unknown(name)
+                raise self.unknown(name)
 
     def tool(self, name: str) -> Tool:
         """The tool of that name.
@@ -149,7 +149,7 @@ class Toolset:
 
                 return load(name, self._packaged[name])
             case BuiltIn() | InPackage() | Local() | OnServer():
-                raise self._unknown(name)
+                raise self.unknown(name)
             case _ as never:
                 assert_never(never)
 
@@ -165,7 +165,8 @@ class Toolset:
             )
         return make()
 
-    def _unknown(self, name: str) -> ConfigurationError:
+    def unknown(self, name: str) -> ConfigurationError:
+        """What is said where the configuration names a tool that there is not."""
         match self.source(name):
             case OnServer(server=server):
                 return ConfigurationError(

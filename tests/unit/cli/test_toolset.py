@@ -64,7 +64,7 @@ def test_a_tool_that_cannot_be_offered_is_an_error(name: str, settings: ToolConf
 
 
 def test_a_tool_that_needs_a_conversation_is_not_made_without_one() -> None:
-    with pytest.raises(ConfigurationError, match="^the tool 'recall' works in a conversation only$"):
+    with pytest.raises(ConfigurationError, match=r"^the tool 'recall' works in a conversation only$"):
         toolset().tool("recall")
 
 

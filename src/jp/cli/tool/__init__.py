@@ -1,0 +1,1 @@
+"""`jp tool`: the tools that a model may call, looked at and run by hand."""

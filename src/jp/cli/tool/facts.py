@@ -1,0 +1,103 @@
+"""What there is to know of a tool, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from jp.cli.built_in_tools import STANDING
+from jp.config.keys import key_text
+from jp.config.tools import ToolConfig
+from jp.errors import ConfigurationError
+from jp.tool.toolbox import ALL, is_enabled, settings_of
+
+if TYPE_CHECKING:
+    from jp.cli.toolset import Toolset
+    from jp.config.layers import Resolved
+    from jp.tool.base import Tool
+
+_UNSET = ToolConfig()
+
+
+class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool. `tool` is None where it cannot be made, and `problem` says why."""
+
+    name: str
+    source: str
+    settings: ToolConfig
+    tool: Tool | None
+    problem: str = ""
+
+    @property
+    def offered(self) -> str:
+        """Whether a request offers it, in words."""
+        if self.name in STANDING:
+            return "as needed" if is_enabled(self.settings) else "no"
+        match self.settings.enable:
+            case "explicit":
+                return "by name"
+            case "always":
+                return "always"
+            case enable:
+                return "yes" if enable else "no"
+
+    @property
+    def run(self) -> str:
+        """How its calls run."""
+        return self.settings.run or "ask"
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of what the model is told, or what is wrong."""
+        if self.tool is None:
+            return f"({self.problem})"
+        sentence, end, _ = " ".join(self.tool.definition.description.split()).partition(". ")
+        return f"{sentence}{end.rstrip()}"
+
+    def value(self) -> dict[str, Any]:
+        """As `--format json` has it."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "offered": self.offered,
+            "enable": self.settings.enable,
+            "run": self.run,
+            "summary": self.summary if self.tool is not None else None,
+            "problem": self.problem or None,
+        }
+
+
+def facts_of(name: str, toolset: Toolset) -> ToolFacts:
+    """What there is to know of the tool `name`, which is known."""
+    settings = settings_of(name, toolset.settings)
+    source = toolset.source(name).text
+    try:
+        return ToolFacts(name=name, source=source, settings=settings, tool=toolset.tool(name))
+    except ConfigurationError as error:
+        return ToolFacts(name=name, source=source, settings=settings, tool=None, problem=error.message)
+
+
+def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
+    """For each setting that the tool has, where it came from, in words."""
+    own = resolved.config.conversation.tools.get(facts.name, _UNSET)
+    found: dict[str, str] = {}
+    for setting in facts.settings.__struct_fields__:
+        value, unset = getattr(facts.settings, setting), getattr(_UNSET, setting)
+        if value == unset:
+            continue
+        if getattr(own, setting) != unset:
+            found[setting] = _origin(resolved, facts.name, setting)
+        elif facts.name in STANDING and setting in {"enable", "run"}:
+            found[setting] = "what jp does by itself"
+        else:
+            found[setting] = f"{_origin(resolved, ALL, setting)}, for all tools"
+    return found
+
+
+def _origin(resolved: Resolved, name: str, setting: str) -> str:
+    """The layers that have set a setting, or what is in it."""
+    key = key_text(("conversation", "tools", name, setting))
+    below = [origin.text for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
+    whole = resolved.origin(("conversation", "tools", name, setting)).text
+    return ", ".join(dict.fromkeys(below)) or whole

@@ -1,0 +1,85 @@
+"""`jp tool show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jp.cli.options import GlobalOptions
+from jp.cli.tool.reading import OptionalTarget, ToolName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jp.cli.tool.facts import ToolFacts
+
+_APART = frozenset({"source", "enable", "run", "summary", "description", "examples", "parameters"})
+"""Settings that stand elsewhere on the page than in the list of those that are set."""
+
+
+def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = None) -> None:
+    """Show everything about a tool: where it comes from, its settings and which file says them, what the model is told.
+
+    Examples:
+        jp tool show fs_read_file
+        jp tool show fs_read_file --id .
+        jp tool show fs_read_file --format json
+    """
+    from jp.cli.output import print_result
+    from jp.cli.tool.facts import facts_of, origins_of
+    from jp.cli.tool.reading import read_tools, unknown_name
+
+    read = read_tools(options, target)
+    toolset = read.toolset()
+    if not toolset.is_known(name):
+        raise unknown_name(name, toolset)
+    facts = facts_of(name, toolset)
+    origins = origins_of(facts, read.resolved)
+    value = {"tool": {**facts.value(), **_details(facts), "origins": origins}}
+    print_result(options, text=_text(facts, origins), value=value)
+
+
+def _details(facts: ToolFacts) -> dict[str, object]:
+    import msgspec
+
+    definition = None if facts.tool is None else facts.tool.definition
+    settings = {setting: getattr(facts.settings, setting) for setting in facts.settings.__struct_fields__}
+    return {
+        "description": None if definition is None else definition.description,
+        "parameters": None if definition is None else definition.parameters,
+        "settings": msgspec.to_builtins(settings),
+    }
+
+
+def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
+    from jp.tool.base import ConfiguredTool
+    from jp.tool.describe_tools import description_of
+
+    lines = [
+        _line("source", facts.source, origins.get("source", "")),
+        _line("offered", facts.offered, origins.get("enable", "the default")),
+        _line("run", facts.run, origins.get("run", "the default")),
+    ]
+    lines += [
+        _line(setting, _json(getattr(facts.settings, setting)), origin)
+        for setting, origin in origins.items()
+        if setting not in _APART
+    ]
+    if facts.tool is None:
+        return "\n".join([f"# {facts.name}", "", facts.problem, "", *lines])
+    title, *paragraphs = description_of(ConfiguredTool(tool=facts.tool, settings=facts.settings)).split("\n\n")
+    schema = _json(facts.tool.definition.parameters, indent=2)
+    return "\n\n".join([title, "\n".join(lines), *paragraphs, f"As JSON Schema:\n{schema}"])
+
+
+def _line(label: str, value: str, origin: str) -> str:
+    from jp.render.sanitise import one_line
+
+    said = f"  ({one_line(origin)})" if origin else ""
+    return f"{label:<14}{one_line(value)}{said}"
+
+
+def _json(value: object, *, indent: int = 0) -> str:
+    import msgspec
+
+    encoded = msgspec.json.encode(value)
+    return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()

@@ -1,0 +1,120 @@
+"""`jp tool`: what is said of tools, and running one by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from failures import check_failure
+from forked import run_jp
+from stage import make_workspace
+
+SETTINGS = """
+[conversation.tools."*"]
+run = "ask"
+
+[conversation.tools.greet]
+enable = true
+run = "unattended"
+command = "echo hello {{ tool.arguments.name }}"
+summary = "Greet somebody. And mean it."
+examples = "greet(name='Ada')"
+
+[conversation.tools.greet.parameters.name]
+required = true
+summary = "Whom."
+examples = "Ada"
+
+[conversation.tools.fs_read_file]
+enable = "explicit"
+
+[conversation.tools.fs_delete_file]
+enable = "always"
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    return make_workspace(tmp_path / "work", settings=SETTINGS)
+
+
+def test_tools_are_listed_with_where_they_come_from_and_whether_they_are_offered(work: Path) -> None:
+    listed = run_jp("tool", "ls", cwd=work)
+    with_one_more = run_jp("tool", "ls", "--cfg", "conversation.tools.gret.enable=true", "-F", "json", cwd=work)
+
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in listed.stdout.splitlines()}
+    assert (listed.code, listed.stderr) == (0, "")
+    assert rows["greet"] == "local yes unattended Greet somebody."
+    assert rows["fs_read_file"].startswith("builtin by name ask Read a text file")
+    assert rows["fs_delete_file"].startswith("builtin always ask Delete a file.")
+    assert rows["run_command"].startswith("builtin no ask Run a command")
+    assert rows["describe_tools"].startswith("builtin as needed unattended Read more about tools")
+    tools = {tool["name"]: tool for tool in json.loads(with_one_more.stdout)["tools"]}
+    assert tools["greet"] == {
+        "name": "greet",
+        "source": "local",
+        "offered": "yes",
+        "enable": True,
+        "run": "unattended",
+        "summary": "Greet somebody.",
+        "problem": None,
+    }
+    assert json.loads(with_one_more.stderr)["note"] == "'conversation.tools' names an unknown tool 'gret'"
+
+
+def test_everything_about_a_tool_is_shown(work: Path) -> None:
+    result = run_jp("tool", "show", "greet", "--cfg", "conversation.tools.greet.timeout_secs=5", cwd=work)
+
+    where = f"(the workspace's file {work / '.jp' / 'config.toml'})"
+    assert (result.code, result.stderr) == (0, "")
+    assert (
+        result.stdout
+        == f"""\
+# greet
+
+source        local
+offered       yes  {where}
+run           unattended  {where}
+command       "echo hello {{{{ tool.arguments.name }}}}"  {where}
+timeout_secs  5.0  (--cfg conversation.tools.greet.timeout_secs=5)
+
+Greet somebody. And mean it.
+
+Examples:
+greet(name='Ada')
+
+Parameters:
+- `name` (string, required): Whom. Examples: Ada
+
+As JSON Schema:
+{{
+  "type": "object",
+  "properties": {{
+    "name": {{
+      "type": "string",
+      "description": "Whom."
+    }}
+  }},
+  "additionalProperties": false,
+  "required": [
+    "name"
+  ]
+}}
+"""
+    )
+
+
+def test_what_is_shown_of_a_tool_is_data_too(work: Path) -> None:
+    shown = run_jp("tool", "show", "fs_delete_file", "--format", "json", cwd=work)
+
+    tool = json.loads(shown.stdout)["tool"]
+    assert (tool["name"], tool["offered"], tool["run"]) == ("fs_delete_file", "always", "ask")
+    assert tool["parameters"]["required"] == ["path"]
+    where = f"the workspace's file {work / '.jp' / 'config.toml'}"
+    assert tool["origins"] == {"enable": where, "run": f"{where}, for all tools"}
+
+
+def test_a_tool_that_there_is_not_is_an_error_that_names_the_nearest(work: Path) -> None:
+    check_failure(run_jp("tool", "show", "gret", cwd=work), 2, "there is no tool 'gret'", "did you mean 'greet'?")

@@ -8,8 +8,9 @@ from typing import ParamSpec, TypeVar
 from jp.conversation.entries import Question
 from jp.conversation.resource import TextBlock
 from jp.tool.base import Answer, ToolInvocation
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Territory
+from jp.tool.files.territory import Territory
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,7 +37,7 @@ async def require_consent(invocation: ToolInvocation, identity: str, text: str) 
         FileAccessError: it is not, or there is nobody to ask.
     """
     question = Question(id=identity, text=text, kind="boolean", default=False)
-    answer = await invocation.inquirer.ask(question)
+    answer = await invocation.inquirer.ask(question, person_only=True)
     if isinstance(answer, Answer):
         if answer.value is True:
             return

@@ -10,8 +10,9 @@ from jp.conversation.entries import Facts
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.calling import said
 from jp.tool.files.difference import difference
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import Content, in_words, legible, parent_of
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.territory import Place
 from jp.tool.files.writing import replace
 
 MOST_SHOWN = 200

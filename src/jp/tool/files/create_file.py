@@ -7,6 +7,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput, error_output
 from jp.tool.files.calling import in_thread, require_consent, said, territory_of
 from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import (
     Content,
     created_parent_of,
@@ -19,7 +20,7 @@ from jp.tool.files.opening import (
     text_of,
 )
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.territory import Place
 from jp.tool.files.writing import create, replace
 
 _DEFINITION = ToolDefinition(

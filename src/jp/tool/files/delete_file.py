@@ -8,9 +8,10 @@ from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput, error_output
 from jp.tool.files.calling import in_thread, require_consent, said, territory_of
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import in_words, legible, parent_of, require_regular
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.territory import Place
 
 _DEFINITION = ToolDefinition(
     name="fs_delete_file",

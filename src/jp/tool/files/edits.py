@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from jp.tool.files.territory import FileAccessError
+from jp.tool.files.errors import FileAccessError
 
 _PLACES_SHOWN = 5
 _REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>\w+)\}|(?P<bare>\w+))")

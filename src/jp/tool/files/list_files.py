@@ -10,9 +10,10 @@ from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput, error_output
 from jp.tool.files.calling import in_thread, said, territory_of
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import legible, mode_of
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Place, Territory
+from jp.tool.files.territory import Place, Territory
 from jp.tool.files.walking import Start, Walks
 
 MOST_LISTED = 1_000

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from jp.tool.files.edits import Edit, Match
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.search_dialect import Expression
-from jp.tool.files.territory import FileAccessError
 
 SECONDS = 20.0
 """How long one look at a text may take."""

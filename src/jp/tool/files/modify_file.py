@@ -7,10 +7,11 @@ from jp.tool.base import ToolInvocation, ToolOutput, error_output
 from jp.tool.files.calling import in_thread, territory_of
 from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews, made
 from jp.tool.files.edits import Edit, replaced_exactly, replaced_matches
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.matching import matches_of
 from jp.tool.files.opening import Content, encoded, read_whole, text_of
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.territory import Place
 from jp.tool.files.text_form import taken_apart
 
 _DEFINITION = ToolDefinition(

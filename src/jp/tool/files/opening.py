@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.errors import FileAccessError
+from jp.tool.files.territory import Place
 
 MAX_BYTES = 10 * 1024 * 1024
 """What is read of one file at most, as for an attachment."""

@@ -21,7 +21,7 @@ from typing import assert_never
 import msgspec
 
 from jp.tool.files.code_points import HIGHEST, Range, complement, forms, white_space, word_characters
-from jp.tool.files.territory import FileAccessError
+from jp.tool.files.errors import FileAccessError
 
 MOST_REPEATED = 1_000
 """How often something may be repeated, repetitions within repetitions multiplied."""

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from jp.config.tools import FileRuleConfig
-from jp.errors import JpError
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.surroundings import FileSurroundings
 
 Use = Literal["read", "write", "walk"]
@@ -28,10 +28,6 @@ _UNREAD = frozenset({"blobs", "conversations"})
 """Below `.jp`: what other conversations hold is theirs. `jp` attachments and `recall` are the ways to it."""
 
 _DONE = {"read": "read", "walk": "read", "write": "changed"}
-
-
-class FileAccessError(JpError):
-    """A file is missing, out of bounds or of a kind that is not read."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):

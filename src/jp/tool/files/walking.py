@@ -8,9 +8,10 @@ from contextlib import suppress
 
 import msgspec
 
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import in_words, listed
 from jp.tool.files.surroundings import FileSurroundings, Ignored
-from jp.tool.files.territory import FileAccessError, Place, Territory
+from jp.tool.files.territory import Place, Territory
 
 MAX_ENTRIES = 250_000
 """How many names one call looks at."""

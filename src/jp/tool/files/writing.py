@@ -7,8 +7,9 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
+from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import Content, read_in, require_regular, status_of
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.territory import Place
 
 _ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

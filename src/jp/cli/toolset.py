@@ -29,7 +29,8 @@ class Toolset:
     """The tools of a configuration, by name. Nothing of them is imported before it is asked for.
 
     `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` makes those of
-    `STANDING` that are of use to the conversation, as far as they need it.
+    `STANDING` that are of use to the conversation, as far as they need it. `servers` are the tools of MCP servers by
+    their names, where `config` has them all; without it, only the configuration says what there is, and none is made.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class Toolset:
         *,
         cache_directory: Path | None = None,
         standing: Mapping[str, Making] | None = None,
+        servers: Mapping[str, Tool] | None = None,
     ) -> None:
         self._config = config
         self._cache_directory = cache_directory
         self._standing = standing or {}
+        self._servers = servers
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
         over = {name: settings_over(_STANDING, named.get(name, _UNSET)) for name in STANDING}
@@ -83,12 +86,20 @@ class Toolset:
                 return name in _NAMES
             case Local():
                 return self.settings[name].command is not None
-            case OnServer():
-                return False
+            case OnServer(server=server):
+                return server in self._config.providers.mcp if self._servers is None else name in self._servers
             case InPackage():
-                return name in self._packaged
+                return self._may_be_on_server(name) or name in self._packaged
             case _ as never:
                 assert_never(never)
+
+    def _may_be_on_server(self, name: str) -> bool:
+        """Whether a name belongs to those of a server that nobody has asked yet."""
+        if self._servers is not None or not self._config.providers.mcp:
+            return False
+        from jp.tool.mcp.offered import groups_of, member_of
+
+        return member_of(name, self.settings.get(name, _UNSET), groups_of(self.settings)) is not None
 
     def check(self) -> None:
         """See that there is every tool that the configuration names.
@@ -144,6 +155,8 @@ class Toolset:
                 from jp.tool.local.tool import LocalTool
 
                 return LocalTool(name, settings_of(name, self.settings))
+            case OnServer() if self._servers is not None and name in self._servers:
+                return self._servers[name]
             case InPackage() if name in self._packaged:
                 from jp.tool.third_party import load
 

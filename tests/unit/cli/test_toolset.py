@@ -3,9 +3,19 @@ from __future__ import annotations
 import pytest
 
 from jp.cli.toolset import Toolset
-from jp.config.model import AppConfig, ConversationConfig
-from jp.config.tools import ToolConfig
+from jp.config.model import AppConfig, ConversationConfig, ProvidersConfig
+from jp.config.tools import McpServerConfig, ToolConfig
+from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
+from jp.tool.base import ToolInvocation, ToolOutput
+
+
+class EchoTool:
+    def __init__(self, name: str) -> None:
+        self.definition = ToolDefinition(name=name, description="", parameters={})
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        raise NotImplementedError
 
 
 def toolset(**tools: ToolConfig) -> Toolset:
@@ -66,6 +76,22 @@ def test_a_tool_that_cannot_be_offered_is_an_error(name: str, settings: ToolConf
 def test_a_tool_that_needs_a_conversation_is_not_made_without_one() -> None:
     with pytest.raises(ConfigurationError, match=r"^the tool 'recall' works in a conversation only$"):
         toolset().tool("recall")
+
+
+def test_what_servers_have_is_known_by_the_configuration_until_they_were_asked() -> None:
+    tools = {
+        "log": ToolConfig(source="mcp.git.git_log"),
+        "git": ToolConfig(source="mcp.git.*"),
+        "git_diff": ToolConfig(enable=True),
+        "far": ToolConfig(source="mcp.other"),
+    }
+    providers = ProvidersConfig(mcp={"git": McpServerConfig(command="git-server")})
+    config = AppConfig(conversation=ConversationConfig(tools=tools), providers=providers)
+    before, after = Toolset(config), Toolset(config, servers={"log": EchoTool("log")})
+
+    assert [name for name in tools if before.is_known(name)] == ["log", "git", "git_diff"]
+    assert [name for name in tools if after.is_known(name)] == ["log"]
+    assert after.tool("log").definition.name == "log"
 
 
 def test_other_packages_are_looked_for_only_where_a_name_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:

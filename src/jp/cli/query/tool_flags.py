@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Held, Place
 from jp.config.layers import Layer
 from jp.config.sources import flag_layer
 from jp.errors import UsageError
+
+if TYPE_CHECKING:
+    from jp.config.model import AppConfig
+    from jp.config.tools import ToolConfig
 
 _ALL = frozenset({"*", "!*"})
 
@@ -27,8 +32,10 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
 
     config = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags).config
     toolset = Toolset(config, cache_directory=place.cache)
-    _check_words(arguments, toolset.names)
-    switching = Switching(toolset.settings, toolset.names, toolset.is_known)
+    on_servers = _on_servers(config, place)
+    names = {*toolset.names, *on_servers}
+    _check_words(arguments, names)
+    switching = Switching({**toolset.settings, **on_servers}, names, toolset.is_known)
     switched = switching.switch(arguments.tools)
     if not switched:
         return []
@@ -36,7 +43,24 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
     return [flag_layer("--tool", {"conversation": {"tools": tools}})]
 
 
-def _check_words(arguments: QueryArguments, names: Sequence[str]) -> None:
+def _on_servers(config: AppConfig, place: Place) -> Mapping[str, ToolConfig]:
+    """The tools of MCP servers, as far as it is remembered what these have: nobody is asked."""
+    if not config.providers.mcp:
+        return {}
+    from jp.mcp.cache import ListingCache, fingerprint
+    from jp.tool.mcp.offered import offer
+
+    cache = ListingCache(place.cache / "mcp")
+    listings = {
+        name: listing
+        for name, server in config.providers.mcp.items()
+        if (listing := cache.read(fingerprint(server, place.root))) is not None
+    }
+    offered = offer(config.conversation.tools, listings)
+    return {one.name: offered.settings[one.name] for one in offered.tools}
+
+
+def _check_words(arguments: QueryArguments, names: Collection[str]) -> None:
     """Refuse `--tool NAME`: it would offer every tool, and ask the model a question that begins with a name.
 
     Raises:

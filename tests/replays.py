@@ -14,7 +14,7 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.consent import Consent
-from jp.tool.coordinator import ToolCoordinator
+from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.permission import Answers
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
@@ -89,7 +89,7 @@ def tools_of(events: Sequence[dict[str, Any]], root: Path) -> ToolCoordinator:
     results = iter([event["text"] for event in events if event["type"] == "tool_result"])
     names = sorted({event["name"] for event in events if event["type"] == "tool_call"})
     tools = {name: ConfiguredTool(tool=Played(name, results), settings=ToolConfig(run="unattended")) for name in names}
-    return ToolCoordinator(tools, root=root, consent=Consent(Answers(), None), notice=print)
+    return ToolCoordinator(tools, ToolPorts(root=root, consent=Consent(Answers(), None)))
 
 
 async def play(

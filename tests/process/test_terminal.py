@@ -357,7 +357,7 @@ def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
         piped.write(b"piped")
         piped.seek(0)
         with jp_at_terminal("query", "hi", cwd=tmp_path, stdin=piped.fileno(), stdout=out.fileno()) as terminal:
-            terminal.expect(r'Run fs_read_file with \{"path":"note.txt"\}\? \[y/N\] ')
+            terminal.expect(r'Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\] ')
             terminal.type(typed)
             assert terminal.finish() == code
 
@@ -370,12 +370,12 @@ def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) ->
     stage_with_tool(tmp_path)
 
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
-        terminal.expect(r"\[y/N\] ")
+        terminal.expect(r"\[n\] ")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
 
     shown = SGR.sub("", terminal.stays)
-    assert "[y/N] ^C\n← fs_read_file" in shown
+    assert "[n] ^C\n← fs_read_file" in shown
     assert shown.endswith(STOPPED)
     calls = [entry.id for entry in only_log(tmp_path) if isinstance(entry, ToolCallRequest)]
     responses = [entry for entry in only_log(tmp_path) if isinstance(entry, ToolCallResponse)]

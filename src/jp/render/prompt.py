@@ -66,6 +66,8 @@ def ask_yes_no(question: str, *, default: bool) -> bool | None:
 def ask_key(question: str, keys: Collection[str], *, default: str) -> str | None:
     """Ask, and wait for one of `keys`, each a letter, and Enter; an empty line means `default`.
 
+    A capital that is none of them stands for the small letter.
+
     None where there is no terminal to ask at, where the input ends, or where nothing else came three times.
     """
     with _open_terminal() as terminal:
@@ -76,11 +78,21 @@ def ask_key(question: str, keys: Collection[str], *, default: str) -> str | None
             answer = _ask(terminal, asked)
             if answer is None:
                 return None
-            key = answer.strip().lower() or default
-            if key in keys:
-                return key
+            key = answer.strip() or default
+            found = next((known for known in (key, key.lower()) if known in keys), None)
+            if found is not None:
+                return found
             asked = f"One of {', '.join(keys)} [{default}] "
         return None
+
+
+def tell(text: str) -> None:
+    """Show `text`, which is fit to be shown, where the next question is going to stand."""
+    if not text:
+        return
+    with _open_terminal() as terminal:
+        if terminal is not None:
+            _write(terminal, text)
 
 
 def ask_line(question: str, default: str = "") -> str | None:

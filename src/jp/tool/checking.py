@@ -15,11 +15,15 @@ _NAMES_SHOWN = 50
 
 
 class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that can be run, with the arguments that it is run with: what was left out has its default."""
+    """A call that can be run, with the arguments that it is run with: what was left out has its default.
+
+    `is_edited`: a person has changed them.
+    """
 
     call: ToolCallRequest
     configured: ConfiguredTool
     arguments: JsonObject
+    is_edited: bool = False
 
 
 def check(call: ToolCallRequest, toolbox: Toolbox) -> CheckedCall | ToolOutput:
@@ -42,6 +46,11 @@ def with_arguments(checked: CheckedCall, arguments: JsonObject) -> CheckedCall |
     arguments = fitted(schema, arguments)
     problems = argument_problems(schema, arguments)
     return problems or msgspec.structs.replace(checked, arguments=arguments)
+
+
+def problems_of(checked: CheckedCall | list[str]) -> list[str]:
+    """What is wrong, where something is."""
+    return checked if isinstance(checked, list) else []
 
 
 def _object(arguments: JsonObject | str) -> JsonObject | str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from jp.config.tools import ToolConfig
+import msgspec
+
 from jp.conversation.entries import AnyEntry, Question, ToolCallRequest
+from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import (
@@ -19,6 +21,7 @@ from jp.tool.base import (
     Delivery,
     Inquired,
     Inquirer,
+    KeepsTime,
     NobodyToAsk,
     Progressed,
     Stream,
@@ -29,9 +32,10 @@ from jp.tool.base import (
     Unanswered,
     error_output,
 )
+from jp.tool.ceiling import within_ceiling
 from jp.tool.checking import CheckedCall, check
-from jp.tool.consent import Consent
-from jp.tool.permission import Allowed, Decision, Denied, explain
+from jp.tool.consent import Asking, Consent
+from jp.tool.permission import Allowed, Denied, explain
 from jp.tool.toolbox import definitions
 
 if TYPE_CHECKING:
@@ -48,45 +52,57 @@ Tell = Callable[[ToolEvent], None]
 """Hears what happens, at once: when it returns, a result is recorded."""
 
 
+_NOBODY = NobodyToAsk()
+
+
+def _unheard(text: str) -> None:
+    del text
+
+
 def as_it_came(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
     """A delivery that changes nothing."""
     del configured, entries
     return output
 
 
-def _nobody(call: ToolCallRequest) -> Inquirer:
-    del call
-    return NobodyToAsk()
+def _nobody(call: ToolCallRequest, stream: Stream) -> Inquirer:
+    del call, stream
+    return _NOBODY
+
+
+class ToolPorts(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom tools work with.
+
+    `root` confines built-in file tools; `notice` hears what a person should know although the turn goes on, `log` what
+    is of use only to who looks for a reason; `delivery` makes of a result what is recorded; `inquirer_for` gives who
+    answers the questions of a call.
+    """
+
+    root: Path
+    consent: Consent
+    notice: Callable[[str], None] = _unheard
+    log: Callable[[str], None] = _unheard
+    delivery: Delivery = as_it_came
+    inquirer_for: Callable[[ToolCallRequest, Stream], Inquirer] = _nobody
 
 
 class ToolCoordinator:
-    """Runs the calls of each cycle.
+    """Runs the calls of each cycle."""
 
-    `root` confines built-in file tools; `notice` hears what a person should know although the turn goes on;
-    `delivery` makes of a result what is recorded; `inquirer_for` gives who answers the questions of a call.
-    """
+    def __init__(self, toolbox: Toolbox, ports: ToolPorts) -> None:
+        self._toolbox = toolbox
+        self._ports = ports
+        self._running: _Cycle | None = None
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        *,
-        root: Path,
-        consent: Consent,
-        notice: Callable[[str], None],
-        delivery: Delivery = as_it_came,
-        inquirer_for: Callable[[ToolCallRequest], Inquirer] = _nobody,
-    ) -> None:
-        self.toolbox = toolbox
-        self.root = root
-        self.consent = consent
-        self.notice = notice
-        self.delivery = delivery
-        self.inquirer_for = inquirer_for
+    @property
+    def is_running(self) -> bool:
+        """Whether calls run, or a person is asked about them."""
+        return self._running is not None
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools that the model may call, sorted by name."""
-        return definitions(self.toolbox)
+        return definitions(self._toolbox)
 
     async def run(self, calls: Sequence[ToolCallRequest], stream: Stream, tell: Tell) -> None:
         """Run the calls of one cycle: `tell` hears of one outcome for each, and before it whether the call runs.
@@ -97,50 +113,83 @@ class ToolCoordinator:
         Raises:
             Exception: what `tell` raised; then everything is stopped, too.
         """
-        await _Cycle(self, stream, tell).run(calls)
+        cycle = self._running = _Cycle(self._toolbox, self._ports, stream, tell)
+        try:
+            await cycle.run(calls)
+        finally:
+            self._running = None
+
+    def stop(self, words: str = "") -> None:
+        """Stop all calls that run, and start no other: the model is told so, and what the person says to it."""
+        if self._running is not None:
+            self._running.stop(words)
 
 
 class _Cycle:
     """The calls of one cycle. Runs once."""
 
-    def __init__(self, coordinator: ToolCoordinator, stream: Stream, tell: Tell) -> None:
+    def __init__(self, toolbox: Toolbox, ports: ToolPorts, stream: Stream, tell: Tell) -> None:
         from anyio import CapacityLimiter, create_task_group
 
-        self._with = coordinator
+        self._toolbox = toolbox
+        self._ports = ports
         self._stream = stream
         self._hears = tell
+        self._open: dict[str, ToolCallRequest] = {}
+        self._started: set[str] = set()
+        self._stopped: str | None = None
         self._failure: Exception | None = None
         self._tasks: TaskGroup = create_task_group()
         self._places: CapacityLimiter = CapacityLimiter(AT_ONCE)
 
     async def run(self, calls: Sequence[ToolCallRequest]) -> None:
         """See `ToolCoordinator.run`."""
+        self._open = {call.id: call for call in calls}
         async with self._tasks:
-            asked = [checked for call in calls if (checked := self._begin(call)) is not None]
-            for checked in asked:
-                self._decided(checked, await self._with.consent.ask(checked))
+            try:
+                await self._work(calls)
+            except Exception as error:  # noqa: BLE001  raised again when everything has stopped
+                self._fail(error)
+        if self._stopped is not None:
+            for call in tuple(self._open.values()):
+                output = stopped_output(self._stopped, had_started=call.id in self._started)
+                self._tell(CallOutcome(call=call, output=output))
         if self._failure is not None:
             raise self._failure
 
-    def _begin(self, call: ToolCallRequest) -> CheckedCall | None:
-        """Start what may run, and end what cannot; what is left has to be asked about."""
-        checked = check(call, self._with.toolbox)
+    def stop(self, words: str) -> None:
+        """See `ToolCoordinator.stop`."""
+        self._stopped = words
+        self._tasks.cancel_scope.cancel()
+
+    async def _work(self, calls: Sequence[ToolCallRequest]) -> None:
+        """Start what may run, then ask about the rest, one call after the other."""
+        consent = self._ports.consent
+        open_calls = [asking for call in calls if (asking := await self._begin(call)) is not None]
+        for asking in open_calls:
+            self._decided(asking.checked.call, await consent.ask(asking, self._stream, self._invocation))
+
+    async def _begin(self, call: ToolCallRequest) -> Asking | None:
+        """Start a call that may run, and end one that cannot; about another, a person has to be asked."""
+        checked = check(call, self._toolbox)
         if isinstance(checked, ToolOutput):
             self._tell(CallOutcome(call=call, output=checked))
             return None
-        decision = self._with.consent.known(checked)
-        if decision is None:
-            return checked
-        self._decided(checked, decision)
+        decision = await self._ports.consent.known(checked, self._ports.root)
+        if isinstance(decision, Asking):
+            return decision
+        self._decided(call, checked if isinstance(decision, Allowed) else decision)
         return None
 
-    def _decided(self, checked: CheckedCall, decision: Decision) -> None:
-        match decision:
-            case Allowed():
-                self._tasks.start_soon(self._run, checked)
+    def _decided(self, call: ToolCallRequest, decided: CheckedCall | Denied) -> None:
+        match decided:
+            case CheckedCall():
+                self._tasks.start_soon(self._run, decided)
             case Denied(cause=cause):
-                output = error_output(explain(checked.call.name, decision))
-                self._tell(CallOutcome(call=checked.call, output=output, denied=cause != "skipped"))
+                output = error_output(explain(call.name, decided))
+                self._tell(CallOutcome(call=call, output=output, denied=cause != "skipped"))
+            case _:
+                assert_never(decided)
 
     async def _run(self, checked: CheckedCall) -> None:
         async with self._places:
@@ -148,31 +197,40 @@ class _Cycle:
             start = monotonic()
             output = await self._output(checked)
             duration = round((monotonic() - start) * 1000)
-            delivered = self._with.delivery(checked.configured, output, self._stream.entries)
-            self._tell(CallOutcome(call=checked.call, output=delivered, duration_ms=duration))
+        await self._end(checked, output, duration)
+
+    async def _end(self, checked: CheckedCall, output: ToolOutput, duration: int) -> None:
+        given = await self._ports.consent.deliver(checked, _with_note(checked, output))
+        delivered = self._ports.delivery(checked.configured, given.output, self._stream.entries)
+        self._tell(CallOutcome(call=checked.call, output=delivered, duration_ms=duration, denied=given.denied))
 
     async def _output(self, checked: CheckedCall) -> ToolOutput:
         from anyio import move_on_after
 
-        name, seconds = checked.call.name, timeout_of(checked.configured.settings)
+        name, seconds = checked.call.name, timeout_of(checked.configured)
         try:
             with move_on_after(seconds) as scope:
-                return await checked.configured.tool.run(self._invocation(checked, scope))
+                inquiries = self._inquiries(checked.call, scope)
+                return within_ceiling(await checked.configured.tool.run(self._invocation(checked, inquiries)))
         except JpError as error:
             return error_output(error.message)
         except Exception as error:  # noqa: BLE001  a tool may raise anything; the turn, its log and its user go on
-            self._with.notice(f"tool {name!r} failed: {type(error).__name__}: {error}")
+            self._ports.notice(f"tool {name!r} failed: {type(error).__name__}: {error}")
             return error_output(f"{name} failed: {type(error).__name__}: {error}")
         return error_output(f"{name} was stopped: it took longer than {seconds:g} s. What it did until then stays.")
 
-    def _invocation(self, checked: CheckedCall, scope: CancelScope) -> ToolInvocation:
+    def _inquiries(self, call: ToolCallRequest, scope: CancelScope) -> Inquirer:
+        return _Inquiries(call, self._ports.inquirer_for(call, self._stream), self._tell, scope)
+
+    def _invocation(self, checked: CheckedCall, inquirer: Inquirer = _NOBODY) -> ToolInvocation:
         call = checked.call
         return ToolInvocation(
             arguments=checked.arguments,
-            root=self._with.root,
+            root=self._ports.root,
             settings=checked.configured.settings,
-            inquirer=_Inquiries(call, self._with.inquirer_for(call), self._tell, scope),
+            inquirer=inquirer,
             progress=lambda text: self._tell(Progressed(call=call, text=text)),
+            log=self._ports.log,
             stream=self._stream,
         )
 
@@ -180,11 +238,18 @@ class _Cycle:
         """Tell of `event`. Whoever hears of it may fail, and then nothing goes on."""
         if self._failure is not None:
             return
+        if isinstance(event, CallStarted):
+            self._started.add(event.call.id)
+        if isinstance(event, CallOutcome):
+            del self._open[event.call.id]
         try:
             self._hears(event)
         except Exception as error:  # noqa: BLE001  raised again when everything has stopped
-            self._failure = error
-            self._tasks.cancel_scope.cancel()
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self._tasks.cancel_scope.cancel()
 
 
 class _Inquiries:
@@ -196,21 +261,43 @@ class _Inquiries:
         self._tell = tell
         self._scope = scope
 
-    async def ask(self, question: Question) -> Answer | Unanswered:
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
         """See the port."""
         from anyio import current_time
 
         start, deadline = current_time(), self._scope.deadline
         self._scope.deadline = float("inf")
-        answer = await self._inquirer.ask(question)
+        answer = await self._inquirer.ask(question, person_only=person_only)
         self._scope.deadline = deadline + current_time() - start
         if isinstance(answer, Answer):
             self._tell(Inquired(call=self._call, question=question, answer=answer))
         return answer
 
 
-def timeout_of(settings: ToolConfig) -> float | None:
-    """How many seconds a call may take; None: any number."""
+def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
+    """`output`, and where a person changed the arguments, that they did: the log has those of the model."""
+    if not checked.is_edited:
+        return output
+    arguments = msgspec.json.encode(checked.arguments).decode()
+    note = TextBlock(text=f"The user changed the arguments, and the call ran with these: {arguments}")
+    return msgspec.structs.replace(output, content=(note, *output.content))
+
+
+def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
+    """What the model is told of a call that a person stopped, with the `words` that they said to it."""
+    what = (
+        "The user stopped this call while it ran; what it did until then stays."
+        if had_started
+        else "This call did not run: the user stopped the calls before it began."
+    )
+    return error_output(f"{what} The user says: {words}" if words else what)
+
+
+def timeout_of(configured: ConfiguredTool) -> float | None:
+    """After how many seconds a call is stopped; None: never, or by the tool itself."""
+    settings = configured.settings
+    if isinstance(configured.tool, KeepsTime):
+        return None
     if settings.timeout_secs is not None:
         return settings.timeout_secs or None
     is_outside = settings.command is not None or (settings.source or "").startswith(("local", "mcp."))

@@ -1,21 +1,21 @@
-"""May a call run: the decision, pure, and the port to a person."""
+"""May a call run, and may the model have its result: what is decided beforehand, and the words for a no. Pure."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, assert_never
+from typing import Literal, assert_never
 
 import msgspec
 
 from jp.config.kinds import RunMode
-from jp.conversation.entries import ToolCallRequest
+from jp.config.tools import ResultMode
 
 
 class Allowed(msgspec.Struct, frozen=True):
-    """The call may run."""
+    """The call may run, or its result be given."""
 
 
 class Denied(msgspec.Struct, frozen=True, kw_only=True):
-    """The call must not run.
+    """The call must not run, or its result not be given.
 
     `skipped`: the configuration says so. `refused`: `--deny-all` does. `declined`: the person who was asked did,
     perhaps with a `reason`. `nobody`: it had to be asked, and nobody can be.
@@ -26,14 +26,6 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Decision = Allowed | Denied
-
-
-class Approver(Protocol):
-    """Asks a person. Where it turns out that nobody can be asked, it denies with the cause `nobody`."""
-
-    async def approve(self, call: ToolCallRequest) -> Decision:
-        """Ask whether `call` may run."""
-        ...
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +40,13 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     deny_all: bool = False
 
 
-def decide(name: str, run: RunMode, answers: Answers) -> Decision | None:
-    """Whether a call of tool `name` may run; None where a person has to be asked.
+def decide(name: str, mode: RunMode | ResultMode, answers: Answers) -> Decision | None:
+    """Whether a call of tool `name` may run, or its result be given; None where a person has to be asked.
 
-    What is to be skipped is skipped, whatever was approved; what runs unattended is not asked about, so no answer
+    What is to be skipped is skipped, whatever was approved; what is unattended is not asked about, so no answer
     concerns it.
     """
-    match run:
+    match mode:
         case "skip":
             return Denied(cause="skipped")
         case "unattended":
@@ -62,7 +54,7 @@ def decide(name: str, run: RunMode, answers: Answers) -> Decision | None:
         case "ask" | "edit":
             return _answer(name, answers)
         case _:
-            assert_never(run)
+            assert_never(mode)
 
 
 def _answer(name: str, answers: Answers) -> Decision | None:
@@ -73,26 +65,29 @@ def _answer(name: str, answers: Answers) -> Decision | None:
     return Allowed() if answers.approve_all else None
 
 
-async def permission_for(call: ToolCallRequest, run: RunMode, answers: Answers, approver: Approver | None) -> Decision:
-    """Decide, and ask where it takes a person. Without an `approver`, asking means denying."""
-    decision = decide(call.name, run, answers)
-    if decision is not None:
-        return decision
-    return Denied(cause="nobody") if approver is None else await approver.approve(call)
-
-
 def explain(name: str, denied: Denied) -> str:
     """What the model is told of a call that did not run."""
+    why = _reason(denied, f"calls of {name!r}", f"{name!r}")
+    return f"This call did not run: {why} Do not repeat it; go on without it, or say what it is needed for."
+
+
+def explain_withheld(name: str, denied: Denied) -> str:
+    """What the model is told in place of a result."""
+    why = _reason(denied, f"results of {name!r}", f"giving you the result of {name!r}")
+    return f"This call ran, but you are not given its result: {why} Do not repeat it."
+
+
+def _reason(denied: Denied, skipped: str, needing: str) -> str:
+    said = f" The user said: {denied.reason}" if denied.reason else ""
     match denied.cause:
         case "skipped":
-            why = f"the configuration says that calls of {name!r} are skipped"
+            why = f"the configuration says that {skipped} are skipped"
         case "refused":
-            why = "the user denied every call of this turn that needs approval"
+            why = "the user denied everything in this turn that needs approval"
         case "declined":
             why = "the user was asked and declined"
         case "nobody":
-            why = f"{name!r} needs the user's approval, and nobody can be asked here"
+            why = f"{needing} needs the user's approval, and nobody can be asked here"
         case _:
             assert_never(denied.cause)
-    said = f" The user said: {denied.reason}" if denied.reason else ""
-    return f"This call did not run: {why}.{said} Do not repeat it; go on without it, or say what it is needed for."
+    return f"{why}.{said}"

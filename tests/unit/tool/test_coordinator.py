@@ -15,7 +15,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, ToolEvent, ToolInvocation, ToolOutput
 from jp.tool.consent import Consent
-from jp.tool.coordinator import ToolCoordinator
+from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.permission import Answers
 
 PARAMETERS: JsonObject = {
@@ -59,12 +59,12 @@ class Screen:
 def coordinator_of(*tools: Behaving, run: RunMode = "unattended", screen: Screen | None = None) -> ToolCoordinator:
     toolbox = {tool.definition.name: ConfiguredTool(tool=tool, settings=ToolConfig(run=run)) for tool in tools}
     notice = (screen or Screen()).notices.append
-    return ToolCoordinator(toolbox, root=Path("/work"), consent=Consent(Answers(), None), notice=notice)
+    return ToolCoordinator(toolbox, ToolPorts(root=Path("/work"), consent=Consent(Answers(), None), notice=notice))
 
 
 def call(name: str = "echo", arguments: JsonObject | str | None = None) -> ToolCallRequest:
     return ToolCallRequest(
-        id="e1", call_id="1", name=name, arguments={"text": "hi"} if arguments is None else arguments
+        id=f"entry of {name}", call_id="1", name=name, arguments={"text": "hi"} if arguments is None else arguments
     )
 
 

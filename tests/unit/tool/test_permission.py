@@ -1,26 +1,12 @@
 from __future__ import annotations
 
-import anyio
 import pytest
 
 from jp.config.kinds import RunMode
-from jp.conversation.entries import ToolCallRequest
-from jp.tool.permission import Allowed, Answers, Decision, Denied, decide, explain, permission_for
+from jp.tool.permission import Allowed, Answers, Decision, Denied, decide, explain, explain_withheld
 
 SKIPPED = Denied(cause="skipped")
 REFUSED = Denied(cause="refused")
-
-
-class Person:
-    """Answers every question alike, and counts them."""
-
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
-        self.asked: list[str] = []
-
-    async def approve(self, call: ToolCallRequest) -> Decision:
-        self.asked.append(call.name)
-        return self.decision
 
 
 @pytest.mark.parametrize(
@@ -43,38 +29,11 @@ def test_the_mode_and_the_flags_decide(run: RunMode, answers: Answers, expected:
     assert decide("write", run, answers) == expected
 
 
-def permission(run: RunMode, person: Person | None, answers: Answers | None = None) -> Decision:
-    call = ToolCallRequest(call_id="1", name="write", arguments={})
-    return anyio.run(permission_for, call, run, answers or Answers(), person)
-
-
-def test_a_person_is_asked_where_nothing_else_decides() -> None:
-    person = Person(Denied(cause="declined", reason="not on Fridays"))
-
-    decision = permission("ask", person)
-
-    assert decision == Denied(cause="declined", reason="not on Fridays")
-    assert person.asked == ["write"]
-
-
-def test_nobody_is_asked_where_a_flag_answers() -> None:
-    person = Person(Denied(cause="declined"))
-
-    decision = permission("ask", person, Answers(approve_all=True))
-
-    assert decision == Allowed()
-    assert person.asked == []
-
-
-def test_asking_without_anybody_to_ask_is_denying() -> None:
-    assert permission("ask", None) == Denied(cause="nobody")
-
-
 @pytest.mark.parametrize(
     ("denied", "expected"),
     [
         (SKIPPED, "the configuration says that calls of 'write' are skipped"),
-        (REFUSED, "the user denied every call of this turn that needs approval"),
+        (REFUSED, "the user denied everything in this turn that needs approval"),
         (Denied(cause="declined", reason="not on Fridays"), "and declined. The user said: not on Fridays Do not"),
         (Denied(cause="nobody"), "'write' needs the user's approval, and nobody can be asked here"),
     ],
@@ -83,4 +42,20 @@ def test_the_model_is_told_that_a_call_did_not_run_and_why(denied: Denied, expec
     text = explain("write", denied)
 
     assert text.startswith("This call did not run: ")
+    assert expected in text
+
+
+@pytest.mark.parametrize(
+    ("denied", "expected"),
+    [
+        (SKIPPED, "the configuration says that results of 'write' are skipped"),
+        (REFUSED, "the user denied everything in this turn that needs approval"),
+        (Denied(cause="declined", reason="it is private"), "and declined. The user said: it is private Do not"),
+        (Denied(cause="nobody"), "giving you the result of 'write' needs the user's approval, and nobody can be asked"),
+    ],
+)
+def test_the_model_is_told_that_it_does_not_get_a_result_and_why(denied: Denied, expected: str) -> None:
+    text = explain_withheld("write", denied)
+
+    assert text.startswith("This call ran, but you are not given its result: ")
     assert expected in text

@@ -20,7 +20,7 @@ from jp.conversation.entries import ChatRequest, TurnStart
 from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
-from jp.tool.coordinator import ToolCoordinator
+from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.toolbox import nearest
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.preparation import FREE_CHOICES
@@ -28,7 +28,7 @@ from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonic
 from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
-    from jp.tool.permission import Approver
+    from jp.tool.approver import Approver
     from jp.turn.cost_cap import CappedProvider
 
 
@@ -142,6 +142,7 @@ def _model(config: AppConfig) -> ModelId:
 def _tools(
     config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None], dialogue: Dialogue
 ) -> ToolCoordinator:
+    from jp.cli.file_names import AttachmentNames
     from jp.tool.consent import Consent
     from jp.tool.permission import Answers
 
@@ -150,18 +151,18 @@ def _tools(
         if not toolset.is_known(name):
             raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
-    return ToolCoordinator(
-        toolset.toolbox(),
+    ports = ToolPorts(
         root=place.root,
-        consent=Consent(answers, _approver(dialogue)),
+        consent=Consent(answers, _approver(dialogue, config), real=AttachmentNames().real_path),
         notice=notice,
         delivery=delivery_of(config.conversation.deduplication),
     )
+    return ToolCoordinator(toolset.toolbox(), ports)
 
 
-def _approver(dialogue: Dialogue) -> Approver | None:
+def _approver(dialogue: Dialogue, config: AppConfig) -> Approver | None:
     if not is_attended():
         return None
     from jp.cli.approval import TerminalApprover
 
-    return TerminalApprover(dialogue)
+    return TerminalApprover(dialogue, config.editor)

@@ -21,7 +21,7 @@ from jp.provider.errors import RETRYABLE, ErrorKind
 from jp.provider.script.provider import create
 from jp.provider.script.scenario import Failure, Reply, When, load_scenario
 from jp.tool.consent import Consent
-from jp.tool.coordinator import ToolCoordinator
+from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.files.read_file import ReadFile
 from jp.tool.permission import Answers
 from jp.tool.toolbox import build_toolbox
@@ -55,7 +55,7 @@ class Workspace:
         """Play one turn as a new process would."""
         self.screen = Screen()
         toolbox = build_toolbox([ReadFile(PlainNames())], {"fs_read_file": ToolConfig(enable=True, run="unattended")})
-        tools = ToolCoordinator(toolbox, root=self.root, consent=Consent(Answers(), None), notice=self.screen.notice)
+        tools = ToolCoordinator(toolbox, ToolPorts(root=self.root, consent=Consent(Answers(), None)))
         provider = create("review", root=self.root, scenario=None)
         ports = TurnPorts(
             provider=provider,

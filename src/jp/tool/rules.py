@@ -1,0 +1,151 @@
+"""How a call runs: the rules for its arguments (`conversation.tools.NAME.rules`). Pure, but for the paths it is given.
+
+A call may be read in several ways: a list stands for each of its elements, and a path for what is written and for what
+the links on the disk make of it. Each reading has its rule, the first that matches, and the strictest of them counts:
+what is let through is so however it is read, and what is forbidden is so in whatever spelling.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import TypeGuard
+
+import msgspec
+
+from jp.config.kinds import RunMode
+from jp.config.tools import RuleConfig, ToolConfig
+from jp.conversation.entries import JsonObject
+
+MOST_READINGS = 10_000
+"""Of a call with more readings the strictest rule counts, whichever it is."""
+
+_STRICTEST_FIRST: Sequence[RunMode] = ("skip", "edit", "ask", "unattended")
+_PATH_WORDS = frozenset({"path", "paths", "file", "files", "directory", "directories", "prefix", "prefixes"})
+_WILDCARD = re.compile(r"(\*\*|\*)")
+
+_STEP = re.compile(r"(?:^|/)\.\.?(?:/|$)|(?<!:)//")
+
+Reading = Mapping[str, str]
+"""The text of each argument that rules ask for."""
+
+_Patterns = Sequence[tuple[Mapping[str, re.Pattern[str]], RunMode]]
+
+
+class Paths(msgspec.Struct, frozen=True, kw_only=True):
+    """Where relative paths start, and what the links on the disk make of an absolute one."""
+
+    root: str
+    real: Callable[[str], str]
+
+
+def run_mode(settings: ToolConfig, arguments: JsonObject, paths: Paths) -> RunMode:
+    """How a call with these arguments runs."""
+    usual = settings.run or "ask"
+    if not settings.rules:
+        return usual
+    wanted = {name for rule in settings.rules for name in rule.arguments}
+    given = {name: _texts_of(name, arguments[name], paths) for name in sorted(wanted) if name in arguments}
+    readings = list(islice(_readings(given), MOST_READINGS + 1))
+    if len(readings) > MOST_READINGS:
+        return _strictest([usual, *(rule.run for rule in settings.rules)])
+    patterns: _Patterns = [(_expressions(rule, paths), rule.run) for rule in settings.rules]
+    return _strictest(_mode(reading, patterns, usual) for reading in readings)
+
+
+def is_path(argument: str) -> bool:
+    """Whether the name of an argument says that it is a path: `path`, `paths`, `source_file`, `directory`."""
+    return re.split(r"[_-]", argument.lower())[-1] in _PATH_WORDS
+
+
+def _readings(given: Mapping[str, Sequence[str]]) -> Iterator[Reading]:
+    for texts in product(*given.values()):
+        yield dict(zip(given, texts, strict=True))
+
+
+def _mode(reading: Reading, patterns: _Patterns, usual: RunMode) -> RunMode:
+    for rule, run in patterns:
+        if all(name in reading and pattern.fullmatch(reading[name]) for name, pattern in rule.items()):
+            return run
+    return usual
+
+
+def _strictest(modes: Iterable[RunMode]) -> RunMode:
+    given = set(modes)
+    return next(mode for mode in _STRICTEST_FIRST if mode in given)
+
+
+def _texts_of(name: str, value: object, paths: Paths) -> list[str]:
+    """Every text that an argument may stand for, each once."""
+    parts = list(map(_text, value)) if _is_list(value) and value else [_text(value)]
+    return list(dict.fromkeys(form for part in parts for form in _forms(name, part, paths)))
+
+
+def _is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _forms(name: str, text: str, paths: Paths) -> Iterator[str]:
+    """What is written, without steps such as `..`, and what the links on the disk make of it.
+
+    Of what may be no path, as it is written, too.
+    """
+    whole = posixpath.join(paths.root, text)
+    written = _without_steps(whole)
+    if not is_path(name):
+        yield text
+    if is_path(name) or _STEP.search(text):
+        yield _relative(written, paths)
+    for path in (whole, written):  # which differ where a `..` follows a link
+        if (real := _real(path, paths)) != written:
+            yield _relative(real, paths)
+
+
+def _without_steps(path: str) -> str:
+    """`path` without `.`, `..` and empty names; an address keeps its two slashes."""
+    return posixpath.normpath(path.replace("://", ":\0")).replace(":\0", "://")
+
+
+def _real(path: str, paths: Paths) -> str:
+    try:
+        return paths.real(path)
+    except (OSError, ValueError):  # no name of a file, whatever it is
+        return path
+
+
+def _relative(path: str, paths: Paths) -> str:
+    for root in (paths.root, _real(paths.root, paths)):
+        if path == root:
+            return "."
+        if path.startswith(root.rstrip("/") + "/"):
+            return path[len(root.rstrip("/")) + 1 :]
+    return path
+
+
+def _expressions(rule: RuleConfig, paths: Paths) -> Mapping[str, re.Pattern[str]]:
+    return {name: _expression(name, pattern, paths) for name, pattern in rule.arguments.items()}
+
+
+def _expression(name: str, pattern: str, paths: Paths) -> re.Pattern[str]:
+    """What the text has to match whole. Of paths, `src/**` is `src` and all that is in it."""
+    is_tree = is_path(name) and pattern.endswith("/**")
+    if is_path(name):
+        pattern = _relative(pattern.removeprefix("./"), paths)
+    regex = "".join(_part(part) for part in _WILDCARD.split(pattern.removesuffix("/**") if is_tree else pattern))
+    return re.compile(regex + ("(/.*)?" if is_tree else ""), re.DOTALL)
+
+
+def _part(part: str) -> str:
+    match part:
+        case "**":
+            return ".*"
+        case "*":
+            return "[^/]*"
+        case _:
+            return re.escape(part)

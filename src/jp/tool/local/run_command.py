@@ -40,6 +40,11 @@ class RunCommand:
         """See the port."""
         return DEFINITION
 
+    @property
+    def keeps_time(self) -> bool:
+        """See the port."""
+        return True
+
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """The command, whole."""
         return str(invocation.arguments["command"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,19 +26,13 @@ _MOST_QUESTIONS = 20
 """A tool that asks more in one call does not come to an end."""
 
 
-def _ignore(text: str) -> None:
-    del text
-
-
 class LocalTool:
     """A tool whose `settings` say what it runs.
 
-    `workspace_id` is what the command is told of where it runs; `log` hears what it says on its standard error.
+    `workspace_id` is what the command is told of where it runs. What it says on its standard error is for the log.
     """
 
-    def __init__(
-        self, name: str, settings: ToolConfig, *, workspace_id: str = "", log: Callable[[str], None] = _ignore
-    ) -> None:
+    def __init__(self, name: str, settings: ToolConfig, *, workspace_id: str = "") -> None:
         """Check what can be checked before it runs.
 
         Raises:
@@ -48,13 +42,17 @@ class LocalTool:
         self._settings = settings
         self._command = command_of(name, settings.command)
         self._workspace_id = workspace_id
-        self._log = log
         self._definition = definition_of(name, settings)
 
     @property
     def definition(self) -> ToolDefinition:
         """See the port."""
         return self._definition
+
+    @property
+    def keeps_time(self) -> bool:
+        """See the port."""
+        return True
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """The command as it is run, where the arguments stand in it. See the port."""
@@ -101,7 +99,7 @@ class LocalTool:
             stdin=msgspec.json.encode(values) + b"\n" if self._takes_json else None,
         )
         for line in said(ended.stderr).splitlines():
-            self._log(f"{self._name}: {line}")
+            invocation.log(f"{self._name}: {line}")
         return ended
 
     def _values(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> JsonObject:

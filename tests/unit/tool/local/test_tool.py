@@ -28,7 +28,8 @@ class Answers:
         self._answers = list(answers)
         self.asked: list[Question] = []
 
-    async def ask(self, question: Question) -> Answer | Unanswered:
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
+        assert not person_only
         self.asked.append(question)
         return self._answers.pop(0)
 
@@ -50,11 +51,12 @@ def output(
     root: Path, settings: ToolConfig, *, answers: Answers | None = None, log: list[str] | None = None, **arguments: Any
 ) -> ToolOutput:
     heard: list[str] = [] if log is None else log
-    tool = LocalTool("t", settings, workspace_id="w", log=heard.append)
+    tool = LocalTool("t", settings, workspace_id="w")
 
     async def run() -> ToolOutput:
         with anyio.fail_after(PATIENCE):
-            return await tool.run(invocation(root, settings, answers=answers, **arguments))
+            given = invocation(root, settings, answers=answers, **arguments)
+            return await tool.run(msgspec.structs.replace(given, log=heard.append))
 
     return anyio.run(run)
 

@@ -25,9 +25,17 @@ def _run_command() -> Tool:
     return RunCommand()
 
 
+def _web_fetch() -> Tool:
+    from jp.cli.web import AttachmentWeb
+    from jp.tool.web_fetch import WebFetch
+
+    return WebFetch(AttachmentWeb())
+
+
 BUILT_IN: Mapping[str, Callable[[], Tool]] = {
     **{name: partial(_on_files, make) for name, make in FILE_TOOLS.items()},
     "run_command": _run_command,
+    "web_fetch": _web_fetch,
 }
 """A function that imports and makes the tool, for each that is off until it is enabled."""
 

@@ -83,6 +83,8 @@ class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     fs: tuple[FileRuleConfig, ...] = ()
     """Rules for paths."""
+    local_network: bool = False
+    """Whether `web_fetch` may reach this machine and its private network."""
 
 
 class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,0 +1,32 @@
+"""The web for tools: read as attachments are. Loaded when a tool fetches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jp.errors import JpError
+from jp.tool.web_fetch import FetchedPage
+
+
+class AttachmentWeb:
+    """See the port, `jp.tool.web_fetch.Web`."""
+
+    async def fetch(self, url: str, *, allows_local: bool) -> FetchedPage:
+        """See the port.
+
+        Raises:
+            JpError: see the port.
+        """
+        from jp.attachment.base import Declaration, ResolveContext
+        from jp.attachment.web.address import is_local, parse_address
+        from jp.attachment.web.handler import HttpHandler
+
+        address = parse_address(url)
+        if address.credentials:
+            raise JpError(f"{address.shown!r} was given with a name and a password, which are not sent")
+        if is_local(address.host) and not allows_local:
+            raise JpError(f"{address.shown!r} lies in the user's own network, which must not be reached")
+        # What resolves an address of the web looks at no directory.
+        context = ResolveContext(root=Path("/"), cwd=Path("/"))
+        found = await HttpHandler().resolve(Declaration(uri=address.text, written=address.text), context)
+        return FetchedPage(resources=found.resources, notices=found.notices)

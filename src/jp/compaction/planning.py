@@ -211,10 +211,7 @@ def _common(before: ViewTranscript, after: ViewTranscript) -> int:
 
 def _tokens_by_turn(transcript: ViewTranscript) -> Iterable[tuple[int, int]]:
     for item in items_of(transcript.messages):
-        message = transcript.messages[item.message]
-        record = transcript.records.get(message.origin)
-        if record is not None:
-            yield record.event.turn, item.tokens
+        yield transcript.records[transcript.messages[item.message].origin].event.turn, item.tokens
 
 
 def _began(entries: Sequence[AnyEntry]) -> float | None:

@@ -100,10 +100,12 @@ def summarising(
     artifacts = LogArtifacts(entries, load)
     cutter = Cutter(nonce_of(entries), artifacts)
     messages = messages_of(entries, found)
+    if not messages:
+        return SummaryError(kind="empty", detail="nothing was said in these turns")
     leaving = leave(messages, (0, len(messages)), cutter)
     asked = yield from ask(leaving, Setup(terms=terms, asking=asking, cutter=cutter))
-    if asked.told is None and not (terms.may_fall_back and asked.error is not None):
-        return asked.error or SummaryError(kind="empty", detail="there is nothing to summarise")
+    if asked.error is not None and not terms.may_fall_back:
+        return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(None, told, leaving.computed, artifacts)
     state = _with_requirements(state, superseded_states(entries, found))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.overlays import Point, coverages
+from jp.compaction.overlays import Point, compactions_in_force, coverages
 from jp.conversation.entries import AnyEntry, Compaction, Revert
 from jp.conversation.reverts import undone
 from jp.conversation.turns import cycles_of, divide
@@ -81,3 +81,9 @@ def test_a_range_that_ends_inside_a_turn_has_a_part_for_responses_only() -> None
         ((1, 0), (2, 0), False),
         ((2, 0), (2, 5), True),
     ]
+
+
+def test_compactions_are_in_force_until_they_are_undone() -> None:
+    one, other = Compaction(id="a", from_turn=0, to_turn=0), Compaction(id="b", from_turn=0, to_turn=0)
+
+    assert compactions_in_force(log(*THREE_TURNS, one, other, Revert(entries=("a",)))) == [other]

@@ -189,7 +189,7 @@ def _chosen(entries: Sequence[AnyEntry], which: str) -> list[Compaction]:
     if which == "all":
         return [overlay for overlay in found if overlay.id]
     if not (which.isascii() and which.isdecimal()) or not 1 <= int(which) <= len(found):
-        there = f"there are {len(found)}" if found else "there are none"
+        there = "there are none" if not found else "there is 1" if len(found) == 1 else f"there are {len(found)}"
         raise UsageError(
             f"--reset={which}: there is no such compaction ({there})", hint="`jp conversation show` lists them"
         )

@@ -1,0 +1,230 @@
+"""`jp conversation compact`, `undo` and `redo`: what is left out, what is told, and how it comes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forked import run_jp
+from jp.conversation.entries import Compaction, Revert
+from stage import entries_of, logs, make_workspace
+
+SCENARIO = """
+[[reply]]
+when = { contains = "record of an earlier part of a conversation" }
+text = '''{"goal": "count the bolts", "next_step": "order more", "requirements": ["count the bolts"]}'''
+
+[[reply]]
+when = { contains = "read" }
+reasoning = "REASONING is long enough to be worth leaving out of what is sent again and again."
+calls = [{ name = "fs_read_file", arguments = { path = "a.txt" } }]
+
+[[reply]]
+when = { tool = "fs_read_file" }
+text = "There are many."
+
+[[reply]]
+text = "Noted."
+"""
+
+SETTINGS = """
+[conversation.tools.fs_read_file]
+enable = true
+[conversation.deduplication]
+enabled = false
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = make_workspace(tmp_path / "work", SCENARIO, settings=SETTINGS)
+    (root / "a.txt").write_text("a bolt, a nut and a washer\n" * 300, encoding="utf-8")
+    ask(root, "read a.txt and count the bolts", "--new")
+    for _ in range(3):
+        ask(root, "read it again", "--id", "last")
+    return root
+
+
+def ask(root: Path, text: str, *more: str) -> None:
+    done = run_jp("query", "--approve-all", *more, text, cwd=root)
+    assert done.code == 0, done.stderr
+
+
+def compact(root: Path, *more: str, code: int = 0) -> str:
+    done = run_jp("conversation", "compact", *more, "last", cwd=root)
+    assert (done.code, done.stderr) == (code, ""), done
+    return done.stdout
+
+
+def as_json(root: Path, *more: str, code: int = 0) -> Any:
+    return json.loads(compact(root, *more, "--format", "json", code=code))
+
+
+def next_request(root: Path) -> str:
+    done = run_jp("query", "--id", "last", "--dry-run", "--format", "json", "and now?", cwd=root)
+    assert done.code == 0, done.stderr
+    return json.dumps(json.loads(done.stdout)["request"]["body"])
+
+
+def overlays(root: Path) -> list[Compaction]:
+    return [entry for entry in entries_of(logs(root)[0]) if isinstance(entry, Compaction)]
+
+
+def test_a_dry_run_tells_exactly_what_compacting_then_does_and_writes_nothing(root: Path) -> None:
+    before = logs(root)[0].read_bytes()
+
+    told = as_json(root, "--dry-run", "--keep", "1")
+
+    assert logs(root)[0].read_bytes() == before
+    done = as_json(root, "--keep", "1")
+    assert done["tokens"] == {name: told["tokens"][name] for name in ("before", "after", "freed")}
+    (overlay,) = overlays(root)
+    assert (overlay.from_turn, overlay.to_turn, overlay.reasoning, overlay.source) == (0, 2, "strip", "manual")
+    assert overlay.tool_overrides["fs_read_file"].request == "keep"
+    assert as_json(root, "--dry-run", "--keep", "1", code=12)["tokens"]["before"] == told["tokens"]["after"]
+
+
+def test_the_next_request_is_the_compacted_one_and_undo_brings_back_every_byte(root: Path) -> None:
+    whole = next_request(root)
+    assert whole.count("REASONING") == 4
+
+    text = compact(root, "--keep", "1")
+
+    assert text.startswith("compacted turns 0 to 2: reasoning + tools + superseded resources\ntokens: about ")
+    assert "undo it with `jp conversation undo jp-c" in text
+    shorter = next_request(root)
+    assert shorter.count("REASONING") == 1
+    assert shorter.count("[compacted] fs_read_file: success") == 3
+    assert len(shorter) < len(whole)
+    undone = run_jp("conversation", "undo", "last", cwd=root)
+    assert (undone.code, undone.stdout) == (
+        0,
+        "undid the compaction of turns 0 to 2: reasoning + tools + superseded resources\n",
+    )
+    assert next_request(root) == whole
+    assert run_jp("conversation", "redo", "last", cwd=root).code == 0
+    assert next_request(root) == shorter
+    assert isinstance(entries_of(logs(root)[0])[-1], Revert)
+
+
+def test_policies_stand_in_place_of_a_profile_and_ranges_narrow_it(root: Path) -> None:
+    assert "compacted turn 1: tool responses\n" in compact(root, "--tools=strip-responses", "--turn", "1")
+    assert "compacted turns 0 to 2: reasoning\n" in compact(root, "--profile", "light", "--from", "0", "--to", "-1")
+    assert "compacted turns 2 to 3: tools omitted\n" in compact(root, "-t=omit", "--from=last", "--keep", "0")
+    shown = run_jp("conversation", "show", "last", cwd=root).stdout
+    assert "compaction 1   turn 1: tool responses (" in shown
+    assert "compaction 3   turns 2 to 3: tools omitted (" in shown
+
+
+def test_a_reset_undoes_one_or_all_and_says_when_there_is_none(root: Path) -> None:
+    whole = next_request(root)
+    compact(root, "--turn", "0", "-r")
+    compact(root, "--turn", "1", "-r")
+
+    assert compact(root, "--reset=1").startswith("undid turn 0: reasoning\n")
+    assert "there is 1" in run_jp("conversation", "compact", "--reset=2", "last", cwd=root).stderr
+    assert compact(root, "--reset", "--dry-run") == "would undo turn 1: reasoning\n"
+    assert compact(root, "--reset").startswith("undid turn 1: reasoning\n")
+    assert compact(root, "--reset", code=12) == "there is no compaction to undo\n"
+    assert next_request(root) == whole
+
+
+def test_a_summary_stands_for_its_turns_and_names_what_can_be_recalled(root: Path) -> None:
+    told = as_json(root, "--dry-run", "--profile", "heavy", "--keep", "1")["summary"]
+    assert (told["turns"], told["model"]) == ({"first": 0, "last": 2}, "script/test")
+
+    assert compact(root, "--profile", "heavy", "--keep", "1").startswith("compacted turns 0 to 2: summary\n")
+
+    (overlay,) = overlays(root)
+    assert overlay.summary is not None
+    assert overlay.summary.model == "script/test"
+    assert overlay.summary.usage is not None
+    body = next_request(root)
+    assert "count the bolts" in body
+    assert "read a.txt and count the bolts" in body
+    assert body.count("REASONING") == 1
+
+
+def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root: Path) -> None:
+    before = logs(root)[0].read_bytes()
+    proposed = as_json(root, "--propose", "--profile", "heavy", "--keep", "1")
+    assert logs(root)[0].read_bytes() == before
+
+    applied = as_json(root, "--apply", proposed["proposal"])
+
+    assert applied["overlays"] == proposed["overlays"]
+    again = run_jp("conversation", "compact", "--apply", proposed["proposal"], "last", cwd=root)
+    assert (again.code, again.stderr.startswith("error: there is no proposal")) == (2, True)
+    compact(root, "--reset")
+    other = as_json(root, "--propose", "--keep", "1")["proposal"]
+    log = logs(root)[0]
+    log.write_text(log.read_text(encoding="utf-8").replace("There are many.", "There are few."), encoding="utf-8")
+    stale = run_jp("conversation", "compact", "--apply", other, "last", cwd=root)
+    assert (stale.code, "have changed since" in stale.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--profile", "heavi"), 3, "error: there is no compaction profile 'heavi'\nhint: did you mean 'heavy'?\n"),
+        (("--profile", "heavy", "-r"), 2, "error: --profile and options that say what to do exclude each other\n"),
+        (("--turn", "1", "--keep", "1"), 2, "error: --turn and --keep-last exclude each other\n"),
+        (("--to", "last"), 2, "error: --to cannot be 'last'\n"),
+        (("--from", "5", "--to", "3"), 2, "error: the range is reversed: it begins with turn 5 and ends with turn 3\n"),
+        (("--keep", "some"), 2, "error: --keep-last cannot be 'some'\n"),
+        (("--tools=all",), 2, "error: --tools cannot be 'all'\n"),
+        (("--reset=0",), 2, "error: --reset=0: there is no such compaction (there are none)\n"),
+        (("--dry-run", "--propose"), 2, "error: --dry-run and --propose exclude each other\n"),
+        (("--reset", "-r"), 2, "error: --reset takes no profile, policy or range\n"),
+        (("--apply", "abc"), 2, "error: there is no proposal 'abc'\n"),
+        (("--no-persist",), 2, "error: "),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_hint(
+    root: Path, words: tuple[str, ...], code: int, message: str
+) -> None:
+    done = run_jp("conversation", "compact", *words, "last", cwd=root)
+
+    assert (done.code, done.stdout) == (code, "")
+    assert done.stderr.startswith(message), done.stderr
+    assert "hint: " in done.stderr
+
+
+def test_several_conversations_are_compacted_at_once(root: Path) -> None:
+    ask(root, "read something else", "--new")
+    first, second = (log.parent.name.partition("-")[0] for log in logs(root))
+
+    done = run_jp(
+        "conversation", "compact", "--keep", "0", "--format", "json", f"jp-c{first}", f"jp-c{second}", cwd=root
+    )
+
+    value = json.loads(done.stdout)
+    assert (done.code, [each["frees"] for each in value["conversations"]]) == (0, [True, True])
+
+
+def test_a_model_that_gives_no_account_leaves_the_log_as_it_was(root: Path) -> None:
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    scenario.write_text(
+        scenario.read_text(encoding="utf-8").replace('"goal": "count the bolts"', '"x": 1'), encoding="utf-8"
+    )
+    before = logs(root)[0].read_bytes()
+
+    done = run_jp("conversation", "compact", "-s", "--keep", "0", "last", cwd=root)
+
+    assert (done.code, done.stdout) == (5, "")
+    assert "'script/test' gave no summary that can be used" in done.stderr
+    assert logs(root)[0].read_bytes() == before
+
+
+def test_undo_takes_turns_back_one_by_one_until_nothing_is_left(root: Path) -> None:
+    said = [run_jp("conversation", "undo", "last", cwd=root) for _ in range(5)]
+
+    assert [done.stdout for done in said] == [*(f"undid turn {number}\n" for number in (3, 2, 1, 0)), ""]
+    assert (said[-1].code, said[-1].stderr) == (12, "note: there is nothing to undo\n")
+    assert run_jp("conversation", "redo", "last", cwd=root).stdout == "brought back turn 0\n"
+    ask(root, "something new", "--id", "last")
+    redo = run_jp("conversation", "redo", "last", cwd=root)
+    assert (redo.code, redo.stderr) == (12, "note: there is nothing to redo\n")

@@ -1,0 +1,180 @@
+"""Which overlays a wish comes to, against small streams."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from jp.compaction.planning import Planner, PolicyWish, wish_of
+from jp.compaction.projection import project
+from jp.compaction.ranges import KeepTurns, Range, RangeWish, SinceCompaction
+from jp.compaction.stand_ins import StatusLines
+from jp.compaction.transcript import transcript_of
+from jp.config.compaction import PROFILES, ProfileConfig, SummaryConfig
+from jp.config.tools import ToolCompactionConfig, ToolConfig
+from jp.context.budget import estimate_messages
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    Compaction,
+    Revert,
+    SummaryPolicy,
+    ToolCallPolicy,
+    ToolOverride,
+    TurnStart,
+)
+from jp.conversation.resource import Resource
+from logs import ask, log, respond, say, start, whole_turn
+
+ALL = RangeWish()
+STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
+BOTH = PolicyWish(reasoning=True, tools=STRIP)
+
+
+def turns(count: int) -> list[AnyEntry]:
+    return [entry for number in range(count) for entry in whole_turn(number)]
+
+
+def planner(*entries: AnyEntry, **tools: ToolConfig) -> Planner:
+    return Planner(log(*entries), StatusLines(), tools, now=0.0)
+
+
+def summary(first: int, last: int, text: str = "what happened") -> Compaction:
+    return Compaction(from_turn=first, to_turn=last, summary=SummaryPolicy(text=text))
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        (PROFILES["default"], PolicyWish(reasoning=True, tools=STRIP, resources=True)),
+        (PROFILES["light"], PolicyWish(reasoning=True)),
+        (PROFILES["heavy"], PolicyWish(summary=True)),
+        (ProfileConfig(), PolicyWish()),
+        (
+            ProfileConfig(tool_calls="omit", summary=SummaryConfig(policy="summarize")),
+            PolicyWish(tools=ToolCallPolicy(policy="omit"), summary=True),
+        ),
+    ],
+)
+def test_a_profile_is_a_wish(profile: ProfileConfig, expected: PolicyWish) -> None:
+    assert wish_of(profile) == expected
+
+
+def test_policies_of_one_range_stand_in_one_overlay_that_names_its_turns() -> None:
+    (overlay,) = planner(*turns(4)).plan(BOTH, RangeWish(keep_last=KeepTurns(1))).overlays
+
+    assert overlay == Compaction(
+        from_turn=0, to_turn=2, from_id="t0", to_id="t2", reasoning="strip", tool_calls=STRIP, source="manual"
+    )
+
+
+def test_last_gives_each_policy_a_range_of_its_own() -> None:
+    earlier = Compaction(from_turn=0, to_turn=1, reasoning="strip")
+
+    plan = planner(*turns(4), earlier).plan(BOTH, RangeWish(start=SinceCompaction()))
+
+    assert [(one.from_turn, one.to_turn, one.reasoning, one.tool_calls) for one in plan.overlays] == [
+        (2, 3, "strip", None),
+        (0, 3, None, STRIP),
+    ]
+
+
+def test_a_compaction_that_ends_inside_a_turn_leaves_that_turn_uncovered() -> None:
+    inside = Compaction(from_turn=0, to_turn=1, to_cycle=0, tool_calls=STRIP)
+    nowhere = Compaction(from_turn=0, to_turn=0, to_cycle=0, reasoning="strip")
+    made = planner(*turns(2), inside, nowhere)
+
+    assert made.shape.covered == {"tools": 0}
+
+
+def test_what_does_not_make_the_view_smaller_is_not_planned() -> None:
+    quiet = [start(0), ask("hello"), say("hi")]
+
+    assert planner(*quiet).plan(BOTH, ALL).overlays == ()
+    assert planner().plan(BOTH, ALL).overlays == ()
+    again = [*turns(2), Compaction(from_turn=0, to_turn=1, reasoning="strip", tool_calls=STRIP)]
+    assert planner(*again).plan(BOTH, ALL).overlays == ()
+
+
+def test_hints_of_the_tools_that_were_called_are_kept_in_the_overlay() -> None:
+    own = ToolConfig(compaction=ToolCompactionConfig(response="keep"))
+
+    (overlay,) = planner(*turns(1), run=own, other=own).plan(PolicyWish(tools=STRIP), ALL).overlays
+
+    assert overlay.tool_overrides == {"run": ToolOverride(response="keep")}
+    (omitted,) = planner(*turns(1), run=own).plan(PolicyWish(tools=ToolCallPolicy(policy="omit")), ALL).overlays
+    assert omitted.tool_overrides == {}
+
+
+def test_what_jp_ships_for_its_own_tools_holds_where_nothing_else_is_said() -> None:
+    entries = [replace(entry, name="fs_read_file") if hasattr(entry, "name") else entry for entry in turns(1)]
+
+    (overlay,) = planner(*entries).plan(PolicyWish(tools=STRIP), ALL).overlays
+
+    assert overlay.tool_overrides == {"fs_read_file": ToolOverride(request="keep", response="strip")}
+
+
+def test_a_summary_grows_over_those_in_force_and_leaves_nothing_else_to_do_in_its_turns() -> None:
+    entries = [*turns(6), summary(0, 2)]
+    wish = PolicyWish(reasoning=True, summary=True)
+
+    plan = planner(*entries).plan(wish, RangeWish(keep_last=KeepTurns(1)))
+    narrow = planner(*entries).plan(wish, RangeWish(start=SinceCompaction(), keep_last=KeepTurns(2)))
+
+    assert (plan.summary, plan.overlays) == (Range(first=0, last=4), ())
+    assert narrow.summary == Range(first=0, last=3)
+    undone = planner(*turns(6), replace(summary(0, 2), id="s"), Revert(entries=("s",)))
+    assert undone.plan(wish, RangeWish(start=SinceCompaction())).summary == Range(first=0, last=5)
+    assert planner().plan(wish, ALL).summary is None
+
+
+def test_the_effect_is_that_of_the_view_with_the_overlays_at_its_end() -> None:
+    entries = log(*turns(4))
+    made = planner(*entries)
+    plan = made.plan(BOTH, RangeWish(keep_last=KeepTurns(1)))
+
+    effect = made.effect(plan.overlays)
+
+    after = (*entries, *plan.overlays)
+    messages = transcript_of(project(after, StatusLines()), after).messages
+    assert (effect.before, effect.after) == (made.tokens, estimate_messages(messages))
+    assert effect.freed == effect.before - effect.after > 0
+    assert 0 < effect.untouched < effect.after
+    assert {item.kind for item in effect.largest} == {"arguments", "reasoning", "results"}
+    assert made.effect(()).freed == 0
+    assert made.effect(()).untouched == made.tokens
+
+
+def test_superseded_copies_are_a_policy_like_the_others() -> None:
+    copies = [
+        entry
+        for number in range(2)
+        for entry in (
+            start(number),
+            ChatRequest(content="look", resources=(Resource(uri="file:///a", text=f"{number}" * 4000),)),
+            say("seen"),
+        )
+    ]
+
+    (overlay,) = planner(*copies).plan(PolicyWish(resources=True), ALL).overlays
+
+    assert overlay.resources == "superseded"
+
+
+def test_turns_know_when_they_began_and_what_they_weigh() -> None:
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    entries = [
+        TurnStart(id="a", at=began.isoformat()),
+        ask("hello"),
+        TurnStart(id="b", at="never"),
+        ask("hello"),
+        respond("nothing"),
+    ]
+
+    shape = planner(*entries).shape
+
+    assert [turn.began for turn in shape.turns] == [began.timestamp(), None]
+    assert all(turn.tokens > 0 for turn in shape.turns)
+    assert planner(ask("before any turn")).shape.turns[0].began is None

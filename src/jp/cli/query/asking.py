@@ -128,7 +128,7 @@ class Asker:
 
         if not (os.isatty(1) and os.isatty(2)):
             return Ended(outcome=await run())
-        return await Steering(self._interruption, dialogue, ask_choice).steer(run)
+        return await Steering(self._interruption, dialogue, self._wiring.tools, ask_choice).steer(run)
 
     async def _abort(self) -> NoReturn:
         """Undo the turn, and end as after a Ctrl-C."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 import msgspec
 
@@ -16,16 +16,47 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import TaskGroup
 
-_QUESTION = "continue (c), reply (r), stop and keep (s), abort and undo (a)?"
-_Verb = Literal["continue", "reply", "stop", "abort"]
-_VERBS: dict[str, _Verb] = {"c": "continue", "r": "reply", "s": "stop", "a": "abort"}
+_Verb = Literal["continue", "reply", "respond", "stop", "abort"]
+
+
+class Menu(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person may choose from, a verb for each key."""
+
+    question: str
+    verbs: dict[str, _Verb]
+
+
+TURN_MENU = Menu(
+    question="continue (c), reply (r), stop and keep (s), abort and undo (a)?",
+    verbs={"c": "continue", "r": "reply", "s": "stop", "a": "abort"},
+)
+TOOLS_MENU = Menu(
+    question="continue (c), stop the tools and tell the model (r), stop and keep (s), abort and undo (a)?",
+    verbs={"c": "continue", "r": "respond", "s": "stop", "a": "abort"},
+)
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person wants of a turn that runs; `reply` is what they say to a turn that is to end for it."""
+    """What a person wants of a turn that runs.
+
+    `reply` is what they say: to a turn that is to end for it, or with `respond` to a model whose tools are stopped.
+    """
 
     verb: _Verb
     reply: str = ""
+
+
+class Stoppable(Protocol):
+    """The tools of a turn."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether calls run."""
+        ...
+
+    def stop(self, words: str = "") -> None:
+        """Stop all calls; the model is told so, with the person's words."""
+        ...
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,18 +67,22 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     is_aborted: bool = False
 
 
-def ask_choice() -> Choice:
+def ask_choice(menu: Menu) -> Choice:
     """Ask at the terminal. Where it is gone, or input ends, the turn is to stop; what came is kept."""
     from jp.render.prompt import ask_key, ask_line
 
     while True:
-        key = ask_key(_QUESTION, _VERBS, default="c")
-        verb: _Verb = "stop" if key is None else _VERBS[key]
-        if verb != "reply":
-            return Choice(verb=verb)
-        reply = ask_line("your reply (empty: back to the choice):")
-        if reply:
-            return Choice(verb=verb, reply=reply)
+        key = ask_key(menu.question, menu.verbs, default="c")
+        verb: _Verb = "stop" if key is None else menu.verbs[key]
+        match verb:
+            case "respond":
+                return Choice(verb=verb, reply=ask_line("what to tell the model besides:") or "")
+            case "reply":
+                reply = ask_line("your reply (empty: back to the choice):")
+                if reply:
+                    return Choice(verb=verb, reply=reply)
+            case _:
+                return Choice(verb=verb)
 
 
 class Steering:
@@ -57,8 +92,11 @@ class Steering:
     only one does where nobody can be asked.
     """
 
-    def __init__(self, interruption: Interruption, dialogue: Dialogue, ask: Callable[[], Choice]) -> None:
+    def __init__(
+        self, interruption: Interruption, dialogue: Dialogue, tools: Stoppable, ask: Callable[[Menu], Choice]
+    ) -> None:
         self._interruption = interruption
+        self._tools = tools
         self._dialogue = dialogue
         self._ask = ask
         self._choice: Choice | None = None
@@ -92,10 +130,13 @@ class Steering:
         from anyio.to_thread import run_sync
 
         async with self._dialogue.question():
-            choice = await run_sync(self._ask, abandon_on_cancel=True)
+            menu = TOOLS_MENU if self._tools.is_running else TURN_MENU
+            choice = await run_sync(self._ask, menu, abandon_on_cancel=True)
         match choice.verb:
             case "continue":
                 self._offer(tasks, work)
+            case "respond":
+                self._respond(choice.reply, tasks, work)
             case "stop":
                 self._interruption.stop()
             case "reply" | "abort":
@@ -103,6 +144,15 @@ class Steering:
                 work.cancel()
             case _:
                 assert_never(choice.verb)
+
+    def _respond(self, words: str, tasks: TaskGroup, work: CancelScope) -> None:
+        """Stop the tools. Where they have ended meanwhile, the words are a reply to the turn."""
+        if self._tools.is_running or not words:
+            self._tools.stop(words)
+            self._offer(tasks, work)
+        else:
+            self._choice = Choice(verb="reply", reply=words)
+            work.cancel()
 
     def _ended(self, outcome: TurnOutcome | None) -> Ended:
         match self._choice:

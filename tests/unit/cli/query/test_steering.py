@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from jp.cli.dialogue import Dialogue
-from jp.cli.query.steering import Choice, Ended, Steering, ask_choice
+from jp.cli.query.steering import TOOLS_MENU, TURN_MENU, Choice, Ended, Menu, Steering, ask_choice
 from jp.cli.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
 from jp.errors import ExitCode
@@ -50,6 +50,17 @@ class Screen:
         self.shown.append("?" if is_paused else "!")
 
 
+class Tools:
+    """Tools that run, or not, and can be stopped."""
+
+    def __init__(self) -> None:
+        self.is_running = False
+        self.heard: list[str] = []
+
+    def stop(self, words: str = "") -> None:
+        self.heard.append(words)
+
+
 class Played:
     """A turn that waits in its middle, and a person who presses Ctrl-C there."""
 
@@ -58,6 +69,8 @@ class Played:
         self.dialogue = Dialogue()
         self.renderer = self.dialogue.screen = PausableRenderer(self.screen)
         self.choices = list(choices)
+        self.tools = Tools()
+        self.menus: list[Menu] = []
         self.presses = presses
         self.ends_first = ends_first
         self.is_over = threading.Event()
@@ -66,7 +79,7 @@ class Played:
 
     async def play(self) -> None:
         with interruptions() as interruption:
-            self.ended = await Steering(interruption, self.dialogue, self._ask).steer(self._turn)
+            self.ended = await Steering(interruption, self.dialogue, self.tools, self._ask).steer(self._turn)
         self.code = interruption.exit_code
 
     async def _turn(self) -> TurnOutcome:
@@ -84,7 +97,8 @@ class Played:
         finally:
             self.is_over.set()
 
-    def _ask(self) -> Choice:
+    def _ask(self, menu: Menu) -> Choice:
+        self.menus.append(menu)
         if self.ends_first:
             assert self.is_over.wait(20)
         return self.choices.pop(0)
@@ -150,6 +164,27 @@ def answering(monkeypatch: pytest.MonkeyPatch, keys: list[str | None], lines: li
     monkeypatch.setattr(prompt, "ask_line", ask_line)
 
 
+def test_tools_that_run_are_stopped_and_the_turn_goes_on() -> None:
+    played = Played(Choice(verb="respond", reply="too slow"), Choice(verb="abort"), presses=2)
+    played.tools.is_running = True
+
+    anyio.run(played.play)
+
+    assert played.menus == [TOOLS_MENU, TOOLS_MENU]
+    assert played.tools.heard == ["too slow"]
+    assert played.ended == Ended(is_aborted=True)
+
+
+@pytest.mark.parametrize(("words", "ended"), [("too slow", Ended(reply="too slow")), ("", Ended(outcome=OUTCOME))])
+def test_what_was_said_to_tools_that_have_ended_meanwhile_is_a_reply(words: str, ended: Ended) -> None:
+    played = Played(Choice(verb="respond", reply=words))
+
+    anyio.run(played.play)
+
+    assert played.menus == [TURN_MENU]
+    assert played.ended == ended
+
+
 @pytest.mark.parametrize(
     ("keys", "lines", "choice"),
     [
@@ -166,4 +201,11 @@ def test_keys_are_choices_and_an_empty_reply_is_none(
 ) -> None:
     answering(monkeypatch, keys, lines)
 
-    assert ask_choice() == choice
+    assert ask_choice(TURN_MENU) == choice
+
+
+def test_tools_are_stopped_with_words_or_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, ["r", "r"], ["use the index", None])
+
+    assert ask_choice(TOOLS_MENU) == Choice(verb="respond", reply="use the index")
+    assert ask_choice(TOOLS_MENU) == Choice(verb="respond")

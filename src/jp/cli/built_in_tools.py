@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from jp.tool import standing
 from jp.tool.builtin import FILE_TOOLS
 
 if TYPE_CHECKING:
@@ -39,5 +40,5 @@ BUILT_IN: Mapping[str, Callable[[], Tool]] = {
 }
 """A function that imports and makes the tool, for each that is off until it is enabled."""
 
-STANDING = ("ask_user", "describe_tools", "recall", "refresh_resource")
+STANDING = tuple(sorted(standing.STANDING))
 """The names of those that a request offers by itself where they are of use."""

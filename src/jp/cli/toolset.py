@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from jp.cli.built_in_tools import BUILT_IN, STANDING
+from jp.cli.built_in_tools import BUILT_IN
 from jp.config.model import AppConfig
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
 from jp.tool.sources import BuiltIn, InPackage, Local, OnServer, ToolSource, source_of
+from jp.tool.standing import STANDING, STANDING_SETTINGS
 from jp.tool.toolbox import ALL, check_offered, enabled_names, settings_of, settings_over, unknown_tool
 
 if TYPE_CHECKING:
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 
 _UNSET = ToolConfig()
 _NAMES = frozenset({*BUILT_IN, *STANDING})
-_STANDING = ToolConfig(enable="always", run="unattended")
-"""What holds for a tool that is offered by itself, where the configuration does not name it."""
 
 Making = Callable[[], "Tool"]
+Standing = Callable[[Collection[str]], Mapping[str, Making]]
+"""How those of `STANDING` are made that are of use to a conversation which is offered tools of these other names."""
 
 
 class Toolset:
     """The tools of a configuration, by name. Nothing of them is imported before it is asked for.
 
-    `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` makes those of
-    `STANDING` that are of use to the conversation, as far as they need it. `servers` are the tools of MCP servers by
+    `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` is of the
+    conversation for which they are: without one, none is offered by itself. `servers` are the tools of MCP servers by
     their names, where `config` has them all; without it, only the configuration says what there is, and none is made.
     """
 
@@ -38,16 +39,17 @@ class Toolset:
         config: AppConfig,
         *,
         cache_directory: Path | None = None,
-        standing: Mapping[str, Making] | None = None,
+        standing: Standing | None = None,
         servers: Mapping[str, Tool] | None = None,
     ) -> None:
         self._config = config
         self._cache_directory = cache_directory
-        self._standing = standing or {}
+        self._standing = standing
+        self._made_for: Mapping[str, Making] = {}
         self._servers = servers
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
-        over = {name: settings_over(_STANDING, named.get(name, _UNSET)) for name in STANDING}
+        over = {name: settings_over(STANDING_SETTINGS[name], named.get(name, _UNSET)) for name in STANDING}
         self.settings: Mapping[str, ToolConfig] = {**named, **over}
 
     @cached_property
@@ -139,7 +141,9 @@ class Toolset:
         """
         self.check()
         enabled = enabled_names(self.names, self.settings)
-        offered = [name for name in enabled if name not in STANDING or name in self._standing]
+        others = [name for name in enabled if name not in STANDING]
+        self._made_for = {} if self._standing is None else self._standing(others)
+        offered = [*others, *(name for name in enabled if name in self._made_for)]
         for name in offered:
             check_offered(name)
         toolbox = {name: self.configured(name) for name in offered}
@@ -171,7 +175,7 @@ class Toolset:
             from jp.tool.describe_tools import DescribeTools
 
             return DescribeTools(self.toolbox)
-        make = BUILT_IN.get(name) or self._standing.get(name)
+        make = BUILT_IN.get(name) or self._made_for.get(name)
         if make is None:
             raise ConfigurationError(
                 f"the tool {name!r} works in a conversation only", hint="the model is offered it where it is of use"

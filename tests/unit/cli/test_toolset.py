@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from functools import partial
+
 import pytest
 
 from jp.cli.toolset import Toolset
@@ -7,7 +10,7 @@ from jp.config.model import AppConfig, ConversationConfig, ProvidersConfig
 from jp.config.tools import McpServerConfig, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.base import Tool, ToolInvocation, ToolOutput
 
 
 class EchoTool:
@@ -103,3 +106,22 @@ def test_other_packages_are_looked_for_only_where_a_name_is_nobody_elses(monkeyp
     tools = toolset(**{"*": ToolConfig(enable=False), "greet": GREET, "fs_read_file": ToolConfig()})
 
     assert list(tools.toolbox()) == ["greet"]
+
+
+def test_what_a_conversation_has_use_for_is_offered_by_itself_beside_the_others_unless_it_is_disabled() -> None:
+    asked: list[list[str]] = []
+
+    def standing(others: Collection[str]) -> dict[str, Callable[[], Tool]]:
+        asked.append(sorted(others))
+        return {name: partial(EchoTool, name) for name in ("recall", "refresh_resource")}
+
+    def offered(**tools: ToolConfig) -> dict[str, ToolConfig]:
+        config = AppConfig(conversation=ConversationConfig(tools=tools))
+        return {name: tool.settings for name, tool in Toolset(config, standing=standing).toolbox().items()}
+
+    everything = offered(greet=GREET, **{"*": ToolConfig(run="skip")})
+    assert list(everything) == ["greet", "recall", "refresh_resource"]
+    assert [everything[name].run for name in everything] == ["skip", "unattended", "unattended"]
+    assert everything["refresh_resource"].rules[0].run == "ask"
+    assert list(offered(recall=ToolConfig(enable=False))) == ["refresh_resource"]
+    assert asked == [["greet"], []]

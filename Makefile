@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 FOREIGN := .venv-foreign
 FOREIGN_STAMP := $(FOREIGN)/.installed
 
-# Whoever sets it has pytest rewrite every test anew in each worker.
+# Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-foreign check format lint types imports coverage bench lock clean
@@ -14,7 +14,7 @@ demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
 
 test: $(STAMP)  ## the whole suite
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not foreign"
+	$(BIN)/python -m pytest -q --workers=auto -m "not foreign"
 
 test-foreign: $(STAMP) $(FOREIGN_STAMP)  ## jp against a server that is not ours; the first time it is compiled, for minutes
 	$(BIN)/python -m pytest -q -m foreign tests/foreign
@@ -37,7 +37,7 @@ imports: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n auto --dist worksteal tests/unit tests/properties tests/wire
+	$(BIN)/coverage run -m pytest -q --workers=auto tests/unit tests/properties tests/wire
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -8,6 +8,8 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("workers",)
+
 _EXAMPLES = os.environ.get("JP_TEST_EXAMPLES", "")
 """How many examples each property is tried on, new ones in each run. Unset: a few, the same in each run."""
 
@@ -42,8 +44,3 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: many tests wait for a process or a deadline."""
-    return (os.cpu_count() or 1) + 1

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple, NoReturn
+from xml.etree import ElementTree as ET
+
+import pytest
+
+ALL_ENDINGS = """
+    import sys
+    import warnings
+    import pytest
+
+    def test_passes(): pass
+    def test_fails():
+        print("what it had said")
+        assert 1 + 1 == 3
+    def test_is_skipped(): pytest.skip("no reason")
+    @pytest.mark.xfail(reason="known")
+    def test_is_known_to_fail(): assert False
+    @pytest.mark.xfail
+    def test_passes_against_all_hope(): pass
+    @pytest.fixture
+    def broken(): raise ValueError("cannot be set up")
+    def test_cannot_begin(broken): pass
+    @pytest.fixture
+    def clumsy():
+        yield
+        raise ValueError("cannot be taken down")
+    def test_cannot_end(clumsy): pass
+    def test_warns(): warnings.warn("be careful", FutureWarning)
+    def test_gives_properties(record_property): record_property("colour", "green")
+"""
+
+DIES = """
+    import os, signal
+    import pytest
+
+    @pytest.mark.parametrize("number", range(40))
+    def test_lives(number): pass
+    def test_is_killed(): os.kill(os.getpid(), signal.SIGKILL)
+    def test_ends_everything(): os._exit(0)
+    @pytest.mark.parametrize("number", range(40))
+    def test_lives_on(number): pass
+"""
+
+SHARES = """
+    import os
+    import pytest
+
+    @pytest.fixture(scope="module", autouse=True)
+    def opened():
+        yield
+        with open("closed", "a") as closed:
+            closed.write(f"{os.getpid()}\\n")
+    @pytest.mark.parametrize("number", range(100))
+    def test_writes(number, tmp_path):
+        tmp_path.joinpath("mine").touch(exist_ok=False)
+"""
+
+LEAVES = """
+    import pytest
+    def test_leaves(): pytest.exit("enough", 42)
+    def test_passes(): pass
+"""
+
+INTERRUPTS = """
+    def test_interrupts(): raise KeyboardInterrupt
+    def test_passes(): pass
+"""
+
+FAILS_TWICE = """
+    def test_fails(): assert False
+    def test_fails_again(): assert False
+    def test_passes(): pass
+"""
+
+SLEEPS = """
+    import threading
+    threading.Thread(target=threading.Event().wait, name="Sleeper", daemon=True).start()
+    def test_passes(): pass
+"""
+
+STAYS = """
+    import signal
+    from pathlib import Path
+    import pytest
+
+    @pytest.fixture(scope="session")
+    def opened():
+        yield
+        Path("closed").touch()
+    def test_stays(opened):
+        Path("begun").write_text("yes")
+        while True:
+            signal.pause()
+"""
+
+
+class Run(NamedTuple):
+    """What came of a run of pytest."""
+
+    code: int
+    said: str
+
+    @property
+    def end(self) -> str:
+        """The last line, without decoration and the time."""
+        return re.sub(r"^=* ?| in \d.*$", "", self.said.splitlines()[-1])
+
+
+Start = Callable[..., int]
+RunPytest = Callable[..., Run]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Have a fork of this process run pytest in a directory of its own; its process id."""
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nfilterwarnings = default\njunit_family = xunit1\n", encoding="utf-8"
+    )
+
+    def started(source: str, *options: str, workers: int = 2) -> int:
+        (tmp_path / "test_it.py").write_text(dedent(source), encoding="utf-8")
+        process = os.fork()
+        if not process:
+            become_pytest(tmp_path, f"--workers={workers}", *options)
+        return process
+
+    return started
+
+
+@pytest.fixture
+def run(tmp_path: Path, start: Start) -> RunPytest:
+    def ran(source: str, *options: str, workers: int = 2) -> Run:
+        return end_of(start(source, *options, workers=workers), tmp_path)
+
+    return ran
+
+
+def become_pytest(directory: Path, *options: str) -> NoReturn:
+    code = 70
+    try:
+        said = os.open(directory / "said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(said, stream)
+        sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - stays open
+        os.chdir(directory)
+        os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", COLUMNS="200")
+        code = pytest.main(["-q", "-p", "workers", "-p", "no:faulthandler", "--basetemp=below", *options])
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
+
+
+def end_of(process: int, directory: Path) -> Run:
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return Run(code, (directory / "said").read_text(encoding="utf-8"))
+
+
+def test_every_way_in_which_a_test_ends_is_told_as_without_workers(run: RunPytest, tmp_path: Path) -> None:
+    runs: list[Run] = []
+    results: list[list[tuple[str | None, list[str]]]] = []
+    for workers in (0, 1, 3):
+        runs.append(run(ALL_ENDINGS, "-ra", "--junitxml=all.xml", workers=workers))
+        cases = ET.parse(tmp_path / "all.xml").iter("testcase")  # noqa: S314 - pytest wrote it
+        results.append(sorted((case.get("name"), [inner.tag for inner in case]) for case in cases))
+
+    alone, in_order, together = runs
+    assert {run.end for run in runs} == {"1 failed, 4 passed, 1 skipped, 1 xfailed, 1 xpassed, 1 warning, 2 errors"}
+    assert {run.code for run in runs} == {pytest.ExitCode.TESTS_FAILED}
+    for run_of_them in runs:
+        assert "assert (1 + 1) == 3" in run_of_them.said
+        assert "- Captured stdout call -" in run_of_them.said
+        assert "what it had said" in run_of_them.said
+        assert "test_it.py::test_warns" in run_of_them.said
+        assert "FutureWarning: be careful" in run_of_them.said
+        assert "SKIPPED [1] test_it.py:10: no reason" in run_of_them.said
+    assert without_times(in_order.said) == without_times(alone.said)
+    assert sorted(without_times(together.said).splitlines()[-9:]) == sorted(without_times(alone.said).splitlines()[-9:])
+    assert results[0] == results[1] == results[2]
+    assert ("test_gives_properties", ["properties"]) in results[0]
+
+
+def without_times(said: str) -> str:
+    return re.sub(r"in \d+\.\d+s", "", said)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "code", "words"),
+    [
+        ("def test_passes(): pass", [], pytest.ExitCode.OK, "1 passed in"),
+        ("", [], pytest.ExitCode.NO_TESTS_COLLECTED, "no tests ran in"),
+        ("import nowhere_at_all", [], pytest.ExitCode.INTERRUPTED, "Interrupted: 1 error during collection"),
+        ("", ["--workers=many"], pytest.ExitCode.USAGE_ERROR, "'many' is neither a number nor 'auto'"),
+        (LEAVES, [], 42, "_pytest.outcomes.Exit: enough"),
+        (INTERRUPTS, [], pytest.ExitCode.INTERRUPTED, "KeyboardInterrupt"),
+        (FAILS_TWICE, ["-x"], pytest.ExitCode.TESTS_FAILED, "stopping after 1 failures"),
+        (SLEEPS, [], pytest.ExitCode.USAGE_ERROR, "nothing can be forked while threads run: Sleeper"),
+    ],
+)
+def test_the_exit_code_is_pytests(run: RunPytest, *, source: str, options: list[str], code: int, words: str) -> None:
+    done = run(source, *options, workers=1)
+
+    assert done.code == code, done.said
+    assert words in done.said
+    assert "passed" not in done.said or code == pytest.ExitCode.OK
+
+
+def test_a_worker_that_dies_has_failed_its_test_and_the_rest_goes_on(run: RunPytest) -> None:
+    done = run(DIES)
+
+    assert done.end == "2 failed, 80 passed"
+    assert done.code == pytest.ExitCode.TESTS_FAILED
+    assert "FAILED test_it.py::test_is_killed - the process that ran the test was killed by signal 9" in done.said
+    assert "FAILED test_it.py::test_ends_everything - the process that ran the test ended with exit code 0" in done.said
+
+
+def test_what_failed_last_is_found_again(run: RunPytest) -> None:
+    run(DIES)
+
+    assert run(DIES, "--last-failed", workers=1).end == "2 failed"
+
+
+def test_a_module_is_set_up_once_a_worker_and_directories_are_apart(run: RunPytest, tmp_path: Path) -> None:
+    assert run(SHARES).end == "100 passed"
+
+    closed = (tmp_path / "closed").read_text(encoding="utf-8").splitlines()
+    below = [path.name for path in (tmp_path / "below").iterdir()]
+    assert len(closed) == len(set(closed)) == 2
+    assert sorted(below) == ["worker-1", "worker-2"]
+    assert len(list((tmp_path / "below").glob("*/*[0-9]/mine"))) == 100
+
+
+def test_ctrl_c_stops_the_tests_and_takes_down_what_they_had_set_up(start: Start, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "begun")
+    process = start(STAYS)
+    assert (tmp_path / "begun").read_text(encoding="utf-8") == "yes"
+
+    os.kill(process, signal.SIGINT)
+
+    done = end_of(process, tmp_path)
+    assert done.code == pytest.ExitCode.INTERRUPTED
+    assert "KeyboardInterrupt" in done.said
+    assert done.end == "no tests ran"
+    assert (tmp_path / "closed").exists()

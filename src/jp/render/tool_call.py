@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from jp.compaction.cut_forms import cut_handle
+from jp.compaction.stripping import content_size
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     Block,
@@ -22,6 +24,7 @@ from jp.render.sanitise import one_line
 from jp.tool.base import Inquired
 
 _ARGUMENT_WIDTH = 60
+_MOST_HANDLES = 3
 
 TurnOf = Callable[[str], int | None]
 """The turn in which the entry with this id stands."""
@@ -46,7 +49,8 @@ def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: T
     name = one_line(call.name)
     if response.is_error:
         return f"{name} failed: {_first_line(response)}"
-    said = [*_facts(response.facts), *_amount(response.content), *_repetition(response.content, turn_of)]
+    said = [*_facts(response.facts), *_amount(response.content)]
+    said += _repetition(response.content, turn_of) or _form(response.content, turn_of)
     if response.duration_ms is not None:
         said.append(duration_text(response.duration_ms))
     return f"{name}: {', '.join(said)}"
@@ -112,6 +116,22 @@ def _amount(blocks: tuple[Block, ...]) -> list[str]:
     if not size:
         return ["nothing"]
     return [count_text(lines, "line"), size_text(size)] if is_text else [size_text(size)]
+
+
+def _form(blocks: tuple[Block, ...], turn_of: TurnOf | None) -> list[str]:
+    """That the model is shown less than what came: what has changed only, or the beginning and the end."""
+    bases = [block.resource.formatted_against for block in blocks if isinstance(block, ResourceBlock)]
+    if len(bases) == len(blocks) and (base := bases[0] if bases else None) is not None:
+        turn = turn_of(base) if turn_of else None
+        since = "" if turn is None else f" since turn {turn}"
+        return [f"changed{since}, a diff of {size_text(content_size(blocks))}"]
+    carriers = [block.resource if isinstance(block, ResourceBlock) else block for block in blocks]
+    handles = [cut_handle(carrier) for carrier in carriers if not isinstance(carrier, ResourceLink)]
+    cut = list(dict.fromkeys(handle for handle in handles if handle is not None))
+    if not cut:
+        return []
+    more = f" and {len(cut) - _MOST_HANDLES} more" if len(cut) > _MOST_HANDLES else ""
+    return [f"cut to {size_text(content_size(blocks))}: recall {', '.join(cut[:_MOST_HANDLES])}{more}"]
 
 
 def _repetition(blocks: tuple[Block, ...], turn_of: TurnOf | None) -> list[str]:

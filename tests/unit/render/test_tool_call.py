@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
-from jp.conversation.resource import Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
+from jp.conversation.resource import Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock, checksum
 from jp.render.tool_call import arguments_text, call_text, result_text
 
 CALL = ToolCallRequest(id="c", call_id="x", name="fs_read", arguments={})
@@ -12,6 +12,14 @@ CALL = ToolCallRequest(id="c", call_id="x", name="fs_read", arguments={})
 def result(*content: Block, is_error: bool = False, facts: Facts | None = None, duration_ms: int | None = None) -> str:
     response = ToolCallResponse(request="c", content=content, is_error=is_error, facts=facts, duration_ms=duration_ms)
     return result_text(CALL, response, turn_of={"earlier": 3}.get)
+
+
+def handle(piece: str) -> str:
+    return checksum(TextBlock(text=piece * 900))[:8]
+
+
+def cut(piece: str) -> TextBlock:
+    return TextBlock(text=piece * 900, formatted=f"x[[cut:n0nce:{handle(piece)}:+899]]")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,23 @@ def test_arguments_can_be_whole() -> None:
             "fs_read: 1 line, 1 B, unchanged",
         ),
         (result(ResourceBlock(resource=Resource(uri="file:///a", text="x"))), "fs_read: 1 line, 1 B"),
+        (result(cut("x\n")), f"fs_read: 900 lines, 1.8 KiB, cut to 28 B: recall {handle('x' + chr(10))}"),
+        (
+            result(*(cut(letter) for letter in "abcde"), TextBlock(text="")),
+            f"fs_read: 5 lines, 4.4 KiB, cut to 140 B: recall {', '.join(map(handle, 'abc'))} and 2 more",
+        ),
+        (
+            result(
+                ResourceBlock(resource=Resource(uri="u", text="x" * 90, formatted="@@", formatted_against="earlier"))
+            ),
+            "fs_read: 1 line, 90 B, changed since turn 3, a diff of 2 B",
+        ),
+        (
+            result(
+                ResourceBlock(resource=Resource(uri="u", text="x" * 90, formatted="@@", formatted_against="unknown"))
+            ),
+            "fs_read: 1 line, 90 B, changed, a diff of 2 B",
+        ),
         (result(TextBlock(text="\n no such file\x07\nmore"), is_error=True), "fs_read failed: no such file"),
         (result(TextBlock(text="x"), is_error=True, facts=Facts(first_error="E1")), "fs_read failed: E1"),
         (result(ImageBlock(mime_type="image/png", blob=b""), is_error=True), "fs_read failed: no reason was given"),

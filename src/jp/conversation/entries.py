@@ -142,11 +142,16 @@ class InquiryRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class InquiryResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="inquiry_response"):
-    """Somebody answered; who it was, the original did not write. `request` is the id of the `inquiry_request` entry."""
+    """Somebody answered; who it was, the original did not write. `request` is the id of the `inquiry_request` entry.
+
+    Where it was a model that was asked for it, `model` is its id (`provider/name`), and `usage` what that took.
+    """
 
     request: str
     answer: Any
     answered_by: Literal["user", "assistant", "config", "unknown"]
+    model: str | None = None
+    usage: Usage | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,6 +10,7 @@ from jp.conversation.entries import (
     AnyEntry,
     ChatResponse,
     CycleEnd,
+    InquiryResponse,
     RequestContext,
     ToolCallRequest,
     Usage,
@@ -57,11 +58,12 @@ class RequestUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn and its requests, in their order."""
+    """A turn and its requests, in their order. `inquiries` are a model's answers to what tools asked."""
 
     number: int
     is_undone: bool
     requests: tuple[RequestUsage, ...]
+    inquiries: tuple[InquiryResponse, ...] = ()
 
 
 def prompt_tokens(usage: Usage) -> int:
@@ -74,7 +76,14 @@ def usage_by_turn(entries: Sequence[AnyEntry], context: RequestContext | None = 
     gone = undone(entries)
     reader = _Reader(context)
     return [
-        TurnUsage(number=turn.number, is_undone=turn.id in gone, requests=tuple(reader.read(turn)))
+        TurnUsage(
+            number=turn.number,
+            is_undone=turn.id in gone,
+            requests=tuple(reader.read(turn)),
+            inquiries=tuple(
+                entry for entry in turn.entries if isinstance(entry, InquiryResponse) and entry.model is not None
+            ),
+        )
         for turn in turns_of(entries)
     ]
 

@@ -57,7 +57,12 @@ class CallsRun:
     def _record_inquiry(self, event: Inquired) -> None:
         asked = self._ports.recorder.append(InquiryRequest(request=event.call.id, question=event.question))
         self._ports.renderer.entry(asked)
-        self._ports.record(InquiryResponse(request=asked.id, answer=event.answer.value, answered_by=event.answer.by))
+        answer = event.answer
+        self._ports.record(
+            InquiryResponse(
+                request=asked.id, answer=answer.value, answered_by=answer.by, model=answer.model, usage=answer.usage
+            )
+        )
         self._ports.renderer.tool(event)
 
     def _end(self, outcome: CallOutcome) -> None:

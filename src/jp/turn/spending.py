@@ -7,7 +7,7 @@ from itertools import groupby
 
 import msgspec
 
-from jp.conversation.entries import Usage, add_usage
+from jp.conversation.entries import InquiryResponse, Usage, add_usage
 from jp.conversation.usage import RequestUsage
 from jp.provider.base import ModelDetails
 from jp.provider.models import cost
@@ -73,6 +73,17 @@ def by_cycle(requests: Iterable[RequestUsage], details_of: DetailsOf) -> list[tu
         group = list(attempts)
         found.append((group[-1], _of_cycle(group, details_of)))
     return found
+
+
+def of_inquiries(answers: Iterable[InquiryResponse], details_of: DetailsOf) -> Spending:
+    """What a model's answers to what tools asked took, as far as that is known. They are no cycles."""
+
+    def of_one(answer: InquiryResponse) -> Spending:
+        provider, _, name = (answer.model or "").partition("/")
+        price = price_of(answer.usage, details_of(provider, name))
+        return Spending(usage=answer.usage or Usage(), usd=price or 0.0)
+
+    return total_of(map(of_one, answers))
 
 
 def _of_cycle(attempts: list[RequestUsage], details_of: DetailsOf) -> Spending:

@@ -5,8 +5,9 @@ from msgspec.structs import replace
 
 from jp.cli.conversation.usage_report import CycleRow, Report, TurnRow, report_of
 from jp.cli.conversation.usage_text import changed_text, report_text
+from jp.cli.conversation.usage_value import report_value
 from jp.config.model import AppConfig
-from jp.conversation.entries import Usage
+from jp.conversation.entries import InquiryResponse, TurnStart, Usage
 from jp.turn.cache_misses import CacheReport, Change, Miss
 from jp.turn.spending import Spending
 from jp.workspace.metadata import Parent
@@ -84,3 +85,16 @@ def test_the_turns_that_a_fork_was_made_of_are_its_first() -> None:
     found = report_of((), AppConfig(), parent=Parent(conversation="jp-c1", from_turn=2, to_turn=3))
 
     assert (found.parent, found.turns, found.hit_rate) == ("jp-c1", (), None)
+
+
+def test_what_answers_to_tools_took_is_counted_and_said() -> None:
+    answer = InquiryResponse(
+        request="q", answer=True, answered_by="assistant", model="script/x", usage=Usage(input=1200, output=7)
+    )
+
+    found = report_of([TurnStart(id="t"), answer], AppConfig())
+    text = report_text(found, width=None, by_cycle=False)
+
+    assert found.total.usage == Usage(input=1200, output=7)
+    assert "questions  1,200 tokens in, 7 out for answers to what tools asked\n" in text
+    assert report_value(found)["inquiries"]["usage"]["input"] == 1200

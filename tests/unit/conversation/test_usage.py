@@ -8,6 +8,7 @@ from jp.conversation.entries import (
     ChatResponse,
     CycleEnd,
     Finish,
+    InquiryResponse,
     RequestContext,
     Revert,
     ToolCallRequest,
@@ -122,3 +123,14 @@ def test_nothing_was_spent_where_nothing_was_asked() -> None:
 
 def test_all_that_goes_in_is_the_prompt() -> None:
     assert prompt_tokens(Usage(input=1, cache_read=20, cache_write=300, output=4000, reasoning=50000)) == 321
+
+
+def test_what_a_model_answered_to_tools_is_told_by_turns() -> None:
+    asked = InquiryResponse(request="q", answer=True, answered_by="assistant", model="anthropic/m", usage=SOME)
+    typed = InquiryResponse(request="q", answer=True, answered_by="user")
+
+    first, second = usage_by_turn((start(0), ask(), CALL, end("tools"), asked, typed, start(1), ask()))
+
+    assert first.inquiries == (asked,)
+    assert len(first.requests) == 1
+    assert second.inquiries == ()

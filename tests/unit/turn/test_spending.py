@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from jp.conversation.entries import CycleEnd, RequestContext, Usage
+from jp.conversation.entries import CycleEnd, InquiryResponse, RequestContext, Usage
 from jp.conversation.usage import RequestUsage
 from jp.provider.base import ModelDetails
-from jp.turn.spending import Spending, add_spending, by_cycle, is_free, price_of, total_of
+from jp.turn.spending import Spending, add_spending, by_cycle, is_free, of_inquiries, price_of, total_of
 
 PRICED = ModelDetails(
     provider="p",
@@ -85,3 +85,20 @@ def test_two_sums_are_one() -> None:
 
 def test_a_model_is_free_only_where_that_is_known() -> None:
     assert [is_free(details) for details in (FREE, PRICED, UNKNOWN)] == [True, False, False]
+
+
+def test_a_models_answers_to_tools_are_priced_and_are_no_cycles() -> None:
+    def answer(model: str, usage: Usage | None) -> InquiryResponse:
+        return InquiryResponse(request="q", answer=1, answered_by="assistant", model=model, usage=usage)
+
+    found = of_inquiries(
+        [
+            answer("p/priced", Usage(input=100, output=10)),
+            answer("p/unknown", Usage(input=5)),
+            answer("p/priced", None),
+        ],
+        details_of,
+    )
+
+    assert (found.usage, found.cycles, found.untold, found.unpriced) == (Usage(input=105, output=10), 0, 0, 0)
+    assert found.usd == pytest.approx(0.0002)

@@ -14,7 +14,7 @@ from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_
 from jp.provider.caching import CacheFacts, cache_facts
 from jp.provider.registry import kind_of
 from jp.turn.cache_misses import CacheReport, cache_report
-from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, total_of
+from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, total_of
 
 if TYPE_CHECKING:
     from jp.workspace.metadata import Parent
@@ -30,13 +30,17 @@ class CycleRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn. `is_copied`: it came with a fork, so its money was spent in another conversation."""
+    """A turn. `is_copied`: it came with a fork, so its money was spent in another conversation.
+
+    `inquiries` is what the model's answers to questions of tools took; `spending` has it, too.
+    """
 
     number: int
     is_undone: bool
     is_copied: bool
     cycles: tuple[CycleRow, ...]
     spending: Spending
+    inquiries: Spending = Spending()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -54,6 +58,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     copied: Spending
     parent: str | None
     cache: CacheReport
+    inquiries: Spending = Spending()
 
     @property
     def hit_rate(self) -> float | None:
@@ -73,6 +78,7 @@ def report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent 
         total=total_of(row.spending for row in rows),
         undone=total_of(row.spending for row in rows if row.is_undone),
         copied=total_of(row.spending for row in rows if row.is_copied),
+        inquiries=total_of(row.inquiries for row in rows),
         parent=None if parent is None else str(parent.conversation),
         cache=_cache(turns, config),
     )
@@ -81,12 +87,14 @@ def report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent 
 def _rows(turns: Iterable[TurnUsage], details_of: DetailsOf, *, copied: int) -> Iterator[TurnRow]:
     for turn in turns:
         cycles = tuple(_cycle(last, spending) for last, spending in by_cycle(turn.requests, details_of))
+        inquiries = of_inquiries(turn.inquiries, details_of)
         yield TurnRow(
             number=turn.number,
             is_undone=turn.is_undone,
             is_copied=turn.number < copied,
             cycles=cycles,
-            spending=total_of(cycle.spending for cycle in cycles),
+            spending=total_of([*(cycle.spending for cycle in cycles), inquiries]),
+            inquiries=inquiries,
         )
 
 

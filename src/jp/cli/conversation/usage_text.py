@@ -7,6 +7,7 @@ from typing import assert_never
 
 from jp.cli.conversation.usage_report import Report, TurnRow
 from jp.cli.money import cost_sentence, cost_text
+from jp.conversation.entries import Usage
 from jp.conversation.usage import prompt_tokens
 from jp.render.amounts import count_text, money_text, short_count
 from jp.render.listing import text_table
@@ -102,6 +103,9 @@ def _sums(report: Report) -> Iterator[tuple[str, str]]:
     yield "cost", cost_sentence(total).removeprefix("cost ")
     if report.hit_rate is not None:
         yield "cache", f"{report.hit_rate:.0%} of the tokens that went in were read from it"
+    asked = report.inquiries.usage
+    if asked != Usage():
+        yield "questions", f"{prompt_tokens(asked):,} tokens in, {asked.output:,} out for answers to what tools asked"
     if any(turn.is_undone for turn in report.turns):
         yield "undone", f"{cost_text(report.undone)} of it in turns that were undone"
     if report.parent is not None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from jp.cli.money import cost_sentence
 from jp.cli.pricing import pricing
 from jp.cli.query.wiring import Wiring
-from jp.conversation.entries import AnyEntry
+from jp.conversation.entries import AnyEntry, Usage
 from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.turn.request import context_in_force
-from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, price_of, total_of
+from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, price_of, total_of
 
 if TYPE_CHECKING:
     from jp.cli.query.titling import Spent
@@ -23,6 +23,8 @@ def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title
     turns = usage_by_turn(entries[start:], context_in_force(entries[:start]))
     requests = [request for turn in turns for request in turn.requests]
     spending = total_of(cycle for _, cycle in by_cycle(requests, details_of))
+    inquiries = of_inquiries((answer for turn in turns for answer in turn.inquiries), details_of)
+    spending = add_spending(spending, inquiries)
     if title is not None:
         spending = add_spending(spending, _of_title(title, details_of))
     usage = spending.usage
@@ -32,6 +34,9 @@ def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title
     said = f"{prompt_tokens(usage):,} tokens in{cached}, {usage.output:,} out, {cost_sentence(spending)}"
     if title is not None:
         said += f"; of these for the title: {prompt_tokens(title.usage):,} in, {title.usage.output:,} out"
+    asked = inquiries.usage
+    if asked != Usage():
+        said += f"; of these for answers to tools: {prompt_tokens(asked):,} in, {asked.output:,} out"
     return said
 
 

@@ -11,7 +11,7 @@ from jp.attachment.base import AttachmentError
 from jp.attachment.files.pattern import ANY_DEPTH
 from jp.attachment.uri import encode
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SCHEME = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)|(mcp)\+[^+/\s]+\+", re.IGNORECASE)
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
 _CONVERSATION = re.compile(r"(?P<id>jp-c[0-9]+)(?:\?(?P<selector>.*))?", re.DOTALL)
 _ORIGINAL_EXCLUDE = re.compile(r"\?exclude(?:=(?P<value>true|false))?$")
@@ -38,9 +38,12 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scheme_of(uri: str) -> str:
-    """The scheme of `uri` in lower case, up to a `+`: `mcp` for `mcp+server+x://…`; empty where there is none."""
+    """The scheme of `uri` in lower case, up to a `+`; empty where there is none.
+
+    It is `mcp` for `mcp+server+x://…`; the server's name may have characters that no scheme has.
+    """
     match = _SCHEME.match(uri)
-    return match[1].partition("+")[0].lower() if match else ""
+    return (match[1] or match[2]).partition("+")[0].lower() if match else ""
 
 
 def parse(text: str, around: Surroundings) -> Written:

@@ -55,7 +55,7 @@ class UntrustedError(ConfigurationError):
 
 Needs = Callable[[Any], bool]
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SCHEME = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)|(mcp)\+[^+/\s]+\+", re.IGNORECASE)
 
 
 def _always(_: Any) -> bool:
@@ -69,9 +69,13 @@ def _is(*choices: Any) -> Needs:
 def _scheme_other_than(*schemes: str) -> Needs:
     def needs(value: Any) -> bool:
         match = _SCHEME.match(str(value).lstrip(" !"))
-        return match is not None and match[1].partition("+")[0].lower() not in schemes
+        return match is not None and (match[1] or match[2]).partition("+")[0].lower() not in schemes
 
     return needs
+
+
+def _is_on_server(source: Any) -> bool:
+    return str(source).startswith("mcp")
 
 
 def _runs_unattended(rule: Any) -> bool:
@@ -94,6 +98,8 @@ _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("conversation", "tools", "*", "run"), _is("unattended")),
     (("conversation", "tools", "*", "rules"), _runs_unattended),
     (("conversation", "tools", "*", "command"), _always),
+    # A server of the user's own would be started in a stranger's directory.
+    (("conversation", "tools", "*", "source"), _is_on_server),
     (("conversation", "tools", "*", "access"), _always),
     (("conversation", "tools", "*", "environment"), _always),
     # An answer that is always given may be the consent to overwrite a file.

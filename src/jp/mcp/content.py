@@ -79,8 +79,8 @@ def _annotations(said: types.Annotations) -> Annotations:
 
 
 def decoded(text: str) -> bytes | None:
-    """The bytes of base64; None where it is none."""
+    """The bytes of base64, which may be broken into lines; None where it is none."""
     try:
-        return binascii.a2b_base64(text.encode("ascii", "replace"), strict_mode=False)
+        return binascii.a2b_base64(text.encode("ascii", "replace").translate(None, b" \t\r\n"), strict_mode=True)
     except ValueError:
         return None

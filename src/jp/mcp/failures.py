@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
 
 _LONGEST = 2000
+_CLOSED = "Connection closed"
 
 
 def explained(server: str, error: BaseException) -> JpError:
@@ -39,6 +40,7 @@ def explained(server: str, error: BaseException) -> JpError:
 def _refused(server: str, error: MCPError) -> JpError:
     from mcp_types import CONNECTION_CLOSED
 
-    if error.code == CONNECTION_CLOSED:
+    # Servers use the number for errors of their own.
+    if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
         return ClosedError(f"the MCP server {server!r} has ended")
     return RefusalError(f"the MCP server {server!r} says: {error.message[:_LONGEST]}")

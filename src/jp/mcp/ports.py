@@ -17,10 +17,6 @@ from jp.mcp.forms import Elicitation, Filled
 class Talk(Protocol):
     """Who is told what happens."""
 
-    def notice(self, text: str) -> None:
-        """Something that a person should know."""
-        ...
-
     def log(self, text: str) -> None:
         """Something that only who looks for a reason wants to know."""
         ...

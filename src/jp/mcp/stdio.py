@@ -107,7 +107,7 @@ class StdioLink:
                 await incoming.send(SessionMessage(message))
             return
         self._noise += len(line) + 1
-        if line.strip():
+        if line.strip() and self._noise <= _SHOWN:
             self._log(line[:_SHOWN].decode("utf-8", "replace"))
         if self._noise > _MOST_NOISE and not self.broken:
             self._break(f"it printed more than {_MOST_NOISE:,} bytes that are no messages")

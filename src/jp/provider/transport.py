@@ -5,8 +5,9 @@ The client lives for one request: a turn's next request is seconds away, and wha
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -23,6 +24,14 @@ _UPLOAD_PIECE = 64 * 1024
 """The idle timeout counts between pieces: a large request on a slow line makes progress."""
 
 _LONGEST_ERROR_BODY = 64 * 1024
+
+
+def _nothing() -> None:
+    pass
+
+
+after_upload: ContextVar[Callable[[], None]] = ContextVar("after_upload", default=_nothing)
+"""What is called when the body of a request has left: whoever has work that must not delay it begins then."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +103,7 @@ class HttpResponse:
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(body), _UPLOAD_PIECE):
         yield body[start : start + _UPLOAD_PIECE]
+    after_upload.get()()
 
 
 def _context(url: str) -> SSLContext:

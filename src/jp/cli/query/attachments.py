@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
     from jp.attachment.registry import AttachmentRegistry
     from jp.attachment.resolution import ResolvedAttachments
+    from jp.cli.servers import Servers
     from jp.turn.ports import Recorder
     from jp.workspace.listing import ConversationInfo
 
@@ -31,7 +32,7 @@ class Schemes:
     """The attachment handlers for a command in a workspace, and the directories that they work in.
 
     Neither is loaded before something is attached. Where a turn is taken in `conversation`, `earlier` is how many
-    entries were there before it: only these can be attached to it.
+    entries were there before it: only these can be attached to it. Who resolves anything has entered `servers`.
     """
 
     def __init__(
@@ -53,8 +54,21 @@ class Schemes:
         from jp.attachment.registry import AttachmentRegistry
 
         return AttachmentRegistry(
-            cache_directory=self._workspace.user_data / "cache", joined={"jp": self._conversation_handler}
+            cache_directory=self._workspace.user_data / "cache",
+            joined={"jp": self._conversation_handler, "mcp": self._mcp_handler},
         )
+
+    @cached_property
+    def servers(self) -> Servers:
+        """The MCP servers, whose resources can be attached."""
+        from jp.cli.servers import Servers
+
+        return Servers(self._options, root=base_directory(self._workspace), cache=self._workspace.user_data / "cache")
+
+    def _mcp_handler(self) -> AttachmentHandler:
+        from jp.attachment.mcp.handler import McpHandler
+
+        return McpHandler(self.servers)
 
     def _conversation_handler(self) -> AttachmentHandler:
         from jp.attachment.conversation.handler import ConversationHandler
@@ -110,7 +124,12 @@ class Schemes:
 
 def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
     """Those of the canonical declarations that do not begin at the workspace's root."""
-    return tuple(item.text for item in typed if not item.exclude and item.uri.startswith(("file:/", "file:~")))
+    return tuple(item.text for item in typed if leads_outside(item))
+
+
+def leads_outside(declaration: Declaration) -> bool:
+    """Whether a canonical declaration attaches files that do not lie below the workspace's root."""
+    return not declaration.exclude and declaration.uri.startswith(("file:/", "file:~"))
 
 
 async def compose_request(

@@ -20,6 +20,7 @@ from jp.cli.query.past import last_answer, standing_turns
 from jp.cli.query.question import Composed, Given, nothing_asked
 from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.wiring import Wiring, wire
+from jp.cli.servers import Servers
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
 from jp.errors import ConfigurationError, UsageError
@@ -149,7 +150,13 @@ class Composer:
 
     @cached_property
     def _wiring(self) -> Wiring:
-        return wire(self._config, self._place, self._arguments, lambda sentence: notice(self._options, sentence))
+        servers = Servers(self._options, root=self._place.root, cache=self._place.cache)
+        config = servers.remembered(self._config)
+
+        def say(sentence: str) -> None:
+            notice(self._options, sentence)
+
+        return wire(config, self._place, self._arguments, say, servers.tools)
 
     @cached_property
     def _config(self) -> AppConfig:

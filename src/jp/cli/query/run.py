@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from msgspec.structs import replace
@@ -14,7 +14,17 @@ from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
 from jp.cli.query.composing import compose
-from jp.cli.query.conversation import Asked, Held, Place, begin, choose_conversation, find_place, hold, settle
+from jp.cli.query.conversation import (
+    Asked,
+    Held,
+    Place,
+    Settings,
+    begin,
+    choose_conversation,
+    find_place,
+    hold,
+    settle,
+)
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.question import read_question
 from jp.cli.query.schema import read_wanted, with_schema
@@ -25,6 +35,7 @@ from jp.cli.signals import Interruption, heed_interruptions, interruptions
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
+from jp.tool.base import Tool
 from jp.turn.request import InlineLoader
 
 
@@ -63,10 +74,8 @@ async def _query(
     typed = schemes.typed(arguments.attach)
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)], options)
-    config, missing = without_missing_tools(settings.resolved, place.cache)
-    for sentence in missing:
-        notice(options, sentence)
-    wiring = _wired(options, arguments, config, place, stack)
+    config = await _with_tools(options, settings, place, schemes, stack)
+    wiring = _wired(options, arguments, config, place, stack, schemes.servers.tools)
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
     request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
@@ -108,11 +117,31 @@ async def _query(
     return code
 
 
+async def _with_tools(
+    options: GlobalOptions, settings: Settings, place: Place, schemes: Schemes, stack: AsyncExitStack
+) -> AppConfig:
+    """The configuration without tools that are not here, and with those that MCP servers have, until the command ends.
+
+    Raises:
+        JpError: a server that is needed is not there.
+    """
+    config, missing = without_missing_tools(settings.resolved, place.cache)
+    for sentence in missing:
+        notice(options, sentence)
+    servers = await stack.enter_async_context(schemes.servers)
+    return await servers.join(config)
+
+
 def _wired(
-    options: GlobalOptions, arguments: QueryArguments, config: AppConfig, place: Place, stack: AsyncExitStack
+    options: GlobalOptions,
+    arguments: QueryArguments,
+    config: AppConfig,
+    place: Place,
+    stack: AsyncExitStack,
+    servers: Mapping[str, Tool],
 ) -> Wiring:
-    """Everybody who takes part; in the end is learned how far estimates were off."""
-    wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence))
+    """Everybody who takes part, tools of MCP `servers` too; in the end is learned how far estimates were off."""
+    wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence), servers)
     stack.callback(_learn, options, wiring)
     return wiring
 

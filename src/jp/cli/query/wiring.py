@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +29,7 @@ from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
     from jp.tool.approver import Approver
+    from jp.tool.base import Tool
     from jp.turn.cost_cap import CappedProvider
 
 
@@ -50,8 +51,14 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     measuring: MeasuringProvider | None = None
 
 
-def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None]) -> Wiring:
-    """Everybody who takes part, before anything is written.
+def wire(
+    config: AppConfig,
+    place: Place,
+    arguments: QueryArguments,
+    notice: Callable[[str], None],
+    servers: Mapping[str, Tool] | None = None,
+) -> Wiring:
+    """Everybody who takes part, before anything is written. `servers` are the tools of MCP servers by their names.
 
     Raises:
         AuthenticationError: the provider has no key.
@@ -69,7 +76,8 @@ def wire(config: AppConfig, place: Place, arguments: QueryArguments, notice: Cal
     measuring = None if arguments.dry_run or model.provider == "script" else MeasuringProvider(provider)
     provider = provider if measuring is None else measuring
     dialogue = Dialogue()
-    tools = _tools(config, place, arguments, notice, dialogue)
+    toolset = Toolset(config, cache_directory=place.cache, servers=servers)
+    tools = _tools(config, toolset, place, arguments, notice, dialogue)
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
@@ -140,13 +148,17 @@ def _model(config: AppConfig) -> ModelId:
 
 
 def _tools(
-    config: AppConfig, place: Place, arguments: QueryArguments, notice: Callable[[str], None], dialogue: Dialogue
+    config: AppConfig,
+    toolset: Toolset,
+    place: Place,
+    arguments: QueryArguments,
+    notice: Callable[[str], None],
+    dialogue: Dialogue,
 ) -> ToolCoordinator:
     from jp.cli.file_names import AttachmentNames
     from jp.tool.consent import Consent
     from jp.tool.permission import Answers
 
-    toolset = Toolset(config, cache_directory=place.cache)
     for name in sorted(arguments.approve):
         if not toolset.is_known(name):
             raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))

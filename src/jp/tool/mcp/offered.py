@@ -86,6 +86,15 @@ def member_of(name: str, own: ToolConfig, groups: Collection[Group]) -> Group | 
     return next((group for group in groups if name.startswith(f"{group.name}_")), None)
 
 
+def declared_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
+    """The servers that some tool comes from, whether it is enabled or not.
+
+    Raises:
+        ConfigurationError: a source is none.
+    """
+    return frozenset(source.server for _, source in _on_servers(settings))
+
+
 def wanted_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
     """The servers of which a tool is, or may be, enabled.
 

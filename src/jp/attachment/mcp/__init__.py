@@ -1,0 +1,1 @@
+"""The `mcp+SERVER+URI` scheme: resources of MCP servers."""

@@ -1,0 +1,233 @@
+"""MCP servers of a command: their tools, their resources, and for how long they run.
+
+    async with Servers(options, root=…, cache=…) as servers:
+        config = await servers.join(config)
+        Toolset(config, servers=servers.tools)
+
+A request goes out with what is remembered of each server, so nothing here waits for one, but where a server is asked
+for the first time. Servers are started once a request has left, or when one of their tools is called; what they list
+then counts from the next command on. All end with the context, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import log, notice
+from jp.cli.places import current_directory
+from jp.config.model import AppConfig
+from jp.errors import JpError
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from jp.cli.server_listings import ServerListings
+    from jp.config.tools import McpServerConfig, ToolConfig
+    from jp.conversation.resource import Resource
+    from jp.mcp.connection import Connection
+    from jp.mcp.definitions import Listing
+    from jp.mcp.ports import Call, Called
+    from jp.tool.base import Tool
+
+
+class Servers:
+    """The servers of one command. Enter it before anything that uses one.
+
+    `root` is where they are started, `cache` where what they list is remembered.
+    """
+
+    def __init__(self, options: GlobalOptions, *, root: Path, cache: Path) -> None:
+        self.tools: Mapping[str, Tool] = {}
+        self._options = options
+        self._root = root
+        self._cache = cache
+        self._configured: Mapping[str, McpServerConfig] = {}
+        self._connections: dict[str, Connection] = {}
+        self._awaited: set[str] = set()
+        self._tasks: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        from anyio import create_task_group
+
+        self._tasks = create_task_group()
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+            # What ends the command is told as it is, not as one of a group.
+            await self._tasks.__aexit__(None, None, None)
+
+    @cached_property
+    def _listings(self) -> ServerListings:
+        from jp.cli.server_listings import ServerListings
+
+        return ServerListings(self._options, root=self._root, directory=self._cache / "mcp")
+
+    def configure(self, config: AppConfig) -> None:
+        """Say which servers there are. `join` does it, too."""
+        self._configured = config.providers.mcp
+
+    async def join(self, config: AppConfig, *, every: bool = False) -> AppConfig:
+        """The configuration with every tool of a server under its own name; from here on, `tools` has them.
+
+        Servers of which no tool is enabled are left alone, or with `every` asked, too.
+
+        Raises:
+            ConfigurationError: a name's source is none, or a server that there is not.
+            JpError: a server that is not `optional`, and that nothing is remembered of, does not start.
+        """
+        self.configure(config)
+        settings = config.conversation.tools
+        if not _names_servers(settings):
+            return config
+
+        from jp.tool.mcp.offered import declared_servers, wanted_servers
+
+        strange = self._listings.recall(
+            self._configured, declared_servers(settings) if every else wanted_servers(settings)
+        )
+        await self._ask(strange)
+        self._begin_after_request()
+        return self._with_tools(config, say=lambda sentence: notice(self._options, sentence))
+
+    def remembered(self, config: AppConfig) -> AppConfig:
+        """The same as `join`, as far as it is remembered: nothing is started, and nothing said.
+
+        Raises:
+            ConfigurationError: a name's source is none, or a server that there is not.
+        """
+        self.configure(config)
+        settings = config.conversation.tools
+        if not _names_servers(settings):
+            return config
+
+        from jp.tool.mcp.offered import declared_servers
+
+        self._listings.recall(self._configured, declared_servers(settings))
+        return self._with_tools(config, say=lambda _: None)
+
+    def _with_tools(self, config: AppConfig, *, say: Callable[[str], None]) -> AppConfig:
+        from jp.cli.built_in_tools import BUILT_IN, STANDING
+        from jp.tool.mcp.offered import offer
+        from jp.tool.mcp.tool import McpTool
+
+        offered = offer(config.conversation.tools, self._listings.known, taken={*BUILT_IN, *STANDING})
+        for sentence in offered.notices:
+            say(sentence)
+        self.tools = {
+            one.name: McpTool(one, Caller(self, one.server), summary=offered.settings[one.name].summary)
+            for one in offered.tools
+        }
+        return replace(config, conversation=replace(config.conversation, tools=dict(offered.settings)))
+
+    def connection(self, name: str) -> Connection:
+        """The session with a server, which is started if it was not.
+
+        Raises:
+            ConfigurationError: there is no such server, or its configuration does not say what it is.
+        """
+        if name not in self._connections:
+            from jp.cli.server_listings import unknown_server
+            from jp.mcp.connection import Connection
+            from jp.mcp.starting import Surroundings
+
+            config = self._configured.get(name)
+            if config is None:
+                raise unknown_server(name, self._configured)
+            around = Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ)
+            talk = Talking(self._options, self._listings, self._configured, self._awaited)
+            self._connections[name] = Connection(name, config, around, talk)
+        connection = self._connections[name]
+        if self._tasks is not None:
+            connection.begin(self._tasks)
+        return connection
+
+    async def read(self, server: str, uri: str) -> tuple[Resource, ...]:
+        """See `jp.attachment.mcp.handler.ResourceReader`."""
+        return await self.connection(server).read(uri)
+
+    async def listed_resources(self, server: str) -> tuple[str, ...]:
+        """See `jp.attachment.mcp.handler.ResourceReader`."""
+        return await self.connection(server).resources()
+
+    async def _ask(self, names: Collection[str]) -> None:
+        """Have the servers list their tools, all at once, and wait for it."""
+        self._awaited.update(names)
+        for name in names:
+            self.connection(name)
+            notice(self._options, f"starting the MCP server {name!r}, whose tools are not known yet")
+        for name in names:
+            try:
+                self._listings.known[name] = await self.connection(name).listing()
+            except JpError as error:
+                if not self._configured[name].optional:
+                    error.hint = error.hint or f"`providers.mcp.{name}.optional=true` goes on without it"
+                    raise
+                notice(self._options, f"{error.message}; going on without it")
+        self._awaited.clear()
+
+    def _begin_after_request(self) -> None:
+        from jp.provider.transport import after_upload
+
+        def begin() -> None:
+            for name in self._listings.known:
+                self.connection(name)
+
+        after_upload.set(begin)
+
+
+class Talking:
+    """What is done with what servers say; see `jp.mcp.ports.Talk`. Who awaits those that are `awaited` sees them fail."""
+
+    def __init__(
+        self,
+        options: GlobalOptions,
+        listings: ServerListings,
+        configured: Mapping[str, McpServerConfig],
+        awaited: Collection[str],
+    ) -> None:
+        self._options = options
+        self._listings = listings
+        self._configured = configured
+        self._awaited = awaited
+
+    def log(self, text: str) -> None:
+        """See the port."""
+        log(self._options, text)
+
+    def listed(self, server: str, listing: Listing) -> None:
+        """See the port."""
+        self._listings.learn(server, self._configured[server], listing)
+
+    def failed(self, server: str, error: JpError) -> None:
+        """See the port."""
+        if server not in self._awaited:
+            notice(self._options, error.message)
+
+
+class Caller:
+    """Calls tools of the server `name`, which is started with the first call at the latest."""
+
+    def __init__(self, servers: Servers, name: str) -> None:
+        self._servers = servers
+        self._name = name
+
+    async def call(self, call: Call) -> Called:
+        """See `jp.tool.mcp.tool.Server`."""
+        return await self._servers.connection(self._name).call(call)
+
+
+def _names_servers(settings: Mapping[str, ToolConfig]) -> bool:
+    return any((own.source or "").startswith("mcp") for own in settings.values())

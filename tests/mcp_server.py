@@ -1,0 +1,260 @@
+"""An MCP server of the tests' own: a script that speaks plain JSON-RPC on its standard streams and starts at once.
+
+Each of its tools does what its name says. `MCP_TRACE` names a file to which it appends the methods that it hears;
+`MCP_TOOLS` are the names of the tools that it lists, all without it; `MCP_START` makes it `exit`, `hang` or print
+`noise` instead of starting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A picture of one pixel."""
+
+Json = dict[str, object]
+
+
+def send(message: Json) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def trace(line: str) -> None:
+    if path := os.environ.get("MCP_TRACE"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+def answers() -> Iterator[Json]:
+    """What comes on the standard input, line by line."""
+    for line in sys.stdin:
+        message: Json = json.loads(line)
+        trace(str(message.get("method", "answer")))
+        yield message
+
+
+INCOMING = answers()
+
+
+def text(words: str, **more: object) -> Json:
+    return {"content": [{"type": "text", "text": words}], **more}
+
+
+def echo(arguments: Json, _: Json) -> Json:
+    return text(str(arguments["text"]))
+
+
+def fail(_: Json, __: Json) -> Json:
+    return text("it did not work", isError=True)
+
+
+def refuse(_: Json, __: Json) -> Json:
+    raise ValueError("not today")
+
+
+def die(_: Json, __: Json) -> Json:
+    sys.stderr.write("the disk is on fire\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+def hang(_: Json, __: Json) -> Json:
+    next(message for message in INCOMING if message.get("method") == "notifications/cancelled")
+    return {}
+
+
+def flood(_: Json, __: Json) -> Json:
+    while True:
+        sys.stdout.write("x" * 1_000_000)
+
+
+def noise(_: Json, __: Json) -> Json:
+    sys.stdout.write("installing…\n")
+    return text("done")
+
+
+def half(_: Json, __: Json) -> Json:
+    return text("a cut \ud83d face")
+
+
+def no_answer(_: Json, __: Json) -> Json:
+    return {"content": "none of the kind"}
+
+
+def picture(_: Json, __: Json) -> Json:
+    return {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
+
+
+def everything(_: Json, __: Json) -> Json:
+    embedded = {"uri": "memo://embedded", "mimeType": "text/plain", "text": "embedded words"}
+    return {
+        "content": [
+            {"type": "text", "text": "words"},
+            {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+            {"type": "image", "data": "%%%", "mimeType": "image/png"},
+            {"type": "resource", "resource": embedded, "annotations": {"audience": ["user"], "priority": 0.5}},
+            {"type": "resource_link", "uri": "memo://note", "name": "note"},
+            {"type": "resource_link", "uri": "memo://picture", "name": "a picture", "mimeType": "image/png"},
+            {"type": "resource_link", "uri": "memo://gone", "name": "gone"},
+        ]
+    }
+
+
+def structured(_: Json, __: Json) -> Json:
+    return {"content": [], "structuredContent": {"degrees": 21}}
+
+
+def steps(_: Json, meta: Json) -> Json:
+    for step in (1, 2):
+        params = {"progressToken": meta["progressToken"], "progress": step, "total": 2, "message": f"step {step}"}
+        send({"method": "notifications/progress", "params": params})
+    return text("done")
+
+
+FORM: Json = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name", "description": "in full"},
+        "age": {"type": "integer"},
+        "member": {"type": "boolean"},
+        "colour": {"type": "string", "oneOf": [{"const": "r", "title": "red"}, {"const": "b", "title": "blue"}]},
+        "days": {"type": "array", "items": {"type": "string", "enum": ["mon", "tue"]}},
+    },
+    "required": ["name", "colour"],
+}
+
+
+def asked(params: Json) -> Json:
+    send({"id": "question", "method": "elicitation/create", "params": params})
+    answer = next(message for message in INCOMING if message.get("id") == "question")
+    return text(json.dumps(answer.get("result", answer.get("error")), sort_keys=True))
+
+
+def ask(_: Json, __: Json) -> Json:
+    return asked({"message": "Who are you?", "requestedSchema": FORM})
+
+
+def ask_page(_: Json, __: Json) -> Json:
+    page = {"mode": "url", "message": "Sign in", "url": "https://example.com/login", "elicitationId": "1"}
+    return asked(page)
+
+
+def sample(_: Json, __: Json) -> Json:
+    params = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
+    send({"id": "sample", "method": "sampling/createMessage", "params": params})
+    answer = next(message for message in INCOMING if message.get("id") == "sample")
+    return text(json.dumps(answer.get("error")))
+
+
+def environment(_: Json, __: Json) -> Json:
+    return text(json.dumps({"variables": dict(os.environ), "directory": str(Path.cwd())}))
+
+
+def change(_: Json, __: Json) -> Json:
+    LISTED.append("fail")
+    send({"method": "notifications/tools/list_changed"})
+    return text("changed")
+
+
+def slow_to_end(_: Json, __: Json) -> Json:
+    """Outlive the session, and leave a child behind."""
+    import signal
+    import subprocess
+
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+    send({"id": CURRENT[-1], "result": text(f"{os.getpid()} {child.pid}")})
+    sys.stdin.read()
+    time.sleep(600)
+    return {}
+
+
+TOOLS: dict[str, Callable[[Json, Json], Json]] = {
+    tool.__name__: tool
+    for tool in (
+        echo, fail, refuse, die, hang, flood, noise, half, no_answer, picture, everything, structured, steps, ask,
+        ask_page, sample, environment, change, slow_to_end,
+    )
+}  # fmt: skip
+LISTED = os.environ.get("MCP_TOOLS", ",".join(TOOLS)).split(",")
+CURRENT: list[object] = []
+
+
+def definition(name: str) -> Json:
+    properties = {"text": {"type": "string"}} if name == "echo" else {}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {
+        "name": name,
+        "description": f"{name} it",
+        "inputSchema": schema,
+        "annotations": {"readOnlyHint": True, "openWorldHint": False},
+    }
+
+
+def read(uri: object) -> Json:
+    contents: dict[str, list[Json]] = {
+        "memo://note": [{"mimeType": "text/plain", "text": "a note"}],
+        "memo://picture": [{"mimeType": "image/png", "blob": PNG}],
+        "memo://archive": [{"mimeType": "application/zip", "blob": "UEsDBAAAAAA="}],
+        "memo://broken": [{"blob": "%%%"}],
+        "memo://all": [{"text": "one"}, {"text": "two"}],
+    }
+    if uri not in contents:
+        raise ValueError(f"no resource {uri}")
+    return {"contents": [{"uri": uri, **item} for item in contents[str(uri)]]}
+
+
+def respond(method: object, params: Json) -> Json:
+    match method:
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}, "resources": {}}
+            server = {"name": "tests", "version": "1"}
+            return {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": server}
+        case "tools/list":
+            return {"tools": [definition(name) for name in LISTED]}
+        case "tools/call":
+            arguments, meta = params.get("arguments", {}), params.get("_meta", {})
+            assert isinstance(arguments, dict)
+            assert isinstance(meta, dict)
+            return TOOLS[str(params["name"])](arguments, meta)
+        case "resources/list":
+            return {"resources": [{"uri": "memo://note", "name": "note"}, {"uri": "memo://picture", "name": "picture"}]}
+        case "resources/read":
+            return read(params["uri"])
+        case _:
+            raise LookupError(method)
+
+
+def main() -> None:
+    match os.environ.get("MCP_START"):
+        case "exit":
+            sys.exit("there is no configuration")
+        case "hang":
+            time.sleep(600)
+        case "noise":
+            while True:
+                sys.stdout.write("what is this?\n")
+        case _:
+            pass
+    for message in INCOMING:
+        if "id" not in message:
+            continue
+        params = message.get("params", {})
+        assert isinstance(params, dict)
+        CURRENT.append(message["id"])
+        try:
+            send({"id": message["id"], "result": respond(message.get("method"), params)})
+        except LookupError:
+            send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+        except ValueError as error:
+            send({"id": message["id"], "error": {"code": -32000, "message": str(error)}})
+
+
+if __name__ == "__main__":
+    main()

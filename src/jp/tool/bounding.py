@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -41,6 +42,16 @@ _FAILED = re.compile(
 _SUSPICIOUS = re.compile(rb"traceback|panic|failed|failure|exception|denied|not found|no such|cannot ")
 _CONTINUES = range(0x80, 0xC0)
 """The bytes that continue a character of UTF-8."""
+
+
+@runtime_checkable
+class InPages(Protocol):
+    """A tool that gives its results in pages that fit into its bound: they are never cut."""
+
+    @property
+    def in_pages(self) -> Literal[True]:
+        """That it is one."""
+        ...
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):

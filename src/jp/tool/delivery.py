@@ -30,9 +30,8 @@ from jp.conversation.resource import (
 from jp.conversation.reverts import undone
 from jp.conversation.turns import turns_of
 from jp.tool.base import ConfiguredTool, ToolOutput
-from jp.tool.bounding import BOUND, LARGEST_MEDIA, Address, bounded, media_note, shares
+from jp.tool.bounding import BOUND, LARGEST_MEDIA, Address, InPages, bounded, media_note, shares
 from jp.tool.dedup import mark_blocks
-from jp.tool.recall import Recall
 
 MOST_BLOCKS = 64
 """A result of more blocks is bounded as one text: each of them would take a marker."""
@@ -66,7 +65,7 @@ class OrdinaryDelivery:
         settings = configured.settings
         content = tuple(map(_storable, output.content))
         known = replace(output, content=content, facts=_with_kind(output.facts, settings))
-        fitting = known if isinstance(configured.tool, Recall) else self._bounded(known, settings, entries)
+        fitting = known if isinstance(configured.tool, InPages) else self._bounded(known, settings, entries)
         return self._marked(fitting, settings, entries)
 
     def _bounded(self, output: ToolOutput, settings: ToolConfig, entries: Sequence[AnyEntry]) -> ToolOutput:

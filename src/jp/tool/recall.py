@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -80,6 +80,11 @@ class Recall:
 
     It is text, whatever it is a page of: a part of a resource is no delivery of the resource.
     """
+
+    @property
+    def in_pages(self) -> Literal[True]:
+        """See `jp.tool.bounding.InPages`."""
+        return True
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents

@@ -38,3 +38,40 @@ def test_the_chain_of_passes_holds_to_what_each_of_them_does(messages: Transcrip
         ]
         again = run(compressing(found.messages, target, host, policy=FRESH, at=AT), Played())
         assert again.messages is found.messages
+
+
+SHORTEST_SUMMARY = 1_200
+"""Tokens, at most, of a summary that says as little as it may: of people who write in other scripts than Latin."""
+
+
+def settled(messages: Transcript) -> Transcript:
+    """What stands before calls that still run."""
+    return messages[: next((group.start for group in index_groups(messages).groups if group.pending), len(messages))]
+
+
+def pinned(messages: Transcript) -> int:
+    """Tokens of what no pass may touch: system messages, what is `verbatim`, what is pending, the last group."""
+    groups = index_groups(messages).groups
+    pending = len(settled(messages))
+    stays = [
+        group
+        for group in groups
+        if group is groups[-1]
+        or group.start >= pending
+        or any(row.meta.verbatim or row.role == "system" for row in messages[group.start : group.end])
+    ]
+    return sum(estimate_messages(messages[group.start : group.end]) for group in stays)
+
+
+@given(st.lists(transcripts(), min_size=1, max_size=4), st.integers(0, 3_000))
+def test_every_target_is_met_that_leaves_room_for_what_nothing_may_touch(parts: list[Transcript], more: int) -> None:
+    context: Transcript = ()
+    for part in parts:
+        context = (*settled(context), *part)
+        target = (pinned(context) + SHORTEST_SUMMARY) * 100 // 90 + more
+        host = setup(replace(TERMS, has_provider=False), Cutter(NONCE, MemoryArtifacts()))
+
+        found = run(compressing(context, target, host, policy=FRESH, at=AT), Played())
+
+        assert (found.stage != "too_large", found.after <= target) == (True, True)
+        context = found.messages

@@ -64,6 +64,7 @@ states = st.builds(
     answers=items,
     inherited=texts,
     older_requirements=texts,
+    whole_request=texts,
     recallable=st.lists(st.builds(Recallable, handle=texts, what=texts), max_size=2).map(tuple),
     provenance=st.builds(Provenance, is_local=st.booleans(), unsupported=st.integers(0, 9), updates=st.integers(0, 9)),
 )

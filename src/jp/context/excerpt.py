@@ -9,6 +9,9 @@ _HEAD_SHARE = 3
 _TAIL_SHARE = 4
 """Of what is kept of a long text, its end gets one part in four."""
 
+NOTE = 40
+"""Characters, at most, of the note in a text that was cut plainly."""
+
 
 def without_secrets(original: str) -> str:
     """`original` as it may be written anew: no secrets, and no halves of surrogate pairs, which no file takes."""
@@ -35,7 +38,7 @@ def excerpt(original: str, limit: int, cutter: Cutter) -> str:
 
 
 def cut_plainly(text: str, limit: int) -> str:
-    """The beginning and end of `text`, for a reader who cannot recall the rest; 40 characters more than `limit`."""
+    """The beginning and end of `text`, with a note between; at most `NOTE` characters more than `limit`."""
     if len(text) <= limit:
         return text
     head = limit * _HEAD_SHARE // _TAIL_SHARE

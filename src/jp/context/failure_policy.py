@@ -56,13 +56,15 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows when a trigger fires.
 
     `configuration` names how its provider is set up, such as a checksum of the settings; `used` are the tokens of the
-    transcript. `limit` is set where the next request cannot be sent otherwise: the tokens that it may have.
+    transcript. `limit` is set where the next request cannot be sent otherwise: the tokens that it may have. Unless it
+    `must_fit`, what comes as near to that as can be is better than nothing.
     """
 
     now: float
     configuration: str
     used: int
     limit: int | None = None
+    must_fit: bool = True
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from jp.context.anchors import is_real_user
-from jp.context.groups import index_groups
+from jp.context.groups import Group, index_groups
 from jp.context.handles import Artifacts, checksum_of
 from jp.context.ledger import command_in, ledger_of
 from jp.context.markers import Cutter
 from jp.context.mentions import mentions_in
 from jp.context.spoken import Spoken, SpokenFold, fold_spoken, spoken_in
 from jp.context.summary_fallback import answers_in
-from jp.context.summary_fold import MOST_RECALLABLE, Computed, join_states
+from jp.context.summary_fold import MOST_RECALLABLE, Computed, join_states, with_whole_request
 from jp.context.summary_row import is_summary, state_of
 from jp.context.summary_source import Source, read_source
 from jp.context.summary_state import Recallable, SummaryState
@@ -52,7 +52,7 @@ def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Lea
     kept = tuple(messages[at] for at in range(start, end) if at not in leaving)
     previous = None
     for message in filter(is_summary, messages):
-        found = state_of(message, cutter)
+        found = with_whole_request(state_of(message, cutter), cutter.artifacts)
         previous = found if previous is None else join_states(previous, found)
     source = read_source(gone, cutter.artifacts)
     spoken = _spoken(messages, leaving, previous, cutter)
@@ -74,6 +74,12 @@ def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Lea
         source=source,
         computed=computed,
     )
+
+
+def stays(messages: Transcript, group: Group) -> bool:
+    """Whether `group` stays wherever it stands: it is pending, or a part of it is a system message or `verbatim`."""
+    rows = messages[group.start : group.end]
+    return group.pending or any(row.meta.verbatim or row.role == "system" for row in rows)
 
 
 def archive(messages: Sequence[Message], artifacts: Artifacts) -> None:
@@ -98,8 +104,8 @@ def _positions(messages: Transcript, between: tuple[int, int]) -> frozenset[int]
     found: list[int] = []
     for group in index_groups(messages).groups:
         rows = messages[group.start : group.end]
-        stays = group.pending or any(row.meta.verbatim or row.role == "system" or is_summary(row) for row in rows)
-        if not stays and start <= group.start and group.end <= end:
+        is_wanted = start <= group.start and group.end <= end
+        if is_wanted and not stays(messages, group) and not any(map(is_summary, rows)):
             found.extend(range(group.start, group.end))
     return frozenset(found)
 

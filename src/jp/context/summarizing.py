@@ -164,7 +164,7 @@ class _Compaction:
     def _committed(self, told: Told, policy: PolicyState, reason: Reason) -> Outcome:
         """The outcome, if it is worth it."""
         room = self._before * WORTH_PERCENT // 100 - self._staying - PER_MESSAGE
-        draft = self._draft(told, min(self._setup.terms.limit, room))
+        draft = self._draft(self._folded(told), min(self._setup.terms.limit, room))
         if not is_well_paired(draft.messages):
             return self._as_it_was("ineffective", after_ineffective(policy, self._at), reason="damaged")
         if not is_worth_it(self._before, estimate_messages(draft.messages)):
@@ -173,20 +173,36 @@ class _Compaction:
 
     def _forced(self, told: Told, policy: PolicyState, reason: Reason, limit: int) -> Outcome:
         """The outcome, if it can be sent: with the tail's results shorter where it has to be."""
-        for most in (self._setup.terms.limit, limit - self._staying - PER_MESSAGE, 0):
-            draft = self._relieved(self._draft(told, most), limit)
-            tokens = estimate_messages(draft.messages)
-            if tokens <= limit and is_well_paired(draft.messages):
-                return self._accepted(draft, told, after_success(policy), reason)
+        draft = self._shortest(told, limit)
+        tokens = estimate_messages(draft.messages)
+        fits = tokens <= limit or (not self._at.must_fit and is_worth_it(self._before, tokens))
+        if fits and is_well_paired(draft.messages):
+            return self._accepted(draft, told, after_success(policy), reason)
         return self._as_it_was("too_large", policy, reason=reason)
 
-    def _draft(self, told: Told, limit: int) -> _Draft:
+    def _shortest(self, told: Told, limit: int) -> _Draft:
+        """The messages with as long a summary as they can have within `limit`; where none can, with the shortest."""
+        state = self._folded(told)
+        for most in (self._setup.terms.limit, limit - self._staying - PER_MESSAGE):
+            draft = self._relieved(self._draft(state, most), limit)
+            if estimate_messages(draft.messages) <= limit:
+                return draft
+        return self._relieved(self._draft(state, 0), limit)
+
+    def _folded(self, told: Told) -> SummaryState | None:
+        """What the summary knows; None where there is nothing for one."""
+        leaving = self._leaving
+        if not leaving.gone and leaving.previous is None:
+            return None
+        return fold_state(leaving.previous, told, leaving.computed, self._setup.cutter.artifacts)
+
+    def _draft(self, state: SummaryState | None, limit: int) -> _Draft:
         """The messages with a summary of at most `limit` tokens, or of as few as it can have."""
         leaving, cutter = self._leaving, self._setup.cutter
-        if not leaving.gone and leaving.previous is None:
+        if state is None:
             return _Draft(messages=self._messages, tail_start=len(leaving.head) + len(leaving.kept), state=None)
-        state = fold_state(leaving.previous, told, leaving.computed, cutter.artifacts)
-        state = fit_summary(state, limit, cutter.nonce, cutter.artifacts)
+        is_forced = self._at.limit is not None
+        state = fit_summary(state, limit, cutter.nonce, cutter.artifacts, may_cut_request=is_forced)
         beginning = (*leaving.head, summary_row(state, leaving.gone, cutter.nonce), *leaving.kept)
         return _Draft(messages=(*beginning, *leaving.tail), tail_start=len(beginning), state=state)
 

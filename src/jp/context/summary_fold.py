@@ -76,6 +76,17 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
     return within_requirements(state, artifacts, MOST_REQUIREMENTS)
 
 
+def with_whole_request(state: SummaryState, artifacts: Artifacts) -> SummaryState:
+    """`state` with all of the request being worked on, where there was no room for it and it can be recalled."""
+    if not state.whole_request:
+        return state
+    whole = artifacts.recall(state.whole_request)
+    if whole is not None:
+        return replace(state, spoken=replace(state.spoken, active=whole), whole_request="")
+    lost = Recallable(handle=state.whole_request, what="the whole of a request")
+    return replace(state, whole_request="", recallable=_newest((*state.recallable, lost)))
+
+
 def join_states(older: SummaryState, newer: SummaryState) -> SummaryState:
     """What two summaries knew that stood in one transcript, where there should have been one."""
     said = (*older.spoken.all(), *newer.spoken.all())

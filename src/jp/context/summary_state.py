@@ -37,7 +37,8 @@ class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """All of a summary; its text is rendered from this and reads back to it.
 
     `answers` are the newest visible ones of the model, where no model accounted for them. `inherited` is the text of an
-    earlier summary that could not be read. `older_requirements` recalls those for which there is no room.
+    earlier summary that could not be read. `older_requirements` recalls those for which there is no room, and
+    `whole_request` the request being worked on, where there is room for its beginning and end alone.
     """
 
     account: StructuredSummary = NOTHING_SAID
@@ -47,5 +48,6 @@ class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     answers: tuple[str, ...] = ()
     inherited: str = ""
     older_requirements: str = ""
+    whole_request: str = ""
     recallable: tuple[Recallable, ...] = ()
     provenance: Provenance = Provenance()

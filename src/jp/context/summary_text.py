@@ -38,6 +38,7 @@ _ABOUT = "About this record"
 _TITLES: tuple[tuple[str, str], ...] = (
     ("Goal", "account.goal"),
     ("The request being worked on, word for word", "spoken.active"),
+    ("The whole of that request, to recall by this handle", "whole_request"),
     ("Requirements, word for word", "account.requirements"),
     ("Older requirements, to recall by this handle", "older_requirements"),
     ("Constraints", "account.constraints"),

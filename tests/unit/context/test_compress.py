@@ -35,7 +35,7 @@ def test_what_fits_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("percent", [20, 50, 90])
-def test_old_results_give_way_before_anything_else_does_and_only_as_many_as_it_takes(percent: int) -> None:
+def test_old_results_give_way_before_anything_else_does_and_all_of_them_at_once(percent: int) -> None:
     store = MemoryArtifacts()
     target = estimate_messages(WORK) * percent // 100
 
@@ -46,8 +46,9 @@ def test_old_results_give_way_before_anything_else_does_and_only_as_many_as_it_t
     exact = next(at for at in results if at not in digested and at > digested[0])
     assert found.stage == "digested"
     assert found.after == estimate_messages(found.messages) <= target
-    assert found.after > target - 2 * estimate_messages(WORK[exact : exact + 1])
     assert digested == [at for at in results if digested[0] <= at < exact]
+    assert digested[0] < 10
+    assert estimate_messages(WORK[exact:]) <= max(target * 20 // 100, estimate_messages(WORK[-6:]))
     assert [row for row in found.messages if row.role != "tool"] == [row for row in WORK if row.role != "tool"]
     assert found.messages[-6:] == WORK[-6:]
 
@@ -119,3 +120,33 @@ def test_the_same_transcript_again_changes_nothing() -> None:
     once = compressed(WORK, 5_000)
 
     assert compressed(once.messages, 5_000).messages is once.messages
+
+
+def test_a_request_without_room_keeps_its_beginning_and_end_and_is_whole_again_once_there_is_room() -> None:
+    store = MemoryArtifacts()
+    request = "Mend the parser. " + "It is slow with long lines. " * 130 + "Add a test."
+    step = ran("make", LONG * 30)
+
+    tight = compressed((SYSTEM, user(request), *step * 8), 1_000, store=store)
+    again = compressed((*tight.messages, *step * 40), 3_000, store=store)
+
+    cut = next(row.content for row in tight.messages if row.meta.kind == "summary")
+    assert (tight.stage, tight.after <= 1_000, request in str(cut)) == ("summarised", True, False)
+    assert "Mend the parser. It is slow" in str(cut)
+    assert "lines. Add a test." in str(cut)
+    assert tight.outcome is not None
+    assert tight.outcome.state is not None
+    assert store.recall(tight.outcome.state.whole_request) == request
+    assert request in str(next(row.content for row in again.messages if row.meta.kind == "summary"))
+
+
+def test_where_what_has_to_stay_is_too_large_the_rest_gets_as_small_as_it_can() -> None:
+    system = Message(role="system", content="Rules. " * 1_000)
+    messages = (system, user("Mend it. " * 100), *(row for n in range(30) for row in ran(f"make {n}", LONG * 40)))
+
+    found = compressed(messages, 1_000)
+
+    pinned = estimate_messages((system,))
+    assert found.stage == "too_large"
+    assert 1_000 < pinned < found.after < pinned + 700 < found.before // 2
+    assert [row.role for row in found.messages] == ["system", "user", "assistant", "tool"]

@@ -9,7 +9,7 @@ from jp.context.mentions import Mentions
 from jp.context.spoken import Spoken
 from jp.context.summary_fallback import answers_in, told_locally
 from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Computed, Told, fold_state, fold_summaries
+from jp.context.summary_fold import Computed, Told, fold_state, fold_summaries, with_whole_request
 from jp.context.summary_schema import NOTHING_SAID, Decision
 from jp.context.summary_state import Provenance, Recallable, SummaryState
 from jp.context.summary_text import render_summary
@@ -119,3 +119,12 @@ def test_the_smallest_summary_is_made_where_none_fits() -> None:
 
     assert len(found.account.requirements) == 1
     assert found.spoken == Spoken(active=FULL.spoken.active)
+
+
+def test_what_is_left_of_a_request_stays_with_its_handle_where_it_cannot_be_recalled() -> None:
+    state = SummaryState(spoken=Spoken(active="Mend [...] test."), whole_request="0123abcd")
+
+    found = with_whole_request(state, MemoryArtifacts())
+
+    assert found.spoken == state.spoken
+    assert (found.whole_request, [each.handle for each in found.recallable]) == ("", ["0123abcd"])

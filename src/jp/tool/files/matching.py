@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import assert_never
 
 import msgspec
 
@@ -23,10 +24,10 @@ SECONDS = 20.0
 MOST_MATCHES = 20_000
 """How often the expression of an edit may match."""
 
+_MOST_BYTES = 128 * 1024 * 1024
+_GRACE_SECS = 0.1
 _PROGRAM = Path(__file__).with_name("matching_process.py")
 _RIPGREP = ("--json", "--no-config", "--encoding=none", "--text", "--threads=1", "--color=never")
-_FOUND = (0, 1)
-"""Exit codes of ripgrep with and without a match."""
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +75,12 @@ class LineMatcher:
         """None where it does not work: too old, or not what its name says."""
         argv = [program, *_RIPGREP, f"--regexp={self._expression.for_ripgrep()}", "-"]
         try:
-            code, output = await _output(argv, text.encode(), self._seconds)
-            messages = [msgspec.json.decode(line, type=_Message) for line in output.splitlines() if code in _FOUND]
+            _, output = await _output(argv, text.encode(), self._seconds)
+            messages = [msgspec.json.decode(line, type=_Message) for line in output.splitlines()]
         except (OSError, msgspec.DecodeError):
             return None
-        if code not in _FOUND:
+        # At its end it says in numbers what it has done, or it did not get there.
+        if not messages or messages[-1].type != "summary":
             return None
         return [message.data.line_number for message in messages if message.type == "match"]
 
@@ -121,14 +123,24 @@ async def _asked(request: _Request, text: str, seconds: float) -> _Found:
 
 
 async def _output(argv: Sequence[str], text: bytes, seconds: float) -> tuple[int, bytes]:
-    from subprocess import DEVNULL
+    """The exit code and the standard output of a process that is given `text`.
 
-    from anyio import fail_after, run_process
+    Raises:
+        FileAccessError: it takes too long, or says too much.
+        OSError: it cannot be started.
+    """
+    from jp.process.running import OutputLimits, ProcessLimits, Program, run
 
-    try:
-        with fail_after(seconds):
-            done = await run_process(argv, input=text, stderr=DEVNULL, check=False, cwd="/")
-    except TimeoutError:
-        message = f"the expression took longer than {seconds:g} seconds, so it was stopped; make it simpler"
-        raise FileAccessError(message) from None
-    return done.returncode, done.stdout
+    limits = ProcessLimits(timeout_secs=seconds, grace_secs=_GRACE_SECS)
+    program = Program(words=argv, directory="/", environment=os.environ, stdin=text)
+    ended = await run(program, output=OutputLimits(kept=_MOST_BYTES, most=_MOST_BYTES), limits=limits)
+    match ended.stopped:
+        case "time":
+            message = f"the expression took longer than {seconds:g} seconds, so it was stopped; make it simpler"
+            raise FileAccessError(message)
+        case "output":
+            raise FileAccessError("the expression matches too much; make it narrower")
+        case None:
+            return ended.exit_code, ended.stdout.head + ended.stdout.tail
+        case _:
+            assert_never(ended.stopped)

@@ -193,7 +193,7 @@ class _Reader:
         if flags is None or flags[3] == ":":
             if flags is None and not self._matched(_NAMED) and self._pattern.startswith("?", self._at):
                 raise _problem(
-                    f"{self._pattern[self._at - 1 : self._at + 3]!r} is none of (…), (?:…), (?P<name>…), (?i)"
+                    f"{self._pattern[self._at - 1 : self._at + 2]!r} is none of (…), (?:…), (?P<name>…), (?i)"
                 )
             self._groups.append(_Group(ignores_case=group.ignores_case))
             yield "(?:"

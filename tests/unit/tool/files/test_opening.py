@@ -101,7 +101,7 @@ def add_loop(root: Path) -> None:
 def test_nothing_but_a_regular_file_is_opened(root: Path, add: Callable[[Path], None]) -> None:
     add(root)
 
-    with pytest.raises(FileAccessError, match="'odd' is (a link, )?not a regular file"):
+    with pytest.raises(FileAccessError, match=r"'odd' is (a link, )?not a regular file"):
         read(root, "odd")
 
 

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from jp.tool.files.text_form import taken_apart
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("a\nb\n", "a\nb\n"),
+        ("a\r\nb\r\n", "a\nb\n"),
+        ("a\r\nb", "a\nb"),
+        ("\ufeffa\r\n", "a\n"),
+        ("\ufeff\ufeffa", "\ufeffa"),
+        ("a\r\nb\n", "a\r\nb\n"),
+        ("a\rb\r", "a\rb\r"),
+        ("a\r\r\n", "a\r\n"),
+        ("", ""),
+    ],
+)
+def test_a_text_and_its_form_are_the_file_again(raw: str, text: str) -> None:
+    taken, form = taken_apart(raw)
+
+    assert taken == text
+    assert form.spelled(taken) == raw
+
+
+def test_what_is_said_of_a_file_with_carriage_returns_may_have_them_or_not() -> None:
+    _, returns = taken_apart("a\r\n")
+    _, mixed = taken_apart("a\r\nb\n")
+
+    assert returns.plain("x\r\ny") == returns.plain("x\ny") == "x\ny"
+    assert mixed.plain("x\r\ny") == "x\r\ny"

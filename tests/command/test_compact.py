@@ -228,3 +228,63 @@ def test_undo_takes_turns_back_one_by_one_until_nothing_is_left(root: Path) -> N
     ask(root, "something new", "--id", "last")
     redo = run_jp("conversation", "redo", "last", cwd=root)
     assert (redo.code, redo.stderr) == (12, "note: there is nothing to redo\n")
+
+
+def test_the_compacted_view_is_printed_under_the_numbers_of_the_turns(root: Path) -> None:
+    compact(root, "--turn", "0..1", "-s")
+    compact(root, "--turn", "2", "--tools")
+
+    printed = run_jp("conversation", "print", "last", "--compacted", cwd=root)
+    lines = run_jp("conversation", "print", "last", "--compacted", "--format", "json", cwd=root)
+    one = run_jp("conversation", "print", "last", "--compacted", "--turn", "1", "--hide-tools", cwd=root)
+
+    headings = [line for line in printed.stdout.splitlines() if line.startswith("=== ")]
+    assert headings == [
+        "=== turns 0 to 1, user",
+        "=== turns 0 to 1, assistant",
+        "=== turn 2, user",
+        "=== turn 2, assistant",
+        "=== turn 3, user",
+        "=== turn 3, assistant",
+    ]
+    assert "[compacted] fs_read_file: success" in printed.stdout
+    assert printed.stdout.count("REASONING") == 2
+    values = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert [(value["type"], value["from_turn"], value["to_turn"]) for value in values][:3] == [
+        ("user_text", 0, 1),
+        ("assistant_text", 0, 1),
+        ("user_text", 2, 2),
+    ]
+    assert one.stdout.startswith("=== turns 0 to 1, user\n")
+    assert "turn 2" not in one.stdout
+    refused = run_jp("conversation", "print", "last", "--compacted", "--as-sent", "0", cwd=root)
+    assert (refused.code, refused.stderr.startswith("error: --compacted and --as-sent exclude")) == (2, True)
+
+
+def test_a_query_compacts_first_and_then_asks_about_the_compacted_view(root: Path) -> None:
+    dry = run_jp("query", "--id", "last", "--compact", "--dry-run", "-F", "json", "and now?", cwd=root)
+    before = overlays(root)
+
+    asked = run_jp("query", "--id", "last", "--compact=light", "and now?", cwd=root)
+
+    assert (dry.code, before) == (0, [])
+    assert json.dumps(json.loads(dry.stdout)["request"]["body"]).count("REASONING") == 3
+    assert (asked.code, asked.stdout) == (0, "Noted.\n")
+    assert "note: compacted turn 0: about " in asked.stderr
+    assert "undo it with `jp conversation undo jp-c" in asked.stderr
+    assert [(one.from_turn, one.to_turn, one.reasoning) for one in overlays(root)] == [(0, 0, "strip")]
+    sent = run_jp("conversation", "print", "last", "--as-sent", "-1", cwd=root).stdout
+    assert sent.count("REASONING") == 3
+    unknown = run_jp("query", "--id", "last", "--compact=lite", "and now?", cwd=root)
+    assert (unknown.code, unknown.stderr.startswith("error: there is no compaction profile 'lite'")) == (3, True)
+
+
+def test_a_fork_is_compacted_and_its_source_is_not(root: Path) -> None:
+    compact(root, "--turn", "0", "-r")
+
+    forked = run_jp("conversation", "fork", "last", "--compact", cwd=root)
+
+    assert forked.code == 0, forked.stderr
+    assert "compacted turn 0: about " in forked.stderr
+    first, second = ([one for one in entries_of(log) if isinstance(one, Compaction)] for log in logs(root))
+    assert (len(first), len(second)) == (1, 2)

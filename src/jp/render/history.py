@@ -26,14 +26,24 @@ def text_history(entries: Sequence[AnyEntry], *, load: CarrierChange, extent: Ex
 
     A heading begins with `=== `. Requests and messages are as they are stored; what else there is, is indented.
     """
-    return _spaced(transcript(entries, load=load, extent=extent), _plain)
+    return text_of(transcript(entries, load=load, extent=extent))
 
 
 def pretty_history(
     entries: Sequence[AnyEntry], *, load: CarrierChange, look: Look, extent: Extent = _EVERYTHING
 ) -> Iterator[str]:
     """The conversation for a terminal, in pieces that end in a line feed."""
-    return _spaced(transcript(entries, load=load, extent=extent), _Pretty(look).show)
+    return pretty_of(transcript(entries, load=load, extent=extent), look)
+
+
+def text_of(parts: Iterable[Part]) -> Iterator[str]:
+    """Parts as text; see `text_history`."""
+    return _spaced(parts, _plain)
+
+
+def pretty_of(parts: Iterable[Part], look: Look) -> Iterator[str]:
+    """Parts for a terminal; see `pretty_history`."""
+    return _spaced(parts, _Pretty(look).show)
 
 
 def json_history(
@@ -68,7 +78,9 @@ def _is_aside(part: Part | None) -> bool:
 
 
 def _heading(heading: Heading) -> str:
-    said = [f"turn {heading.turn}, {heading.role}", one_line(heading.name), one_line(heading.at)]
+    last = heading.last_turn
+    turns = f"turn {heading.turn}" if last is None else f"turns {heading.turn} to {last}"
+    said = [f"{turns}, {heading.role}", one_line(heading.name), one_line(heading.at)]
     if heading.is_undone:
         said.append("undone")
     return ", ".join(text for text in said if text)

@@ -8,9 +8,13 @@ import msgspec
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody speaks in turn `turn` (0-based). `name` is the author's or the model's, empty where it is not known."""
+    """Somebody speaks in turn `turn` (0-based). `name` is the author's or the model's, empty where it is not known.
+
+    With a `last_turn` it stands for all turns from the one to the other.
+    """
 
     turn: int
+    last_turn: int | None = None
     role: Literal["user", "assistant"]
     name: str = ""
     at: str = ""

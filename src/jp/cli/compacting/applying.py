@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -15,9 +15,19 @@ from jp.compaction.planning import Effect, Plan
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, Compaction, Usage
 from jp.provider.registry import ModelId
+from jp.workspace.stamp import SYSTEM, timestamp
 
 if TYPE_CHECKING:
+    from jp.turn.cost_cap import CappedProvider
     from jp.turn.ports import Recorder
+
+
+class Appender(Protocol):
+    """The log of a conversation."""
+
+    def append_together(self, entries: Sequence[AnyEntry]) -> object:
+        """Append all of them or none."""
+        ...
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +53,11 @@ async def make(
     workspace: AnyWorkspace,
     recorder: Recorder,
     notice: Callable[[str], None],
+    cap: CappedProvider | None = None,
 ) -> Made:
     """The overlays of `plan`, its summary written by a model. One that would not make the view smaller is left out.
+
+    With a `cap` the summary is paid from what the query may cost.
 
     Raises:
         JpError: the summary did not come to be; nothing was written.
@@ -54,7 +67,7 @@ async def make(
         return Made(overlays=overlays, effect=previewer.planner.effect(overlays))
     from jp.cli.compacting.summarizer import summarizer_for
 
-    summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice)
+    summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, cap=cap)
     written = await summarizer.write(entries, plan.summary, order.summary, recorder)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
     with_summary = (*overlays, summary)
@@ -69,3 +82,13 @@ async def make(
         usage=written.usage,
         model=written.model,
     )
+
+
+def append(log: Appender, overlays: Sequence[Compaction]) -> None:
+    """Append overlays in one step, under one time: they were made together, and are undone together.
+
+    Raises:
+        StorageError: they could not be written.
+    """
+    at = timestamp(SYSTEM.now())
+    log.append_together([replace(overlay, at=at) for overlay in overlays])

@@ -7,13 +7,19 @@ from time import time
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from jp.cli.compacting.applying import Made, make
+from jp.cli.compacting.applying import Made, append, make
 from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, order_of
 from jp.cli.compacting.preview import Previewer
 from jp.cli.compacting.proposals import Proposals
-from jp.cli.compacting.report import overlay_value, policies_text, preview_text, preview_value, turns_text
+from jp.cli.compacting.report import (
+    made_sentence,
+    overlay_value,
+    policies_text,
+    preview_text,
+    preview_value,
+    turns_text,
+)
 from jp.cli.held import HeldConversation, hold_conversation, read_conversation
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import notice, print_result
@@ -21,9 +27,9 @@ from jp.cli.trust import require_trust
 from jp.compaction.overlays import compactions_in_force
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, Compaction, Revert
+from jp.conversation.turns import turns_of
 from jp.errors import ExitCode, UsageError
 from jp.render.amounts import count_text
-from jp.workspace.stamp import SYSTEM, timestamp
 
 
 class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +52,22 @@ class _Report(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     value: dict[str, Any]
     did: bool
+
+
+def compact_with_profile(options: GlobalOptions, target: str, profile: str) -> None:
+    """Compact a conversation and say in a line what came of it; an empty `profile` is the usual one.
+
+    Raises:
+        JpError: it could not be done.
+    """
+    import anyio
+
+    with hold_conversation(options, target) as held:
+        arguments = CompactArguments(targets=(target,), profile=profile or None)
+        made = anyio.run(_made, held, arguments, options)
+        if made.overlays:
+            append(held.log, made.overlays)
+        notice(options, made_sentence(made, str(held.info.id)))
 
 
 async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> ExitCode:
@@ -105,11 +127,20 @@ def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -
     order = _order(config, arguments)
     previewer = Previewer(read.entries, config, read.loader, now=time())
     preview = previewer.preview(order, previewer.plan(order))
-    text = preview_text(preview, width=_width(options)) if preview.frees else _nothing(previewer)
+    text = preview_text(preview, width=_width(options)) if preview.frees else _nothing(preview.turns)
     return _Report(text=text, value={"id": read.info.id, **preview_value(preview)}, did=preview.frees)
 
 
 async def _compact(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
+    made = await _made(held, arguments, options)
+    if not made.overlays:
+        turns = len(turns_of(held.log.entries))
+        value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
+        return _Report(text=_nothing(turns), value=value, did=False)
+    return _propose(held, made) if arguments.propose else _written(held, made)
+
+
+async def _made(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> Made:
     resolved = held.with_layers(())
     config = resolved.config
     order = _order(config, arguments)
@@ -119,7 +150,7 @@ async def _compact(held: HeldConversation, arguments: CompactArguments, options:
     if plan.summary is not None:
         # Only now does anything reach out, with a key.
         require_trust(resolved.layers, options, held.workspace, held.info)
-    made = await make(
+    return await make(
         previewer,
         plan,
         order,
@@ -129,15 +160,9 @@ async def _compact(held: HeldConversation, arguments: CompactArguments, options:
         recorder=held.log,
         notice=lambda sentence: notice(options, sentence),
     )
-    if not made.overlays:
-        value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
-        return _Report(text=_nothing(previewer), value=value, did=False)
-    if arguments.propose:
-        return _propose(held, made, options)
-    return _written(held, made)
 
 
-def _propose(held: HeldConversation, made: Made, options: GlobalOptions) -> _Report:
+def _propose(held: HeldConversation, made: Made) -> _Report:
     identity = _proposals(held).keep(str(held.info.id), made.overlays, held.log.entries)
     lines = [f"proposed for {_named(overlay)}" for overlay in made.overlays]
     lines += [overlay.summary.text for overlay in made.overlays if overlay.summary is not None]
@@ -162,9 +187,7 @@ def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Re
 
 
 def _written(held: HeldConversation, made: Made) -> _Report:
-    """Append the overlays in one step, under one time: they were made, and are undone, together."""
-    at = timestamp(SYSTEM.now())
-    held.log.append_together([replace(overlay, at=at) for overlay in made.overlays])
+    append(held.log, made.overlays)
     lines = [f"compacted {_named(overlay)}" for overlay in made.overlays]
     lines.append(_tokens(made))
     if made.unsupported:
@@ -231,8 +254,7 @@ def _where(held: HeldConversation) -> str:
     return f" {held.info.id}"
 
 
-def _nothing(previewer: Previewer) -> str:
-    turns = len(previewer.planner.shape.turns)
+def _nothing(turns: int) -> str:
     if not turns:
         return "nothing to compact: there is no turn yet"
     return f"nothing to compact in {count_text(turns, 'turn')}; `--keep 0` leaves no turn out"

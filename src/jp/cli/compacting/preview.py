@@ -77,14 +77,25 @@ def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelI
 
 
 class Previewer:
-    """Plans for one conversation, and tells what would come of it. `now` is in seconds since 1970."""
+    """Plans for one conversation, and tells what would come of it.
 
-    def __init__(self, entries: Sequence[AnyEntry], config: AppConfig, loader: Loader, *, now: float) -> None:
+    `now` is in seconds since 1970. `model` is who answers next, where that is known.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[AnyEntry],
+        config: AppConfig,
+        loader: Loader,
+        *,
+        now: float,
+        model: ModelId | None = None,
+    ) -> None:
         self._entries = entries
         self._config = config
         self._loader = loader
         self._now = now
-        self.model = conversation_model(entries, config)
+        self.model = model or conversation_model(entries, config)
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now)
 
     def plan(self, order: Order) -> Plan:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from jp.cli.compacting.applying import Made
 from jp.cli.compacting.preview import Preview, SummaryPreview
 from jp.compaction.large_items import LargeItem
 from jp.context.economics import EditCost
@@ -55,6 +56,15 @@ def overlay_text(overlay: Compaction) -> str:
     """An overlay in a line: which turns, what, since when and by whom."""
     by = ", automatic" if overlay.source == "auto" else ""
     return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)} ({overlay.at}{by})"
+
+
+def made_sentence(made: Made, conversation: str) -> str:
+    """What was done, in one line with what undoes it."""
+    if not made.overlays:
+        return "nothing to compact"
+    turns = ", ".join(turns_text(overlay.from_turn, overlay.to_turn) for overlay in made.overlays)
+    tokens = f"about {made.effect.before:,} tokens before, {made.effect.after:,} now"
+    return f"compacted {turns}: {tokens}; undo it with `jp conversation undo {conversation}`"
 
 
 def turns_text(first: int, last: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -30,10 +31,13 @@ from jp.provider.errors import ProviderError
 from jp.provider.parts import DataDelta, Finished, TextDelta, ToolCallStart, UsageReport
 from jp.provider.registry import ModelId
 from jp.turn.clock import SystemClock
-from jp.turn.ports import Clock
+from jp.turn.ports import Cap, Clock, NoCap
 from jp.turn.request import Loader
 from jp.turn.retry import waiting_time
 from jp.turn.settings import retry_policy_of
+
+if TYPE_CHECKING:
+    from jp.turn.cost_cap import CappedProvider
 
 MOST_CALLS = 12
 """How often a model is asked for one summary at most: a long range is told in parts."""
@@ -58,6 +62,12 @@ class SummaryFailedError(JpError):
     exit_code = ExitCode.PROVIDER
 
 
+class SummaryUnpaidError(JpError):
+    """A summary would cost more than may be spent."""
+
+    exit_code = ExitCode.QUOTA
+
+
 class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, by which model, and how many of its claims nothing bore out."""
 
@@ -70,10 +80,19 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 class Summarizer:
     """Has turns summarised by one model. `usage` is what all its answers took."""
 
-    def __init__(self, config: AppConfig, model: ModelId, provider: Provider, *, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: AppConfig,
+        model: ModelId,
+        provider: Provider,
+        *,
+        notice: Callable[[str], None],
+        cap: Cap | None = None,
+    ) -> None:
         self.model = model
         self.usage = Usage()
         self._provider = provider
+        self._cap = cap or NoCap()
         self._retry = retry_policy_of(config)
         self._window = window_of(config, model)
         self._notice = notice
@@ -132,7 +151,10 @@ class Summarizer:
         finished: Finished | None = None
         called = False
         thread = summary_thread(self.model.name, request, order.instructions)
-        async with aclosing(self._provider.stream(self._provider.render(thread))) as parts:
+        wire = self._provider.render(thread)
+        if not self._cap.permits(wire):
+            raise SummaryUnpaidError("the limit on costs leaves nothing for a summary", hint="raise it with --max-cost")
+        async with aclosing(self._provider.stream(wire)) as parts:
             async for part in parts:
                 match part:
                     case TextDelta(text=text) | DataDelta(text=text):
@@ -195,8 +217,9 @@ def summarizer_for(
     *,
     model: ModelId,
     notice: Callable[[str], None],
+    cap: CappedProvider | None = None,
 ) -> Summarizer:
-    """The one whom `order` names, else `model`, the conversation's own.
+    """The one whom `order` names, else `model`, the conversation's own; paid from what `cap` leaves.
 
     Raises:
         JpError: there is no key, or nobody is known by that name.
@@ -206,7 +229,12 @@ def summarizer_for(
 
     chosen = summary_model(config, order, model)
     provider = create_provider(config, chosen, environ=os.environ, root=base_directory(workspace), stored=UserKeys())
-    return Summarizer(config, chosen, provider, notice=notice)
+    if cap is None:
+        return Summarizer(config, chosen, provider, notice=notice)
+    from jp.cli.query.budget import beside
+
+    paid = beside(cap, provider, chosen, config)
+    return Summarizer(config, chosen, paid, notice=notice, cap=paid)
 
 
 def summary_model(config: AppConfig, order: SummaryOrder, model: ModelId) -> ModelId:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.parameters import optional_value
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from jp.cli.forking import Fork
     from jp.conversation.entries import AnyEntry
     from jp.conversation.forking import TurnRange
+    from jp.conversation.ids import ConversationId
+    from jp.workspace.session import Session
 
 
 def fork(
@@ -32,6 +35,15 @@ def fork(
     labels: Annotated[
         list[str] | None, typer.Option("--label", metavar="K=V", help="Another label; repeatable.")
     ] = None,
+    compact: Annotated[
+        str | None,
+        optional_value(
+            "--compact",
+            bare="",
+            metavar="PROFILE",
+            help_text="Leave old things out of what is sent of it; see `jp conversation compact`.",
+        ),
+    ] = None,
     local: Annotated[bool, typer.Option("--local", help="Keep it out of the workspace.")] = False,
     no_local: Annotated[bool, typer.Option("--no-local", help="Keep it in the workspace.")] = False,
     no_use: Annotated[bool, typer.Option("--no-use", help="Leave the active conversation as it is.")] = False,
@@ -45,6 +57,7 @@ def fork(
     Examples:
         jp conversation fork
         jp conversation fork --turn ..3 --title "Another way"
+        jp conversation fork --compact=heavy
         jp query --id "$(jp conversation fork --no-use last)" "and in French?"
     """
     from jp.cli.forking import Forking, with_labels
@@ -71,10 +84,9 @@ def fork(
     for text in prepared.notices:
         notice(options, text)
     info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
-    if not no_use:
-        session.activate(info.id)
-    is_active = session.active() == info.id
+    is_active = _used(session, info.id, stays=no_use)
     notice(options, _said(prepared, title_of(source), is_active=is_active))
+    _compact(options, info.id, compact)
     value = {
         "id": info.id,
         "title": info.metadata.title,
@@ -85,6 +97,20 @@ def fork(
     }
     print_result(options, text=info.id, value=value)
     tidy(options, workspace)
+
+
+def _used(session: Session, conversation: ConversationId, *, stays: bool) -> bool:
+    """Make a conversation the active one, unless that is to stay; whether it is."""
+    if not stays:
+        session.activate(conversation)
+    return session.active() == conversation
+
+
+def _compact(options: GlobalOptions, conversation: str, profile: str | None) -> None:
+    if profile is not None:
+        from jp.cli.compacting.command import compact_with_profile
+
+        compact_with_profile(options, conversation, profile)
 
 
 def _parent(fork: Fork) -> dict[str, object]:

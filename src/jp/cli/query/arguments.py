@@ -25,8 +25,8 @@ class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `jp query`. `deadline` and `patience` are seconds; a `patience` of None means the usual.
 
-    `fork` names the last turn that is copied. `tools` are names and patterns in order, with `!` before those that are
-    taken away.
+    `fork` names the last turn that is copied, `compact` a profile, empty for the usual one. `tools` are names and
+    patterns in order, with `!` before those that are taken away.
     """
 
     words: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     system: str | None = None
     tools: tuple[str, ...] = ()
     tool_use: str | None = None
+    compact: str | None = None
     approve: frozenset[str] = frozenset()
     approve_all: bool = False
     deny_all: bool = False

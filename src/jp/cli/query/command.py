@@ -120,6 +120,15 @@ def query(
     extract: Annotated[
         bool, typer.Option("-x", "--extract", help="Print the first fenced code block of the answer, and only that.")
     ] = False,
+    compact: Annotated[
+        str | None,
+        optional_value(
+            "--compact",
+            bare="",
+            metavar="PROFILE",
+            help_text="Leave old things out of what is sent first; see `jp conversation compact`.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
     ] = False,
@@ -178,6 +187,8 @@ def query(
         jp query --tool='fs_*' --no-tool=fs_delete_file "where is the parser?"
         jp query --dry-run --attach 'docs/**/*.md' "summarise these"
         jp query --dry-run --exact --attach book.txt "who did it?"
+        jp query --compact "go on with the lexer"
+        jp query --compact=heavy "go on with the lexer"
         jp query --edit
         jp query --replay "but shorter"
         jp query --fork=3 "what if we had used a queue?"
@@ -209,6 +220,7 @@ def query(
         system=system,
         tools=tuple(tools or ()),
         tool_use=tool_use,
+        compact=compact,
         approve=frozenset(name for names in approve or () for name in names.split(",") if name),
         approve_all=approve_all,
         deny_all=deny_all,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from jp.cli.output import notice
 from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
+from jp.cli.query.compacting import compact_first, compacted_entries
 from jp.cli.query.composing import compose
 from jp.cli.query.conversation import (
     Asked,
@@ -28,6 +30,7 @@ from jp.cli.query.conversation import (
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.question import read_question
 from jp.cli.query.schema import read_wanted, with_schema
+from jp.cli.query.standing_tools import Standing
 from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import Wiring, check_rendering, wire
@@ -35,7 +38,6 @@ from jp.cli.signals import Interruption, heed_interruptions, interruptions
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
-from jp.tool.base import Tool
 from jp.turn.request import InlineLoader
 
 
@@ -75,7 +77,8 @@ async def _query(
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)], options)
     config = await _with_tools(options, settings, place, schemes, stack)
-    wiring = _wired(options, arguments, config, place, stack, schemes.servers.tools)
+    standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
+    wiring = _wired(options, wire(config, place, arguments, partial(notice, options), standing), stack)
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
     request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
@@ -85,11 +88,7 @@ async def _query(
     if not arguments.yes:
         check_size(request, limit=config.conversation.max_input_bytes)
     if arguments.dry_run:
-        from jp.cli.query.dry_run import show_request
-
-        return await show_request(
-            options, held and replace(held, entries=entries), wiring, request, exact=arguments.exact
-        )
+        return await _shown(options, arguments, wiring, held and replace(held, entries=entries), request)
     check_theme(options, config.style)
     _check(wiring, held, entries, request)
     await heed_interruptions()  # before anything is written
@@ -101,6 +100,7 @@ async def _query(
         first_words=composed.first_words,
     )
     begun = await begin(place, held, settings, asked, stack)
+    await compact_first(options, arguments, wiring, begun, place)
     composed.begun()
     code = await take_turn(
         options,
@@ -132,16 +132,20 @@ async def _with_tools(
     return await servers.join(config)
 
 
-def _wired(
-    options: GlobalOptions,
-    arguments: QueryArguments,
-    config: AppConfig,
-    place: Place,
-    stack: AsyncExitStack,
-    servers: Mapping[str, Tool],
-) -> Wiring:
-    """Everybody who takes part, tools of MCP `servers` too; in the end is learned how far estimates were off."""
-    wiring = wire(config, place, arguments, lambda sentence: notice(options, sentence), servers)
+async def _shown(
+    options: GlobalOptions, arguments: QueryArguments, wiring: Wiring, held: Held | None, request: ChatRequest
+) -> int:
+    """Show the request that would be sent."""
+    from jp.cli.query.dry_run import show_request
+
+    if held is not None:
+        compacted = compacted_entries(arguments, held.entries, held.loader, wiring)
+        held = replace(held, entries=compacted)
+    return await show_request(options, held, wiring, request, exact=arguments.exact)
+
+
+def _wired(options: GlobalOptions, wiring: Wiring, stack: AsyncExitStack) -> Wiring:
+    """`wiring`, of which is learned in the end how far estimates were off."""
     stack.callback(_learn, options, wiring)
     return wiring
 

@@ -1,0 +1,68 @@
+"""`jp query --compact`: old things are left out of what is sent, and then the question is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import time
+
+from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
+from jp.cli.query.arguments import QueryArguments
+from jp.cli.query.conversation import Begun, Place
+from jp.cli.query.wiring import Wiring
+from jp.conversation.entries import AnyEntry
+from jp.turn.request import Loader
+
+
+async def compact_first(
+    options: GlobalOptions, arguments: QueryArguments, wiring: Wiring, begun: Begun, place: Place
+) -> None:
+    """Compact as `--compact` says, and tell in a line what came of it. The turn that is to begin is not there yet.
+
+    Raises:
+        JpError: it could not be done; nothing was written, and nothing is asked.
+    """
+    if arguments.compact is None:
+        return
+    from jp.cli.compacting.applying import append, make
+    from jp.cli.compacting.order import order_of
+    from jp.cli.compacting.preview import Previewer
+    from jp.cli.compacting.report import made_sentence
+
+    config = wiring.config
+    order = order_of(config.conversation.compaction, profile=arguments.compact or None)
+    entries = tuple(begun.log.entries)
+    previewer = Previewer(entries, config, begun.log, now=time(), model=wiring.model)
+    made = await make(
+        previewer,
+        previewer.plan(order),
+        order,
+        entries=entries,
+        config=config,
+        workspace=place.workspace,
+        recorder=begun.log,
+        notice=wiring.notice,
+        cap=wiring.cap,
+    )
+    append(begun.log, made.overlays)
+    notice(options, made_sentence(made, str(begun.info.id)))
+
+
+def compacted_entries(
+    arguments: QueryArguments, entries: Sequence[AnyEntry], loader: Loader, wiring: Wiring
+) -> Sequence[AnyEntry]:
+    """The stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
+    if arguments.compact is None:
+        return entries
+    from jp.cli.compacting.order import order_of
+    from jp.cli.compacting.preview import Previewer
+    from jp.cli.compacting.report import turns_text
+
+    config = wiring.config
+    order = order_of(config.conversation.compaction, profile=arguments.compact or None)
+    previewer = Previewer(entries, config, loader, now=time(), model=wiring.model)
+    plan = previewer.plan(order)
+    if plan.summary is not None:
+        turns = turns_text(plan.summary.first, plan.summary.last)
+        wiring.notice(f"a summary of {turns} would be written first; it is not in what is shown here")
+    return (*entries, *plan.overlays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jp.cli.query.editor import NotAskedError, edit, find_editor
+from jp.cli.editor import NotAskedError, edit, find_editor
 from jp.config.model import EditorConfig
 from jp.errors import ConfigurationError, JpError
 

@@ -27,7 +27,7 @@ from jp.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
     from jp.cli.drafts import OpenedDraft
-    from jp.cli.query.editor import Editor
+    from jp.cli.editor import Editor
     from jp.cli.query.keeping import Keeper
     from jp.workspace.listing import ConversationInfo
 
@@ -69,7 +69,7 @@ class Composer:
 
     async def _edited(self, parts: Sequence[str], given: Given, stack: AsyncExitStack) -> tuple[Keeper, str]:
         from jp.cli.drafts import drafts_directory, open_draft
-        from jp.cli.query.editor import NotAskedError, edit
+        from jp.cli.editor import NotAskedError, edit
         from jp.cli.query.keeping import Keeper
 
         editor = self._editor(given)
@@ -109,7 +109,7 @@ class Composer:
             notice(self._options, f"the editor starts from what you wrote before and was not answered{others}")
 
     def _editor(self, given: Given) -> Editor:
-        from jp.cli.query.editor import find_editor
+        from jp.cli.editor import find_editor
 
         editor = find_editor(self._config.editor, os.environ)
         if editor is None and given.is_empty and not (self._arguments.edit or self._arguments.quote):

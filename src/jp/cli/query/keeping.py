@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from jp.cli.drafts import Draft, drafts_directory
+from jp.cli.editor import NotAskedError
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.conversation import Place
-from jp.cli.query.editor import NotAskedError
 from jp.conversation.ids import ConversationId
 from jp.errors import ExitCode, JpError
 

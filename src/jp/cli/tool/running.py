@@ -1,0 +1,186 @@
+"""Running one tool by hand: its arguments, the permission, the run as it is shown, and the result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, assert_never
+
+import msgspec
+
+from jp.cli.dialogue import Dialogue
+from jp.cli.options import GlobalOptions
+from jp.cli.output import log, print_result
+from jp.cli.query.arguments import DisplayOptions
+from jp.cli.query.conversation import is_attended
+from jp.cli.query.display import open_display
+from jp.cli.signals import interruptions
+from jp.cli.tool.given import read_arguments
+from jp.cli.tool.reading import ReadTools, opened, read_tools, unknown_name
+from jp.cli.tool.result_text import said
+from jp.cli.trust import require_trust
+from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
+from jp.errors import ExitCode, JpError, UsageError
+from jp.render.pausing import PausableRenderer
+from jp.render.theme import use_colour
+from jp.tool.arguments import argument_problems, fitted
+from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent
+from jp.tool.coordinator import ToolCoordinator, ToolPorts
+from jp.turn.clock import SystemClock
+from jp.turn.ports import CallAnswered, CallMade
+
+if TYPE_CHECKING:
+    from jp.config.model import AppConfig
+    from jp.tool.base import ConfiguredTool, Toolbox
+
+
+class ToolDeniedError(JpError):
+    """A tool did not run, because it needed consent and did not get it."""
+
+    exit_code = ExitCode.TOOL_DENIED
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line of `jp tool run` says."""
+
+    name: str
+    arguments: str | None = None
+    target: str | None = None
+    is_approved: bool = False
+    is_shown: bool = True
+
+
+async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
+    """Run a tool; the exit code. See `jp tool run`.
+
+    Raises:
+        JpError: it could not be run, or was not let.
+    """
+    code: int = ExitCode.OK
+    with interruptions() as interruption:
+        arguments = await read_arguments(options, wanted.arguments)
+        read = read_tools(options, wanted.target)
+        require_trust(read.resolved.layers, options, read.workspace, read.info)
+        async with opened(options, read, wanted.name) as toolset:
+            if not toolset.is_known(wanted.name):
+                raise unknown_name(wanted.name, toolset)
+            configured = toolset.configured(wanted.name)
+            _check(configured, arguments)
+            by_hand = _ByHand(options, read, {wanted.name: configured}, wanted)
+            outcome = await by_hand.run(ToolCallRequest(call_id="by-hand", name=wanted.name, arguments=arguments))
+        code = _ended(options, outcome)
+    return code if interruption.exit_code is None else interruption.exit_code
+
+
+def _check(configured: ConfiguredTool, arguments: JsonObject) -> None:
+    definition = configured.tool.definition
+    problems = argument_problems(definition.parameters, fitted(definition.parameters, arguments))
+    if problems:
+        raise UsageError(
+            f"the arguments of {definition.name!r} do not fit: {'; '.join(problems)}",
+            hint=f"`jp tool show {definition.name}` says what it takes",
+        )
+
+
+class _ByHand:
+    """One call of a tool, asked about and shown as in a query."""
+
+    def __init__(self, options: GlobalOptions, read: ReadTools, toolbox: Toolbox, wanted: Wanted) -> None:
+        self._options = options
+        self._read = read
+        self._toolbox = toolbox
+        self._is_approved = wanted.is_approved
+        config = read.resolved.config
+        screen = open_display(
+            options,
+            DisplayOptions(tools=wanted.is_shown),
+            config,
+            clock=SystemClock(),
+            entries=read.stream.entries,
+        )
+        self._screen = screen
+        self._renderer = PausableRenderer(screen)
+        self._dialogue = Dialogue()
+        self._dialogue.screen = self._renderer
+        self._dialogue.colour = use_colour(options.color, os.environ, is_terminal=True)
+        self._outcome: CallOutcome | None = None
+
+    async def run(self, call: ToolCallRequest) -> CallOutcome:
+        """What came of the call."""
+        coordinator = ToolCoordinator(self._toolbox, self._ports(self._read.resolved.config))
+        self._renderer.tool(CallMade(call=call))
+        try:
+            await self._watched(lambda: coordinator.run([call], self._read.stream, self._hear))
+        finally:
+            self._renderer.close()
+        if self._outcome is None:
+            raise JpError(f"nothing came of {call.name!r}")
+        return self._outcome
+
+    def _ports(self, config: AppConfig) -> ToolPorts:
+        from jp.cli.approval import TerminalApprover
+        from jp.cli.file_names import AttachmentNames
+        from jp.cli.questions import TerminalRespondent
+        from jp.tool.consent import Consent
+        from jp.tool.inquiries import Inquiries
+        from jp.tool.permission import Answers
+
+        attended = is_attended()
+        consent = Consent(
+            Answers(approve_all=self._is_approved),
+            TerminalApprover(self._dialogue, config.editor) if attended else None,
+            real=AttachmentNames().real_path,
+        )
+        person = TerminalRespondent(self._dialogue) if attended else None
+        return ToolPorts(
+            root=self._read.root,
+            consent=consent,
+            notice=self._renderer.notice,
+            log=lambda text: log(self._options, text),
+            inquirer_for=Inquiries(self._toolbox, person=person, model=None).inquirer,
+        )
+
+    async def _watched(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do the work, saying for how long nothing came."""
+        from anyio import create_task_group
+
+        async with create_task_group() as tasks:
+            tasks.start_soon(self._screen.animate)
+            await work()
+            tasks.cancel_scope.cancel()
+
+    def _hear(self, event: ToolEvent) -> None:
+        match event:
+            case CallStarted():
+                pass
+            case Progressed() | Inquired():
+                self._renderer.tool(event)
+            case CallOutcome(call=call, output=output, duration_ms=duration):
+                self._outcome = event
+                response = ToolCallResponse(
+                    request=call.id,
+                    content=output.content,
+                    is_error=output.is_error,
+                    duration_ms=duration,
+                    facts=output.facts,
+                )
+                self._renderer.tool(CallAnswered(call=call, response=response))
+            case _:
+                assert_never(event)
+
+
+def _ended(options: GlobalOptions, outcome: CallOutcome) -> int:
+    """Print the result; the exit code."""
+    name, output = outcome.call.name, outcome.output
+    if outcome.denied:
+        hint = "answer y where you are asked, or say --yes" if is_attended() else "--yes lets it run without asking"
+        raise ToolDeniedError(f"{name!r} did not run: it needs your consent", hint=hint)
+    value = {
+        "tool": name,
+        "is_error": output.is_error,
+        "duration_ms": outcome.duration_ms,
+        "content": msgspec.to_builtins(output.content),
+        "facts": msgspec.to_builtins(output.facts),
+    }
+    print_result(options, text=said(output), value=value, nothing="the result is empty")
+    return ExitCode.FAILURE if output.is_error else ExitCode.OK

@@ -31,7 +31,7 @@ class CallStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one call. `denied`: it needed a person's consent and did not get it, so it did not run.
+    """What came of one call. `denied`: it needed a person's consent, or an answer, and nobody gave it.
 
     `duration_ms` is None where nothing ran.
     """

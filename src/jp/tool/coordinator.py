@@ -137,6 +137,7 @@ class _Cycle:
         self._hears = tell
         self._open: dict[str, ToolCallRequest] = {}
         self._started: set[str] = set()
+        self._unanswered: set[str] = set()
         self._stopped: str | None = None
         self._failure: Exception | None = None
         self._tasks: TaskGroup = create_task_group()
@@ -202,7 +203,8 @@ class _Cycle:
     async def _end(self, checked: CheckedCall, output: ToolOutput, duration: int) -> None:
         given = await self._ports.consent.deliver(checked, _with_note(checked, output))
         delivered = self._ports.delivery(checked.configured, given.output, self._stream.entries)
-        self._tell(CallOutcome(call=checked.call, output=delivered, duration_ms=duration, denied=given.denied))
+        denied = given.denied or checked.call.id in self._unanswered
+        self._tell(CallOutcome(call=checked.call, output=delivered, duration_ms=duration, denied=denied))
 
     async def _output(self, checked: CheckedCall) -> ToolOutput:
         from anyio import move_on_after
@@ -220,7 +222,8 @@ class _Cycle:
         return error_output(f"{name} was stopped: it took longer than {seconds:g} s. What it did until then stays.")
 
     def _inquiries(self, call: ToolCallRequest, scope: CancelScope) -> Inquirer:
-        return _Inquiries(call, self._ports.inquirer_for(call, self._stream), self._tell, scope)
+        inquirer = self._ports.inquirer_for(call, self._stream)
+        return _Inquiries(call, inquirer, scope, tell=self._tell, unanswered=self._unanswered)
 
     def _invocation(self, checked: CheckedCall, inquirer: Inquirer = _NOBODY) -> ToolInvocation:
         call = checked.call
@@ -253,13 +256,19 @@ class _Cycle:
 
 
 class _Inquiries:
-    """Has the questions of one call answered; the time that an answer takes is not the call's."""
+    """Has the questions of one call answered; the time that an answer takes is not the call's.
 
-    def __init__(self, call: ToolCallRequest, inquirer: Inquirer, tell: Tell, scope: CancelScope) -> None:
+    Where nobody can answer, `unanswered` gets the call's id.
+    """
+
+    def __init__(
+        self, call: ToolCallRequest, inquirer: Inquirer, scope: CancelScope, *, tell: Tell, unanswered: set[str]
+    ) -> None:
         self._call = call
         self._inquirer = inquirer
-        self._tell = tell
         self._scope = scope
+        self._tell = tell
+        self._unanswered = unanswered
 
     async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
         """See the port."""
@@ -271,6 +280,8 @@ class _Inquiries:
         self._scope.deadline = deadline + current_time() - start
         if isinstance(answer, Answer):
             self._tell(Inquired(call=self._call, question=question, answer=answer))
+        elif answer.cause == "nobody":
+            self._unanswered.add(self._call.id)
         return answer
 
 

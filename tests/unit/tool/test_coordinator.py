@@ -9,11 +9,21 @@ import pytest
 from doubles import MemoryRecorder
 from jp.config.kinds import RunMode
 from jp.config.tools import ToolConfig
-from jp.conversation.entries import JsonObject, ToolCallRequest
+from jp.conversation.entries import JsonObject, Question, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.base import CallOutcome, CallStarted, ConfiguredTool, ToolEvent, ToolInvocation, ToolOutput
+from jp.tool.base import (
+    Answer,
+    CallOutcome,
+    CallStarted,
+    ConfiguredTool,
+    Inquired,
+    ToolEvent,
+    ToolInvocation,
+    ToolOutput,
+    Unanswered,
+)
 from jp.tool.consent import Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.permission import Answers
@@ -250,3 +260,38 @@ def test_the_definitions_are_the_toolbox_s() -> None:
     coordinator = coordinator_of(Behaving("b"), Behaving("a"))
 
     assert [definition.name for definition in coordinator.definitions] == ["a", "b"]
+
+
+async def asking(invocation: ToolInvocation) -> ToolOutput:
+    answer = await invocation.inquirer.ask(Question(id="q", text="Sure?", kind="boolean"))
+    return ToolOutput(content=(TextBlock(text=str(answer)),))
+
+
+class Answering:
+    def __init__(self, answer: Answer | Unanswered) -> None:
+        self._answer = answer
+
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "inquired", "denied"),
+    [
+        (Answer(value=True, by="user"), 1, False),
+        (Unanswered(cause="declined"), 0, False),
+        (Unanswered(cause="nobody"), 0, True),
+    ],
+)
+def test_what_a_tool_asks_is_told_and_a_call_that_nobody_answers_counts_as_denied(
+    answer: Answer | Unanswered, inquired: int, *, denied: bool
+) -> None:
+    toolbox = {"ask": ConfiguredTool(tool=Behaving("ask", asking), settings=ToolConfig(run="unattended"))}
+    ports = ToolPorts(
+        root=Path("/work"), consent=Consent(Answers(), None), inquirer_for=lambda call, stream: Answering(answer)
+    )
+
+    events = events_of(ToolCoordinator(toolbox, ports), call("ask"))
+
+    assert [event.answer for event in events if isinstance(event, Inquired)] == [answer] * inquired
+    assert [event.denied for event in events if isinstance(event, CallOutcome)] == [denied]

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.render.cells import truncate
 from jp.render.channel import Channel
 from jp.render.terminal_line import ERASE
 from jp.render.theme import Look, Measure
+from jp.render.tool_style import StyleOf, usual_style
 from jp.render.wrap import paint
-from jp.tool.base import Inquired, Progressed
-from jp.turn.ports import CallAnswered, CallMade, Clock, ToolNews
+from jp.turn.ports import Clock, ToolNews
 
 if TYPE_CHECKING:
     from jp.render.flow import Flow
     from jp.render.sanitise import Sanitiser
     from jp.render.tool_call import TurnOf
+    from jp.render.tool_lines import ToolLine, ToolLines
     from jp.render.waiting import Waiting
 
 _WAITING_LABEL = "waiting for the model"
-_DIM, _FAILED = "2", "31"
+_DIM = "2"
+_STYLES = {"event": _DIM, "failure": "31", "result": ""}
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: bool = True
     tools: bool = True
     notices: bool = True
+    tool_style: StyleOf = usual_style
     is_live: bool = False
 
 
@@ -65,6 +67,7 @@ class Aside:
         self._waiting = self._new_waiting() if shown.is_live else None
         self._reasoning: Sanitiser | None = None  # there while some is under way
         self._flow: Flow | None = None
+        self._tools: ToolLines | None = None
         self._after_tool = False
         self._is_paused = False
         self.restart(_WAITING_LABEL)
@@ -117,44 +120,12 @@ class Aside:
 
     def tool(self, event: ToolNews) -> None:
         """Show what happens to a call."""
-        match event:
-            case CallMade(call=call):
-                self._call(call)
-            case Progressed(call=call, text=text):
-                self._await(f"{call.name}: {text}")
-            case Inquired():
-                self._inquiry(event)
-            case CallAnswered(call=call, response=response):
-                self._result(call, response)
-            case _:
-                assert_never(event)
-
-    def _call(self, call: ToolCallRequest) -> None:
-        from jp.render.tool_call import call_text
-
-        arrow = "→" if self._look.unicode else "->"
-        self._tool_line(f"{arrow} {call_text(call)}", _DIM)
-        self._await(f"running {call.name}")
-
-    def _inquiry(self, event: Inquired) -> None:
-        from jp.render.tool_call import inquiry_text
-
-        self._tool_line(f"? {inquiry_text(event)}", _DIM)
-
-    def _result(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
-        from jp.render.tool_call import result_text
-
-        arrow = "←" if self._look.unicode else "<-"
-        text = result_text(call, response, turn_of=self._turn_of)
-        self._tool_line(f"{arrow} {text}", _FAILED if response.is_error else _DIM)
-        self._await(_WAITING_LABEL)
-
-    def _await(self, label: str) -> None:
-        """Say what is waited for from now on."""
+        if self._tools is None:
+            self._tools = self._new_tools()
+        for line in self._tools.lines(event):
+            self._tool_line(line)
         if self._waiting is not None:
-            from jp.render.sanitise import one_line
-
-            self._waiting.restart(one_line(label))
+            self._waiting.relabel(self._tools.awaited or _WAITING_LABEL)
 
     def notice(self, text: str) -> None:
         """Show a notice."""
@@ -216,7 +187,7 @@ class Aside:
     def _text_width(self) -> int:
         return replace(self._look, width=self._measure()).text_width
 
-    def _tool_line(self, text: str, style: str) -> None:
+    def _tool_line(self, line: ToolLine) -> None:
         self.end_reasoning()
         if not self._shown.tools:
             return
@@ -227,8 +198,18 @@ class Aside:
         else:
             self._channel.leave_line()
         self._after_tool = True
-        line = truncate(text, self._measure()) if self._shown.is_live else text
-        self._write(f"{line}\n", style)  # at once: somebody else may write to the same terminal
+        is_cut = self._shown.is_live and line.kind != "result"
+        text = truncate(line.text, self._measure()) if is_cut else line.text
+        # At once: somebody else may write to the same terminal.
+        self._write(f"{text}\n", _STYLES[line.kind])
+
+    def _new_tools(self) -> ToolLines:
+        from jp.render.tool_lines import ToolLines
+
+        shown = self._shown
+        return ToolLines(
+            unicode=self._look.unicode, colour=self._look.colour, style_of=shown.tool_style, turn_of=self._turn_of
+        )
 
     def _write(self, text: str, style: str) -> None:
         if text:

@@ -10,6 +10,7 @@ import msgspec
 from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
 from jp.render.theme import Measure, Preferences, columns_of, display_width, is_live, look_at
+from jp.render.tool_style import StyleOf, usual_style
 from jp.turn.ports import Clock
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Display(msgspec.Struct, frozen=True, kw_only=True):
     answer: bool = True
     reasoning: bool = True
     tools: bool = True
+    tool_style: StyleOf = usual_style
     is_streaming: bool = True
     quiet: bool = False
 
@@ -75,6 +77,7 @@ def _open_aside(display: Display, streams: Streams, *, clock: Clock, turn_of: Tu
     shown = Shown(
         reasoning=display.reasoning and not display.quiet,
         tools=display.tools and not display.quiet,
+        tool_style=display.tool_style,
         notices=not display.quiet,
         is_live=is_live(streams.err, streams.environment) and not display.quiet,
     )

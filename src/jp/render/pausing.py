@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from jp.conversation.entries import AnyEntry
+from jp.tool.base import Progressed
 from jp.turn.ports import Renderer, ToolNews
 
 
@@ -50,8 +51,9 @@ class PausableRenderer:
         self._show(self._screen.block_end)
 
     def tool(self, event: ToolNews) -> None:
-        """Show what happens to a call."""
-        self._show(partial(self._screen.tool, event))
+        """Show what happens to a call; how far it was while nothing was shown is of no interest afterwards."""
+        if self._held is None or not isinstance(event, Progressed):
+            self._show(partial(self._screen.tool, event))
 
     def notice(self, text: str) -> None:
         """Show a notice."""

@@ -50,6 +50,10 @@ class Waiting:
             self._label = label
         self._since = self._clock.monotonic()
 
+    def relabel(self, label: str) -> None:
+        """Something else is waited for; for how long nothing came stays the same."""
+        self._label = label
+
     def tick(self, coming: str = "") -> None:
         """Show the line, or the time on it, where it is due. A line that is `coming` stands for what is waited for."""
         now = self._clock.monotonic()

@@ -102,9 +102,10 @@ def _forms(name: str, text: str, paths: Paths) -> Iterator[str]:
         yield text
     if is_path(name) or _STEP.search(text):
         yield _relative(written, paths)
-    for path in (whole, written):  # which differ where a `..` follows a link
-        if (real := _real(path, paths)) != written:
-            yield _relative(real, paths)
+    for path in (whole, posixpath.normpath(whole)):  # which are not the same where a `..` follows a link
+        real = _relative(_real(path, paths), paths)
+        if real != _relative(posixpath.normpath(path), paths):
+            yield real
 
 
 def _without_steps(path: str) -> str:

@@ -3,12 +3,15 @@ from __future__ import annotations
 import io
 
 from doubles import FakeClock
-from jp.conversation.entries import TurnStart
+from jp.conversation.entries import ToolCallRequest, ToolCallResponse, TurnStart
+from jp.conversation.resource import TextBlock
 from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
 from jp.render.pausing import PausableRenderer
 from jp.render.plain import plain_renderer
 from jp.render.theme import Look
+from jp.tool.base import Progressed
+from jp.turn.ports import CallAnswered
 
 
 def renderer(out: io.StringIO, err: io.StringIO, *, is_live: bool = True) -> PausableRenderer:
@@ -53,3 +56,18 @@ def test_to_resume_what_was_never_paused_changes_nothing() -> None:
     pausable.text("one")
 
     assert out.getvalue() == "one"
+
+
+def test_a_call_that_ends_during_a_question_is_shown_after_it_and_how_far_it_was_is_not_kept() -> None:
+    err = io.StringIO()
+    pausable = renderer(io.StringIO(), err)
+    call = ToolCallRequest(id="e1", call_id="x", name="read", arguments={})
+    response = ToolCallResponse(request="e1", content=(TextBlock(text="a"),))
+
+    pausable.pause()
+    pausable.tool(Progressed(call=call, text="half"))
+    pausable.tool(CallAnswered(call=call, response=response))
+    assert "read" not in err.getvalue()
+
+    pausable.resume()
+    assert err.getvalue().endswith("← read: 1 line, 1 B\n")

@@ -99,9 +99,7 @@ class Asker:
     async def _take(self, request: ChatRequest, max_cycles: int) -> Ended:
         clock = SystemClock()
         arguments, config = self._arguments, self._config
-        screen = open_display(
-            self._options, arguments.display, config.style, clock=clock, entries=self._recorder.entries
-        )
+        screen = open_display(self._options, arguments.display, config, clock=clock, entries=self._recorder.entries)
         if self._begun is not None:
             screen.begin(str(self._begun.info.id), self._begun.entries)
             self._begun = None

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+import pytest
+
+from jp.config.kinds import RunMode
+from jp.config.tools import RuleConfig, ToolConfig
+from jp.tool.rules import MOST_READINGS, Paths, is_path, run_mode
+
+LINKS = {"/w/src/secret": "/w/keys", "/w/out": "/etc"}
+SOURCES: tuple[RuleConfig, ...] = (
+    RuleConfig(arguments={"path": "src/keep/*"}, run="skip"),
+    RuleConfig(arguments={"path": "src/**"}, run="unattended"),
+    RuleConfig(arguments={"path": "/etc/**"}, run="skip"),
+)
+
+
+def real(path: str) -> str:
+    """What the links of an imagined disk make of a path, as far as `..` behind one is concerned, too."""
+    if len(path) > 200:
+        raise OSError
+    done = "/"
+    for name in path.split("/"):
+        done = posixpath.normpath(posixpath.join(done, name))
+        done = LINKS.get(done, done)
+    return done
+
+
+def mode(rules: tuple[RuleConfig, ...], *, run: RunMode | None = None, **arguments: Any) -> RunMode:
+    return run_mode(ToolConfig(rules=rules, run=run), arguments, Paths(root="/w", real=real))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/a.py", "unattended"),
+        ("src", "unattended"),
+        ("./src/a.py", "unattended"),
+        ("src//b/../a.py", "unattended"),
+        ("/w/src/deep/a.py", "unattended"),
+        ("docs/../src/a.py", "unattended"),
+        ("SRC/a.py", "ask"),
+        ("srcs/a.py", "ask"),
+        ("docs/a.py", "ask"),
+        ("src/../docs/a.py", "ask"),
+        ("src/../../w/docs", "ask"),
+        ("/elsewhere/src/a.py", "ask"),
+        ("", "ask"),
+        ("src/keep/a.py", "skip"),
+        ("src/./keep/b/../a.py", "skip"),
+        ("src/keep/deep/a.py", "unattended"),
+        ("src/secret/a.py", "ask"),
+        ("src/secret/../a.py", "ask"),
+        ("out/passwd", "skip"),
+        ("x/../../etc/passwd", "skip"),
+        ("src/" + "a" * 300, "unattended"),
+    ],
+)
+def test_a_path_counts_as_what_it_names_however_it_is_spelled(path: str, expected: RunMode) -> None:
+    assert mode(SOURCES, path=path) == expected
+
+
+def test_the_first_rule_that_matches_decides_and_else_the_tools_own_mode() -> None:
+    rules = (
+        RuleConfig(arguments={"name": "a*"}, run="skip"),
+        RuleConfig(arguments={"name": "**", "size": "1"}, run="unattended"),
+        RuleConfig(arguments={"name": "b"}, run="edit"),
+    )
+
+    assert mode(rules, name="a", size=1) == "skip"
+    assert mode(rules, name="b", size=1) == "unattended"
+    assert mode(rules, name="b", size=2) == "edit"
+    assert mode(rules, name="c", size=2) == "ask"
+    assert mode(rules, run="unattended", name="c", size=2) == "unattended"
+    assert mode((), run="edit", name="a") == "edit"
+    assert mode((RuleConfig(run="skip"),), name="anything") == "skip"
+
+
+def test_a_rule_for_an_argument_that_is_left_out_does_not_match() -> None:
+    rules = (RuleConfig(arguments={"path": "**"}, run="unattended"),)
+
+    assert mode(rules, path="a") == "unattended"
+    assert mode(rules) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["src/a", "src/b"], "unattended"),
+        (["src/a", "docs/b"], "ask"),
+        (["src/a", "docs/b", "keys/c"], "skip"),
+        ([], "ask"),
+        ({"from": "src/a"}, "ask"),
+    ],
+)
+def test_of_a_list_every_element_counts(paths: object, expected: RunMode) -> None:
+    rules = (
+        RuleConfig(arguments={"paths": "keys/**"}, run="skip"),
+        RuleConfig(arguments={"paths": "src/**"}, run="unattended"),
+    )
+
+    assert mode(rules, paths=paths) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "expected"),
+    [
+        ("git status", "git status", "unattended"),
+        ("git *", "git diff --stat", "unattended"),
+        ("git *", "git diff src/a", "ask"),
+        ("git **", "git diff src/a\nls", "unattended"),
+        ("git **", "git diff a/../b", "ask"),
+        ("git **", "xgit diff", "ask"),
+        ("https://docs.org/**", "https://docs.org/a/", "unattended"),
+        ("https://docs.org/open/**", "https://docs.org/open/../closed", "ask"),
+        ("curl https://docs.org/*", "curl https://docs.org/a", "unattended"),
+        ("3", 3, "unattended"),
+        ("true", True, "unattended"),
+        ("null", None, "unattended"),
+        ('{"a":1,"b":2}', {"b": 2, "a": 1}, "unattended"),
+        ("[a].c", "[a].c", "unattended"),
+        ("[a].c", "a.c", "ask"),
+    ],
+)
+def test_any_other_argument_is_compared_as_it_is_written(pattern: str, value: object, expected: RunMode) -> None:
+    assert mode((RuleConfig(arguments={"text": pattern}, run="unattended"),), text=value) == expected
+
+
+def test_an_absolute_pattern_and_one_of_the_root_itself_name_the_same_paths() -> None:
+    assert mode((RuleConfig(arguments={"path": "/w/src/**"}, run="skip"),), path="src/a") == "skip"
+    assert mode((RuleConfig(arguments={"path": "./src/**"}, run="skip"),), path="src/a") == "skip"
+    assert mode((RuleConfig(arguments={"path": "."}, run="skip"),), path="/w") == "skip"
+
+
+def test_of_a_call_with_too_many_readings_the_strictest_rule_counts() -> None:
+    many = [str(number) for number in range(MOST_READINGS)]
+    rules = (
+        RuleConfig(arguments={"one": "**", "other": "**"}, run="unattended"),
+        RuleConfig(arguments={"one": "never"}, run="edit"),
+    )
+
+    assert mode(rules, one=many, other=["a"]) == "unattended"
+    assert mode(rules, one=many, other=["a", "b"]) == "edit"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("path", "y"), ("target_path", "y"), ("Paths", "y"), ("source-file", "y"), ("text", "n"), ("filed", "n")],
+)
+def test_the_name_of_an_argument_says_that_it_is_a_path(name: str, expected: str) -> None:
+    assert is_path(name) == (expected == "y")

@@ -18,9 +18,9 @@ from jp.cli.query.file_words import Part
 from jp.cli.query.missing_tools import without_missing_tools
 from jp.cli.query.past import last_answer, standing_turns
 from jp.cli.query.question import Composed, Given, nothing_asked
+from jp.cli.query.standing_tools import Standing
 from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.wiring import Wiring, wire
-from jp.cli.servers import Servers
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
 from jp.errors import ConfigurationError, UsageError
@@ -150,13 +150,15 @@ class Composer:
 
     @cached_property
     def _wiring(self) -> Wiring:
-        servers = Servers(self._options, root=self._place.root, cache=self._place.cache)
-        config = servers.remembered(self._config)
+        schemes = Schemes(self._place.workspace, self._options, self._chosen)
+        config = schemes.servers.remembered(self._config)
+        typed = schemes.typed(self._arguments.attach)
+        standing = Standing(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
 
         def say(sentence: str) -> None:
             notice(self._options, sentence)
 
-        return wire(config, self._place, self._arguments, say, servers.tools)
+        return wire(config, self._place, self._arguments, say, standing)
 
     @cached_property
     def _config(self) -> AppConfig:

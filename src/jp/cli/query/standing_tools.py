@@ -14,6 +14,7 @@ from jp.tool.standing import standing_names
 if TYPE_CHECKING:
     from jp.attachment.base import Declaration
     from jp.cli.query.attachments import Schemes
+    from jp.cli.query.conversation import Held
     from jp.tool.base import Tool
 
 Making = Callable[[], "Tool"]
@@ -25,24 +26,28 @@ _ALL_CALL = frozenset({"anthropic", "google", "openai", "script"})
 class Standing:
     """What decides which of them a request offers, besides the other tools that it offers.
 
-    `entries` is the conversation so far, `typed` is what is attached now; `is_structured`: the answer has to fit a
-    schema.
+    `held` is the conversation so far, `typed` is what is attached now; `is_structured`: the answer has to fit a schema.
     """
 
     def __init__(
         self,
         schemes: Schemes,
         config: AppConfig,
-        entries: Sequence[AnyEntry],
+        held: Held | None,
         typed: Sequence[Declaration],
         *,
         is_structured: bool,
     ) -> None:
         self._schemes = schemes
         self._config = config
-        self._entries = entries
+        self._entries: Sequence[AnyEntry] = () if held is None else held.entries
         self._typed = typed
         self._is_structured = is_structured
+
+    @property
+    def servers(self) -> Mapping[str, Tool]:
+        """The tools of MCP servers by their names."""
+        return self._schemes.servers.tools
 
     def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, Making]:
         """How those are made that are of use beside tools with the names `others`."""

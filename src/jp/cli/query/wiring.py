@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from jp.cli.dialogue import Dialogue
+from jp.cli.query.answering import Answering
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
 from jp.cli.query.delivering import delivery_of
@@ -23,13 +25,14 @@ from jp.provider.registry import ModelId, create_provider, misspelt, parse_model
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.toolbox import nearest
 from jp.turn.measuring import MeasuringProvider
+from jp.turn.ports import NoCap
 from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
 from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
+    from jp.cli.query.standing_tools import Standing
     from jp.tool.approver import Approver
-    from jp.tool.base import Tool
     from jp.turn.cost_cap import CappedProvider
 
 
@@ -51,14 +54,22 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     measuring: MeasuringProvider | None = None
 
 
+def _unheard(text: str) -> None:
+    del text
+
+
 def wire(
     config: AppConfig,
     place: Place,
     arguments: QueryArguments,
     notice: Callable[[str], None],
-    servers: Mapping[str, Tool] | None = None,
+    standing: Standing,
+    *,
+    log: Callable[[str], None] = _unheard,
 ) -> Wiring:
-    """Everybody who takes part, before anything is written. `servers` are the tools of MCP servers by their names.
+    """Everybody who takes part, before anything is written. `standing` knows of tools what is no configuration.
+
+    `log` hears what only who looks for a reason wants to know.
 
     Raises:
         AuthenticationError: the provider has no key.
@@ -75,9 +86,14 @@ def wire(
     # What a scenario says of tokens, teaches nothing.
     measuring = None if arguments.dry_run or model.provider == "script" else MeasuringProvider(provider)
     provider = provider if measuring is None else measuring
+    cap = _cap(config, arguments, provider, model)
+    provider = provider if cap is None else cap
     dialogue = Dialogue()
-    toolset = Toolset(config, cache_directory=place.cache, servers=servers)
-    tools = _tools(config, toolset, place, arguments, notice, dialogue)
+    answering = Answering(model=model, provider=provider, cap=cap or NoCap(), dialogue=dialogue, log=log)
+    toolset = Toolset(
+        config, cache_directory=place.cache, standing=partial(standing.makers, model), servers=standing.servers
+    )
+    tools = _tools(config, toolset, place, arguments, notice, answering)
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
@@ -87,11 +103,10 @@ def wire(
         parameters=parameters_of(config.assistant),
     )
     _check_choice(settings)
-    cap = _cap(config, arguments, provider, model)
     return Wiring(
         config=config,
         model=model,
-        provider=provider if cap is None else cap,
+        provider=provider,
         tools=tools,
         settings=settings,
         notice=notice,
@@ -153,7 +168,7 @@ def _tools(
     place: Place,
     arguments: QueryArguments,
     notice: Callable[[str], None],
-    dialogue: Dialogue,
+    answering: Answering,
 ) -> ToolCoordinator:
     from jp.cli.file_names import AttachmentNames
     from jp.tool.consent import Consent
@@ -163,13 +178,16 @@ def _tools(
         if not toolset.is_known(name):
             raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
+    toolbox = toolset.toolbox()
     ports = ToolPorts(
         root=place.root,
-        consent=Consent(answers, _approver(dialogue, config), real=AttachmentNames().real_path),
+        consent=Consent(answers, _approver(answering.dialogue, config), real=AttachmentNames().real_path),
         notice=notice,
+        log=answering.log,
         delivery=delivery_of(config.conversation.deduplication),
+        inquirer_for=answering.of(toolbox),
     )
-    return ToolCoordinator(toolset.toolbox(), ports)
+    return ToolCoordinator(toolbox, ports)
 
 
 def _approver(dialogue: Dialogue, config: AppConfig) -> Approver | None:

@@ -249,7 +249,7 @@ def test_a_choice_of_an_unknown_tool_names_those_that_there_are(tmp_path: Path) 
         result = query(server, tmp_path, *tools, "--cfg", "assistant.tool_choice=fs_raed", "Hi")
 
     assert result.code == 3
-    assert "'assistant.tool_choice' is 'fs_raed', but the enabled tools are: 'fs_read_file'" in result.stderr
+    assert "'fs_raed', but the enabled tools are: 'ask_user', 'fs_read_file', 'recall'" in result.stderr
 
 
 def tool_use(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import pytest
 from failures import check_failure
 from forked import run_jp
 from jp.conversation.entries import ConfigDelta
+from jp.tool.standing import STANDING
 from stage import make_workspace, only_log
 
 SETTINGS = """
@@ -23,10 +24,11 @@ NEXT = ("query", "--id", "last", "more")
 
 
 def offered(work: Path, *arguments: str) -> list[str]:
-    """The tools of the request that would be sent."""
+    """The tools of the request that would be sent, but those that it offers by itself."""
     result = run_jp(*NEXT, "--dry-run", "--format", "json", *arguments, cwd=work)
     assert result.code == 0, result
-    return [tool["name"] for tool in json.loads(result.stdout)["request"]["body"].get("tools", [])]
+    names = [tool["name"] for tool in json.loads(result.stdout)["request"]["body"].get("tools", [])]
+    return [name for name in names if name not in STANDING]
 
 
 def test_tools_are_offered_and_taken_away_and_that_sticks(tmp_path: Path) -> None:

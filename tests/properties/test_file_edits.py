@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,38 +12,54 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from file_calls import invocation
+from jp.tool.files.edits import Edit
 from jp.tool.files.modify_file import ModifyFile
-from jp.tool.files.text_form import taken_apart
+from jp.tool.files.text_form import TextForm, taken_apart
 from plain_names import PlainNames
 
-TEXTS = st.text(st.sampled_from("ab\n\r \ufeffé"), max_size=12)
-PATTERNS = st.lists(
-    st.fixed_dictionaries(
-        {"old": st.text("ab\n\r", max_size=3), "new": TEXTS}, optional={"replace_all": st.booleans()}
-    ),
-    min_size=1,
-    max_size=3,
-)
+TEXTS = st.text("ab\n\r é", max_size=12)
 
 
-def expected(text: str, patterns: list[dict[str, object]]) -> str | None:
+def with_returns(text: str, mark: str) -> str:
+    return mark + text.replace("\n", "\r\n")
+
+
+RAW = st.one_of(TEXTS, st.builds(with_returns, TEXTS, st.sampled_from(["", "\ufeff"])))
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[str, list[Edit]]:
+    """A file's text, and edits most of which are of what is in it."""
+    raw = draw(RAW)
+
+    def part(start: int, size: int) -> str:
+        return raw[start : start + size]
+
+    parts = st.builds(part, st.integers(0, len(raw)), st.integers(1, 4))
+    edit = st.builds(Edit, number=st.just(1), old=st.one_of(parts, TEXTS), new=TEXTS, replace_all=st.booleans())
+    return raw, draw(st.lists(edit, min_size=1, max_size=3))
+
+
+def expected(text: str, edits: Iterable[Edit], form: TextForm) -> str | None:
     """What the edits make of a text in the plainest way; None where one of them does not fit."""
-    for pattern in patterns:
-        old, new = str(pattern["old"]), str(pattern["new"])
+    for edit in edits:
+        old, new = form.plain(edit.old), form.plain(edit.new)
         count = len(re.findall(re.escape(old), text)) if old else 0
-        if old == new or count == 0 or (count > 1 and not pattern.get("replace_all")):
+        if old == new or count == 0 or (count > 1 and not edit.replace_all):
             return None
         text = text.replace(old, new)
     return text
 
 
-@settings(max_examples=60, deadline=None)
-@given(TEXTS.map(lambda text: text.replace("\r\n", "\n")), PATTERNS)
-def test_edits_apply_exactly_or_change_nothing(text: str, patterns: list[dict[str, object]]) -> None:
+@settings(max_examples=80, deadline=None)
+@given(calls())
+def test_edits_apply_exactly_or_change_nothing(given_call: tuple[str, list[Edit]]) -> None:
+    text, edits = given_call
+    plain, form = taken_apart(text)
+    wanted = expected(plain, edits, form)
     raw = text.encode()
-    _, form = taken_apart(text)
-    wanted = expected(text.removeprefix("\ufeff"), patterns)
     new = raw if wanted is None else form.spelled(wanted).encode()
+    patterns = [{"old": edit.old, "new": edit.new, "replace_all": edit.replace_all} for edit in edits]
     with TemporaryDirectory() as name:
         file = Path(name, "file")
         file.write_bytes(raw)

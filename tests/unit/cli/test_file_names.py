@@ -7,12 +7,14 @@ from unicodedata import normalize
 import anyio
 import pytest
 
+from file_calls import call, failure, text
 from jp.attachment.base import Declaration, ResolveContext
 from jp.attachment.files.handler import FileHandler
 from jp.cli.file_names import AttachmentNames
 from jp.conversation.resource import ResourceBlock
 from jp.conversation.uri import file_uri
 from jp.tool.base import ToolInvocation
+from jp.tool.files.list_files import ListFiles
 from jp.tool.files.read_file import ReadFile
 
 COMPOSED, DECOMPOSED = "\u00fc b.txt", normalize("NFD", "\u00fc b.txt")
@@ -69,3 +71,56 @@ def test_two_names_that_differ_in_unicode_form_only_have_two_uris(tmp_path: Path
     assert one != other
     assert one == attach(tmp_path, COMPOSED)[0]
     assert other == attach(tmp_path, DECOMPOSED)[0]
+
+
+def listed(root: Path, *prefixes: str) -> list[str]:
+    """The paths that the tool lists."""
+    return text(call(ListFiles(AttachmentNames()), root, prefixes=list(prefixes))).split("\n")
+
+
+def test_what_is_listed_is_what_would_be_attached(tmp_path: Path) -> None:
+    root = Path(os.path.realpath(tmp_path))
+    files = {
+        ".gitignore": "*.log\n!kept.log\n/build/\n",
+        ".ignore": "secret*\n",
+        "sub/.gitignore": "*.tmp\n",
+        **dict.fromkeys(
+            ["a.py", "a.log", "kept.log", "build/b.py", "secret.txt", "sub/c.tmp", "sub/d.py", "x.tmp"], ""
+        ),
+        **dict.fromkeys([".hidden", ".jp/config.toml", ".git/config", "sub/.git/config"], ""),
+    }
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content, encoding="utf-8")
+    handler = FileHandler()
+    context = ResolveContext(root=root, cwd=root)
+    declaration = Declaration(uri=handler.canonical("file:.", context), written=".")
+
+    attached = [resource.name for resource in anyio.run(handler.resolve, declaration, context).resources]
+
+    assert listed(root) == attached == ["a.py", "kept.log", "sub/d.py", "x.tmp"]
+    assert listed(root, "build", "sub/.g") == ["build/b.py", "sub/.gitignore"]
+
+
+@pytest.mark.parametrize("variable", ["JP_USER_DATA_DIR", "JP_GLOBAL_CONFIG_DIR"])
+def test_what_jp_keeps_for_the_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "keys.json").touch()
+    monkeypatch.setenv(variable, str(tmp_path / "own"))
+
+    said = failure(call(ReadFile(AttachmentNames()), tmp_path, path="own/keys.json"))
+
+    assert said == "'own/keys.json' is what jp keeps for itself, which no tool reaches"
+    assert listed(tmp_path) == ["No files found."]
+
+
+def test_without_a_home_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "JP_USER_DATA_DIR", "JP_GLOBAL_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+
+    assert list(AttachmentNames().private()) == []
+
+
+def no_home() -> Path:
+    raise RuntimeError

@@ -258,7 +258,7 @@ class _Reader:
                     classes += item
                 case tuple():
                     ranges += item
-                case int():
+                case _:
                     ranges += self._cased(self._range(item))
         self._at += 1
         kept = _without_line_feed(ranges)

@@ -110,7 +110,7 @@ class SearchReport:
 
 
 def _groups(found: _Found, context: int) -> Iterator[list[str]]:
-    """The matching lines with those around them, adjoining ones together."""
+    """The matching lines, of which there is one at least, with those around them, adjoining ones together."""
     group: list[str] = []
     last = 0
     for number in found.numbers:
@@ -123,8 +123,7 @@ def _groups(found: _Found, context: int) -> Iterator[list[str]]:
             sign = ":" if line in found.matching else "-"
             group.append(f"{found.shown}{sign}{line}{sign}{_cut(found.lines[line - 1])}")
         last = stop
-    if group:
-        yield group
+    yield group
 
 
 def _cut(line: str) -> str:

@@ -287,9 +287,7 @@ def test_what_a_tool_asks_is_told_and_a_call_that_nobody_answers_counts_as_denie
     answer: Answer | Unanswered, inquired: int, *, denied: bool
 ) -> None:
     toolbox = {"ask": ConfiguredTool(tool=Behaving("ask", asking), settings=ToolConfig(run="unattended"))}
-    ports = ToolPorts(
-        root=Path("/work"), consent=Consent(Answers(), None), inquirer_for=lambda call, stream: Answering(answer)
-    )
+    ports = ToolPorts(root=Path("/work"), consent=Consent(Answers(), None), inquirer_for=lambda *_: Answering(answer))
 
     events = events_of(ToolCoordinator(toolbox, ports), call("ask"))
 

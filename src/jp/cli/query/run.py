@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from jp.cli.looks import check_theme
 from jp.cli.options import GlobalOptions
-from jp.cli.output import notice
+from jp.cli.output import log, notice
 from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
@@ -78,7 +78,9 @@ async def _query(
     settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)], options)
     config = await _with_tools(options, settings, place, schemes, stack)
     standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
-    wiring = _wired(options, wire(config, place, arguments, partial(notice, options), standing), stack)
+    wiring = _wired(
+        options, wire(config, place, arguments, partial(notice, options), standing, log=partial(log, options)), stack
+    )
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
     request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)

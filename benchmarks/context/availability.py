@@ -12,15 +12,19 @@ from typing import NamedTuple
 from context.baselines import ClearOldest, KeepLast, Masking, Placeholders, Truncation
 from context.digest_schemes import HashDigests, LineDigests
 from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
-from context.schemes import Named, OurPasses
+from context.schemes import NONCE, Named, OurPasses, newest_request
 from context.sessions import Session
 from jp.context.budget import estimate_messages, group_costs
-from jp.context.groups import index_groups
-from jp.context.types import Transcript
+from jp.context.groups import index_groups, leading_systems
+from jp.context.spoken import Spoken
+from jp.context.summary_row import summary_row
+from jp.context.summary_state import Provenance, SummaryState
+from jp.context.types import Transcript, texts_of
 
 BUDGETS = (10, 25, 50)
 CHAINS = (1, 2, 3, 10)
 OURS = "jp.context"
+SHORTEST_REQUEST = 300
 
 SCHEMES = (
     Named(OURS, OurPasses),
@@ -35,7 +39,10 @@ SCHEMES = (
 
 
 class Score(NamedTuple):
-    """One scheme at one point, as means over sessions; shares from 0 to 1. `over` sessions did not fit the budget."""
+    """One scheme at one point, as means over sessions; shares from 0 to 1.
+
+    `over` sessions did not fit the budget; `cannot` of them have parts above it that no scheme may touch.
+    """
 
     scheme: str
     budget: int
@@ -44,12 +51,14 @@ class Score(NamedTuple):
     closed: float
     recoverable: float
     over: int
+    cannot: int = 0
 
 
 class _Once(NamedTuple):
     retained: float
     closed: float
     recoverable: float
+    pinned: float
 
 
 def scores(sessions: Sequence[Session], report: Callable[[str], None]) -> list[Score]:
@@ -79,8 +88,26 @@ def _score(
         retained=sum(one.retained for one in each) / count,
         closed=sum(one.closed for one in each) / count,
         recoverable=sum(one.recoverable for one in each) / count,
-        over=sum(one.retained * 100 > budget + 1 for one in each),
+        over=sum(_is_over(one.retained, budget) for one in each),
+        cannot=sum(_is_over(one.retained, budget) and one.pinned * 100 > budget for one in each),
     )
+
+
+def _is_over(retained: float, budget: int) -> bool:
+    return retained * 100 > budget + 1
+
+
+def pinned(messages: Transcript) -> int:
+    """Tokens that are always sent: the system prompt, the last group, a summary with no more than the newest request.
+
+    Of that no more than 300 characters are counted, and none where it stands in the last group.
+    """
+    systems = leading_systems(messages)
+    last = max(index_groups(messages).groups[-1].start, systems)
+    request = newest_request(messages[:last])
+    said = "" if request is None or newest_request(messages[last:]) else "".join(texts_of(request))[:SHORTEST_REQUEST]
+    state = SummaryState(spoken=Spoken(active=said), provenance=Provenance(is_local=True))
+    return estimate_messages((*messages[:systems], summary_row(state, (), NONCE), *messages[last:]))
 
 
 def _once(scheme: Named, messages: Transcript, facts: tuple[Fact, ...], *, budget: int, chain: int) -> _Once:
@@ -98,6 +125,7 @@ def _once(scheme: Named, messages: Transcript, facts: tuple[Fact, ...], *, budge
         retained=estimate_messages(context) / max(so_far, 1),
         closed=availability(facts, closed),
         recoverable=availability(facts, closed | found_in(set(facts) - closed, recalled)),
+        pinned=pinned(messages) / max(so_far, 1),
     )
 
 
@@ -129,12 +157,12 @@ def dominated_by(score: Score, others: Sequence[Score]) -> list[Score]:
 
 def lines(found: Sequence[Score]) -> Iterator[str]:
     """The table, and where ours is not on the front."""
-    head = ("retained %", "closed-book %", "one recall %", "over")
-    yield f"{'chain':>5}{'budget':>8}  {'scheme':<26}{head[0]:>11}{head[1]:>15}{head[2]:>14}{head[3]:>6}"
+    head = ("retained %", "closed-book %", "one recall %", "over", "cannot")
+    yield f"{'chain':>5}{'budget':>8}  {'scheme':<26}{head[0]:>11}{head[1]:>15}{head[2]:>14}{head[3]:>6}{head[4]:>8}"
     for score in found:
         yield (
             f"{score.chain:>5}{score.budget:>7}%  {score.scheme:<26}{score.retained * 100:>11.1f}"
-            f"{score.closed * 100:>15.1f}{score.recoverable * 100:>14.1f}{score.over:>6}"
+            f"{score.closed * 100:>15.1f}{score.recoverable * 100:>14.1f}{score.over:>6}{score.cannot:>8}"
         )
     yield ""
     yield from _front(found)
@@ -152,4 +180,5 @@ def _front(found: Sequence[Score]) -> Iterator[str]:
             )
     if not any(dominated_by(score, [each for each in found if each.chain == score.chain]) for score in ours):
         yield f"{OURS} is on the Pareto front (tokens, closed-book, one recall) at each of its {len(ours)} points"
-    yield "over: sessions above the budget: their system prompt, last message and shortest summary do not fit into it"
+    yield "over: sessions above the budget; cannot: those of them whose system prompt, last message or round, and"
+    yield f"a summary with only {SHORTEST_REQUEST} characters of the newest request are above it by themselves"

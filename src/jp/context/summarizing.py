@@ -41,6 +41,7 @@ from jp.context.types import Transcript
 _LIMIT_PERCENT = 15
 _MOST_TOKENS = 20_000
 _SMALL_BODY = 200
+_SHORT_SUMMARY = 500
 
 Status = Literal["summarised", "fallback", "unchanged", "ineffective", "infeasible", "too_large", "nothing"]
 """How a compaction ended.
@@ -181,13 +182,19 @@ class _Compaction:
         return self._as_it_was("too_large", policy, reason=reason)
 
     def _shortest(self, told: Told, limit: int) -> _Draft:
-        """The messages with as long a summary as they can have within `limit`; where none can, with the shortest."""
+        """The messages with as long a summary as they can have within `limit`.
+
+        Where even the shortest is too much, that; or a short one that is of more use, where they need not fit.
+        """
         state = self._folded(told)
         for most in (self._setup.terms.limit, limit - self._staying - PER_MESSAGE):
             draft = self._relieved(self._draft(state, most), limit)
             if estimate_messages(draft.messages) <= limit:
                 return draft
-        return self._relieved(self._draft(state, 0), limit)
+        draft = self._relieved(self._draft(state, 0), limit)
+        if self._at.must_fit or estimate_messages(draft.messages) <= limit:
+            return draft
+        return self._relieved(self._draft(state, _SHORT_SUMMARY), limit)
 
     def _folded(self, told: Told) -> SummaryState | None:
         """What the summary knows; None where there is nothing for one."""

@@ -159,5 +159,10 @@ _STEPS: tuple[_Step, ...] = (
 )
 """What goes, one after the other, in the order of what a reader misses least."""
 
-_LAST_STEPS: tuple[_Step, ...] = tuple(map(_shorter_request, (3_000, 2_000, 1_000, 300)))
+_LAST_STEPS: tuple[_Step, ...] = (
+    *map(_shorter_request, (3_000, 2_000, 1_000)),
+    _fewer_recallable(1),
+    _shorter_request(300),
+    _fewer_recallable(0),
+)
 """What is left to do where a request cannot be sent otherwise."""

@@ -13,11 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A picture of one pixel."""
 
-Json = dict[str, object]
+Json = dict[str, Any]
 
 
 def send(message: Json) -> None:
@@ -162,15 +163,15 @@ def change(_: Json, __: Json) -> Json:
     return text("changed")
 
 
-def slow_to_end(_: Json, __: Json) -> Json:
-    """Outlive the session, and leave a child behind."""
+def slow_to_end(arguments: Json, _: Json) -> Json:
+    """Outlive the session, and leave a child behind; both hold `path` open."""
     import signal
     import subprocess
 
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
-    send({"id": CURRENT[-1], "result": text(f"{os.getpid()} {child.pid}")})
-    sys.stdin.read()
+    held = os.open(str(arguments["path"]), os.O_WRONLY)
+    subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], pass_fds=[held])
+    send({"id": CURRENT[-1], "result": text("started")})
     time.sleep(600)
     return {}
 
@@ -210,7 +211,7 @@ def read(uri: object) -> Json:
     return {"contents": [{"uri": uri, **item} for item in contents[str(uri)]]}
 
 
-def respond(method: object, params: Json) -> Json:
+def respond(method: str, params: Json) -> Json:
     match method:
         case "initialize":
             capabilities = {"tools": {"listChanged": True}, "resources": {}}
@@ -219,10 +220,7 @@ def respond(method: object, params: Json) -> Json:
         case "tools/list":
             return {"tools": [definition(name) for name in LISTED]}
         case "tools/call":
-            arguments, meta = params.get("arguments", {}), params.get("_meta", {})
-            assert isinstance(arguments, dict)
-            assert isinstance(meta, dict)
-            return TOOLS[str(params["name"])](arguments, meta)
+            return TOOLS[params["name"]](params.get("arguments", {}), params.get("_meta", {}))
         case "resources/list":
             return {"resources": [{"uri": "memo://note", "name": "note"}, {"uri": "memo://picture", "name": "picture"}]}
         case "resources/read":
@@ -231,7 +229,7 @@ def respond(method: object, params: Json) -> Json:
             raise LookupError(method)
 
 
-def main() -> None:
+def start() -> None:
     match os.environ.get("MCP_START"):
         case "exit":
             sys.exit("there is no configuration")
@@ -242,18 +240,23 @@ def main() -> None:
                 sys.stdout.write("what is this?\n")
         case _:
             pass
+
+
+def handle(message: Json) -> None:
+    CURRENT.append(message["id"])
+    try:
+        send({"id": message["id"], "result": respond(message["method"], message.get("params", {}))})
+    except LookupError:
+        send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+    except ValueError as error:
+        send({"id": message["id"], "error": {"code": -32000, "message": str(error)}})
+
+
+def main() -> None:
+    start()
     for message in INCOMING:
-        if "id" not in message:
-            continue
-        params = message.get("params", {})
-        assert isinstance(params, dict)
-        CURRENT.append(message["id"])
-        try:
-            send({"id": message["id"], "result": respond(message.get("method"), params)})
-        except LookupError:
-            send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
-        except ValueError as error:
-            send({"id": message["id"], "error": {"code": -32000, "message": str(error)}})
+        if "id" in message:
+            handle(message)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ class Servers:
 
 
 class Talking:
-    """What is done with what servers say; see `jp.mcp.ports.Talk`. Who awaits those that are `awaited` sees them fail."""
+    """What is done with what servers say; see `jp.mcp.ports.Talk`. Those that are `awaited` are seen to fail anyway."""
 
     def __init__(
         self,

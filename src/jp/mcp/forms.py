@@ -5,7 +5,7 @@ A form has fields of plain types only (the protocol says so): texts, numbers, ye
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeGuard, assert_never
 
 import msgspec
@@ -21,13 +21,13 @@ Value = str | int | float | bool | list[str]
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """One field: what is asked, and how what is answered becomes a value.
 
-    `values` are what stands for the options of the question, in their order.
+    `choices` are the values that it may have, by what a person is shown.
     """
 
     question: Question
     kind: Literal["text", "integer", "number", "boolean", "choice", "choices"]
     required: bool
-    values: tuple[str, ...] = ()
+    choices: dict[str, str] = {}
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ def _field(name: str, schema: JsonObject, *, required: bool) -> Field:
         question = Question(id=name, text=text, kind="select", options=labels, default=shown)
     else:
         question = Question(id=name, text=text, kind="text", default=_text_of(default))
-    return Field(question=question, kind=kind, required=required, values=tuple(choices.values()))
+    return Field(question=question, kind=kind, required=required, choices=choices)
 
 
 def _text_of(default: object) -> str | None:
@@ -162,12 +162,9 @@ def value_of(field: Field, answer: object) -> Value | None:
 
 
 def _chosen(field: Field, answer: str) -> str | None:
-    if not field.values:
+    if not field.choices:
         return answer
-    labels: Mapping[str, str] = dict(zip(field.question.options, field.values, strict=False))
-    if answer in labels:
-        return labels[answer]
-    return answer if answer in field.values else None
+    return field.choices.get(answer, answer if answer in field.choices.values() else None)
 
 
 def _number(kind: Literal["integer", "number"], answer: object) -> int | float | None:

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
+
+from jp.mcp.messages import message_of
+
+
+@pytest.mark.parametrize(
+    ("line", "result"),
+    [
+        (rb'{"jsonrpc":"2.0","id":1,"result":{"a":"b"}}', {"a": "b"}),
+        (rb'{"jsonrpc":"2.0","id":1,"result":{"a":"x\ud83dy"}}', {"a": "x?y"}),
+        (rb'{"jsonrpc":"2.0","id":1,"result":{"a":"\ud83d\ude00"}}', {"a": "\N{GRINNING FACE}"}),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xff"}}', {"a": "\N{REPLACEMENT CHARACTER}"}),
+    ],
+)
+def test_an_answer_is_read_whatever_its_characters(line: bytes, result: dict[str, str]) -> None:
+    message = message_of(line)
+
+    assert isinstance(message, JSONRPCResponse)
+    assert message.result == result
+
+
+def test_a_notification_is_read() -> None:
+    assert isinstance(message_of(b'{"jsonrpc":"2.0","method":"notifications/x"}'), JSONRPCNotification)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"Installing packages...",
+        b"null",
+        b"[]",
+        b"{",
+        b'{"jsonrpc":"2.0"}',
+        b'{"jsonrpc":"2.0","id":true,"result":5}',
+        b'{"jsonrpc":"2.0","id":[],"result":5}',
+        b'{"id":1,"method":5}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_message_is_none(line: bytes) -> None:
+    assert message_of(line) is None
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"jsonrpc":"2.0","id":7,"result":[]}', b'{"id":7,"result":{"a":NaN}}', b'{"id":7,"error":"x"}']
+)
+def test_what_answers_a_request_and_is_no_answer_fails_it(line: bytes) -> None:
+    message = message_of(line)
+
+    assert isinstance(message, JSONRPCError)
+    assert message.id == 7

@@ -92,7 +92,10 @@ class GrepFiles:
         matcher = LineMatcher(expression_of(str(arguments["pattern"])), ripgrep=self._ripgrep())
         report = SearchReport(context=min(context, MOST_CONTEXT))
         portions = _Portions(invocation, self._surroundings, report)
+        searched = 0
         while report.count <= MOST_COUNTED and (files := await in_thread(portions.next)):
+            searched += len(files)
+            invocation.progress(f"{searched:,} files searched")
             report.add(files, await matcher.lines("".join(file.text for file in files)))
         paths = arguments.get("paths", ())
         path = legible(str(paths[0])) if len(paths) == 1 else None

@@ -65,11 +65,11 @@ class ListFiles:
 
 def _listed(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
     arguments = invocation.arguments
-    prefixes = [str(prefix) for prefix in arguments.get("prefixes", ())] or ["."]
+    prefixes = [str(prefix) for prefix in arguments.get("prefixes", ())]
     extensions = frozenset(str(extension).removeprefix(".") for extension in arguments.get("extensions", ()))
     territory = territory_of(invocation, surroundings)
     walks = Walks(territory, surroundings, extensions)
-    found = {place.path: place for prefix in prefixes for place in _of_prefix(prefix, territory, walks)}
+    found = {place.path: place for prefix in prefixes or ["."] for place in _of_prefix(prefix, territory, walks)}
     paths = [legible(found[path].shown) for path in sorted(found, key=lambda path: path.split("/"))]
     facts = Facts(kind="list", path=legible(prefixes[0]) if len(prefixes) == 1 else None, matches=len(paths))
     return ToolOutput(content=said(_text(paths)), facts=facts)

@@ -177,7 +177,7 @@ class EchoTools:
                 await anyio.sleep_forever()
             text = "denied" if self._deny else str(call.arguments)
             output = ToolOutput(content=(TextBlock(text=text),), is_error=self._deny)
-            tell(CallOutcome(call=call, output=output, duration_ms=1, denied=self._deny))
+            tell(CallOutcome(call=call, output=output, duration_ms=None if self._deny else 1, denied=self._deny))
 
 
 def answer(text: str, *, reason: str = "stop") -> list[Step]:

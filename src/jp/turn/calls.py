@@ -13,10 +13,14 @@ from jp.turn.ports import CallAnswered, TurnPorts
 
 
 class CallsRun:
-    """Runs once. `denied` names the tools that did not run for want of consent."""
+    """Runs once. `denied` names the tools that did not run for want of consent, `unanswered` those that ran.
+
+    These needed an answer, or consent to their result, that nobody gave.
+    """
 
     def __init__(self, ports: TurnPorts, calls: Sequence[ToolCallRequest]) -> None:
         self.denied: list[str] = []
+        self.unanswered: list[str] = []
         self._ports = ports
         self._open = {call.id: call for call in calls}
         self._started: set[str] = set()
@@ -75,7 +79,7 @@ class CallsRun:
         )
         self._respond(outcome.call, response)
         if outcome.denied:
-            self.denied.append(outcome.call.name)
+            (self.denied if outcome.duration_ms is None else self.unanswered).append(outcome.call.name)
 
     def _respond(self, call: ToolCallRequest, response: ToolCallResponse) -> None:
         recorded = self._ports.recorder.append(response)

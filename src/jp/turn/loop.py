@@ -22,7 +22,8 @@ from jp.turn.retry import RetryPolicy, waiting_time
 class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a turn ended, after how many cycles.
 
-    `usage` sums all its requests; `denied` names tools that did not run for want of consent.
+    `usage` sums all its requests; `denied` names tools that did not run for want of consent, `unanswered` those that
+    ran and had no answer that they needed of a person.
     """
 
     ending: Ending
@@ -31,6 +32,7 @@ class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     error: ProviderError | None = None
     denied: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
 
 class TurnLoop:
@@ -45,6 +47,7 @@ class TurnLoop:
         self._usage = Usage()
         self._cycles_asked = 0
         self._denied: list[str] = []
+        self._unanswered: list[str] = []
 
     async def run(self, request: ChatRequest) -> TurnOutcome:
         """Record `request`, then ask and run tools until the turn is over.
@@ -116,6 +119,7 @@ class TurnLoop:
         run = CallsRun(self._ports, calls)
         await run.run()
         self._denied += run.denied
+        self._unanswered += run.unanswered
         self._preparation.free_choice()
 
     def _waiting_time(self, state: TurnState, result: AttemptResult) -> float | None:
@@ -148,4 +152,5 @@ class TurnLoop:
             detail="" if result is None else result.detail,
             error=None if result is None else result.error,
             denied=tuple(self._denied),
+            unanswered=tuple(self._unanswered),
         )

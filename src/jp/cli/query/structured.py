@@ -79,6 +79,7 @@ async def take_structured_turn(
         cycles=first.cycles + second.cycles,
         usage=add_usage(first.usage, second.usage),
         denied=first.denied + second.denied,
+        unanswered=first.unanswered + second.unanswered,
     )
     return Structured(outcome=both, verdict=await judge(log.entries, checker))
 

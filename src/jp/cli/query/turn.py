@@ -145,11 +145,12 @@ def _cap(outcome: TurnOutcome, cycles: int) -> str:
 
 
 def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
-    if not outcome.denied:
-        return ExitCode.OK
-    names = ", ".join(dict.fromkeys(outcome.denied))
-    notice(options, f"denied, so not run: {names} (--approve NAME lets a tool run)")
-    return ExitCode.TOOL_DENIED
+    denied, unanswered = (", ".join(dict.fromkeys(names)) for names in (outcome.denied, outcome.unanswered))
+    if denied:
+        notice(options, f"denied, so not run: {denied} (--approve NAME lets a tool run)")
+    if unanswered:
+        notice(options, f"without an answer that it needs of a person: {unanswered}")
+    return ExitCode.TOOL_DENIED if denied or unanswered else ExitCode.OK
 
 
 async def _show_usage(

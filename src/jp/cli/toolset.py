@@ -45,7 +45,6 @@ class Toolset:
         self._config = config
         self._cache_directory = cache_directory
         self._standing = standing
-        self._made_for: Mapping[str, Making] = {}
         self._servers = servers
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
@@ -142,8 +141,8 @@ class Toolset:
         self.check()
         enabled = enabled_names(self.names, self.settings)
         others = [name for name in enabled if name not in STANDING]
-        self._made_for = {} if self._standing is None else self._standing(others)
-        offered = [*others, *(name for name in enabled if name in self._made_for)]
+        of_use = self._makers(others)
+        offered = [*others, *(name for name in enabled if name in of_use)]
         for name in offered:
             check_offered(name)
         toolbox = {name: self.configured(name) for name in offered}
@@ -175,12 +174,15 @@ class Toolset:
             from jp.tool.describe_tools import DescribeTools
 
             return DescribeTools(self.toolbox)
-        make = BUILT_IN.get(name) or self._made_for.get(name)
+        make = BUILT_IN.get(name) or self._makers(_NAMES).get(name)
         if make is None:
             raise ConfigurationError(
                 f"the tool {name!r} works in a conversation only", hint="the model is offered it where it is of use"
             )
         return make()
+
+    def _makers(self, others: Collection[str]) -> Mapping[str, Making]:
+        return {} if self._standing is None else self._standing(others)
 
     def unknown(self, name: str) -> ConfigurationError:
         """What is said where the configuration names a tool that there is not."""

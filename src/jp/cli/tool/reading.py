@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-import typer
+from msgspec.structs import replace
 
+from jp.cli.held import read_conversation
 from jp.cli.options import GlobalOptions
-from jp.cli.places import AnyWorkspace
+from jp.cli.places import AnyWorkspace, base_directory, open_workspace
+from jp.cli.query.attachments import Schemes
+from jp.cli.settings import read_sources
 from jp.config.layers import Resolved
+from jp.config.model import AppConfig
+from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import Carrier
+from jp.errors import UsageError
+from jp.provider.registry import ModelId
+from jp.tool.toolbox import nearest
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
     from jp.cli.toolset import Toolset
-    from jp.errors import UsageError
     from jp.workspace.listing import ConversationInfo
 
 C = TypeVar("C", bound=Carrier)
 
-OptionalTarget = Annotated[
-    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
-]
-ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
+_NO_MODEL = ModelId(provider="script", name="by-hand")
+"""Which tools are offered by themselves depends on the model, which none is when one is run by hand."""
 
 
 class ReadStream(msgspec.Struct, frozen=True):
@@ -44,23 +50,79 @@ class ReadStream(msgspec.Struct, frozen=True):
 class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
     """A workspace's tools, and the conversation whose configuration counts, if one was named."""
 
+    options: GlobalOptions
     workspace: AnyWorkspace
     info: ConversationInfo | None
     stream: ReadStream
     resolved: Resolved
+    schemes: Schemes
 
     @property
     def root(self) -> Path:
         """What file tools are confined to."""
-        from jp.cli.places import base_directory
-
         return base_directory(self.workspace)
 
     def toolset(self) -> Toolset:
-        """The tools."""
+        """The tools. Those of MCP servers as far as it is remembered what these have: none is started.
+
+        Raises:
+            ConfigurationError: a tool is on a server that there is not.
+        """
+        return self._toolset(self.schemes.servers.remembered(self.resolved.config))
+
+    async def refreshed(self) -> Toolset:
+        """The tools, after every server was asked for its own. Those that do not answer are told of.
+
+        Raises:
+            ConfigurationError: a tool is on a server that there is not.
+        """
+        from jp.cli.tool.refreshing import refresh
+
+        async with self.schemes.servers as servers:
+            await refresh(self.options, self.resolved.config, servers)
+            return self._toolset(servers.remembered(self.resolved.config))
+
+    @asynccontextmanager
+    async def opened(self, name: str) -> AsyncGenerator[Toolset]:
+        """The tools, of which `name` can be run: what that takes runs until the context is left.
+
+        Raises:
+            JpError: its server does not start.
+        """
+        async with self.schemes.servers as servers:
+            toolset = self._toolset(servers.remembered(self.resolved.config))
+            if not toolset.is_known(name):
+                # Perhaps a server has it that nobody has asked yet.
+                toolset = self._toolset(await servers.join(_only_for(name, self.resolved.config), every=True))
+            yield toolset
+
+    def _toolset(self, config: AppConfig) -> Toolset:
+        from jp.cli.query.standing_tools import Standing
         from jp.cli.toolset import Toolset
 
-        return Toolset(self.resolved.config, cache_directory=self.workspace.user_data / "cache")
+        standing = Standing(self.schemes, config, None, (), is_structured=False)
+        return Toolset(
+            config,
+            cache_directory=self.workspace.user_data / "cache",
+            standing=partial(standing.makers, _NO_MODEL),
+            servers=self.schemes.servers.tools,
+        )
+
+
+def _only_for(name: str, config: AppConfig) -> AppConfig:
+    """The configuration without the tools of servers that cannot have `name`."""
+    from jp.tool.mcp.offered import groups_of, member_of
+
+    tools = config.conversation.tools
+    own = tools.get(name, ToolConfig())
+    group = member_of(name, own, groups_of(tools))
+    kept = {name, group.name} if group is not None else {name}
+    only = {
+        other: settings
+        for other, settings in tools.items()
+        if other in kept or not (settings.source or "").startswith("mcp")
+    }
+    return replace(config, conversation=replace(config.conversation, tools=only))
 
 
 def read_tools(options: GlobalOptions, target: str | None) -> ReadTools:
@@ -69,33 +131,24 @@ def read_tools(options: GlobalOptions, target: str | None) -> ReadTools:
     Raises:
         JpError: the configuration or the conversation cannot be read.
     """
-    from jp.cli.held import read_conversation
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
-
     if target is None:
         workspace = open_workspace(options)
         resolved = read_sources(options, workspace).resolve()
-        return ReadTools(workspace=workspace, info=None, stream=ReadStream((), InlineLoader()), resolved=resolved)
-    read = read_conversation(options, target)
-    stream = ReadStream(read.entries, read.loader)
-    return ReadTools(workspace=read.workspace, info=read.info, stream=stream, resolved=read.resolved)
-
-
-@asynccontextmanager
-async def opened(options: GlobalOptions, read: ReadTools, name: str) -> AsyncGenerator[Toolset]:
-    """The tools, of which `name` can be run; what that takes is started, and ends with the context.
-
-    Raises:
-        JpError: a server does not start.
-    """
-    del options, name
-    yield read.toolset()
+        info, stream = None, ReadStream((), InlineLoader())
+    else:
+        read = read_conversation(options, target)
+        workspace, resolved = read.workspace, read.resolved
+        info, stream = read.info, ReadStream(read.entries, read.loader)
+    return ReadTools(
+        options=options,
+        workspace=workspace,
+        info=info,
+        stream=stream,
+        resolved=resolved,
+        schemes=Schemes(workspace, options, info),
+    )
 
 
 def unknown_name(name: str, toolset: Toolset) -> UsageError:
     """What is said where the command line names a tool that there is not."""
-    from jp.errors import UsageError
-    from jp.tool.toolbox import nearest
-
     return UsageError(f"there is no tool {name!r}", hint=nearest(name, toolset.all_names))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from jp.cli.options import GlobalOptions
-from jp.cli.tool.reading import OptionalTarget, ToolName
+from jp.cli.tool.parameters import OptionalTarget, ToolName
 
 
 def run(
@@ -37,7 +37,7 @@ def run(
 
     Examples:
         jp tool run fs_list_files --yes
-        jp tool run fs_read_file --yes --arguments '{"path": "README.md", "end_line": 10}'
+        jp tool run fs_read_file --yes --arguments '{"path": "README.md"}'
         jp tool run run_command --arguments '{"command": "make test"}'
         jp tool run fs_modify_file --arguments @edit.json
     """

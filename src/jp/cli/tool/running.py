@@ -16,7 +16,7 @@ from jp.cli.query.conversation import is_attended
 from jp.cli.query.display import open_display
 from jp.cli.signals import interruptions
 from jp.cli.tool.given import read_arguments
-from jp.cli.tool.reading import ReadTools, opened, read_tools, unknown_name
+from jp.cli.tool.reading import ReadTools, read_tools, unknown_name
 from jp.cli.tool.result_text import said
 from jp.cli.trust import require_trust
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
@@ -61,7 +61,7 @@ async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
         arguments = await read_arguments(options, wanted.arguments)
         read = read_tools(options, wanted.target)
         require_trust(read.resolved.layers, options, read.workspace, read.info)
-        async with opened(options, read, wanted.name) as toolset:
+        async with read.opened(wanted.name) as toolset:
             if not toolset.is_known(wanted.name):
                 raise unknown_name(wanted.name, toolset)
             configured = toolset.configured(wanted.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jp.cli.options import GlobalOptions
-from jp.cli.tool.reading import OptionalTarget, ToolName
+from jp.cli.tool.parameters import OptionalTarget, ToolName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

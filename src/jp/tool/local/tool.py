@@ -17,7 +17,7 @@ from jp.tool.local.execution import execute, facts_of, is_text, said, transcript
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.output import Returned, read_output
 from jp.tool.local.parameters import definition_of
-from jp.tool.local.words import CommandLine, command_of, plain, rendered, shown
+from jp.tool.local.words import CommandLine, check_script, command_of, plain, rendered, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
@@ -41,6 +41,8 @@ class LocalTool:
         self._name = name
         self._settings = settings
         self._command = command_of(name, settings.command)
+        if not self._takes_json:
+            check_script(name, self._command)
         self._workspace_id = workspace_id
         self._definition = definition_of(name, settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 
@@ -14,6 +15,8 @@ from jp.errors import ConfigurationError
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _HELD = re.compile("\ue000([0-9]+)\ue001")
 _CONDITION = "{%"
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+_SCRIPT_OPTION = re.compile(r"-[a-z]*c[a-z]*")
 
 
 class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,14 +33,31 @@ def command_of(name: str, command: str | CommandConfig | None) -> CommandConfig:
         ConfigurationError: there is none, or it has a quote that is not closed.
     """
     hint = "name its program: `conversation.tools.NAME.command`, as words or as {program, args}"
-    if isinstance(command, CommandConfig):
-        if not command.program.strip():
-            raise ConfigurationError(f"the command of the tool {name!r} has no program", hint=hint)
-        return command
-    if command is None or not command.strip():
+    if command is None or (isinstance(command, str) and not command.strip()):
         raise ConfigurationError(f"the local tool {name!r} has no command", hint=hint)
-    words = _split(name, command)
-    return CommandConfig(program=words[0], args=tuple(words[1:]))
+    if isinstance(command, str):
+        words = _split(name, command)
+        command = CommandConfig(program=words[0], args=tuple(words[1:]))
+    if not command.program.strip():
+        raise ConfigurationError(f"the command of the tool {name!r} has no program", hint=hint)
+    return command
+
+
+def check_script(name: str, command: CommandConfig) -> None:
+    """Refuse a template inside of a script that a shell gets as an argument: there its values would be code.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if posixpath.basename(command.program) not in _SHELLS or command.shell:
+        return
+    option = next((number for number, word in enumerate(command.args) if _SCRIPT_OPTION.fullmatch(word)), None)
+    script = "" if option is None else "".join(command.args[option + 1 : option + 2])
+    if "{{" in script:
+        raise ConfigurationError(
+            f"the command of the tool {name!r} has a template inside of a script, where its value would run as code",
+            hint='let jp put it in safely: {program = "SCRIPT", shell = true}',
+        )
 
 
 def _split(name: str, command: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from jp.config.tools import CommandConfig
 from jp.errors import ConfigurationError, JpError
 from jp.tool.local.optionals import Optionals
-from jp.tool.local.words import CommandLine, command_of, plain, rendered, shown
+from jp.tool.local.words import CommandLine, check_script, command_of, plain, rendered, shown
 
 ROOT = "/work"
 
@@ -117,3 +117,22 @@ def test_a_command_is_shown_as_one_types_it() -> None:
 def test_what_is_no_command_is_a_mistake_of_the_configuration(command: str | CommandConfig | None) -> None:
     with pytest.raises(ConfigurationError):
         command_of("t", command)
+
+
+@pytest.mark.parametrize(
+    "command", ["sh -c 'echo {{x}}'", "/bin/bash -ec \"echo '{{x}}'\"", "bash --login -c 'echo {{ x }}' sh"]
+)
+def test_a_value_in_a_script_that_is_an_argument_is_refused(command: str) -> None:
+    with pytest.raises(ConfigurationError, match="would run as code") as raised:
+        check_script("t", command_of("t", command))
+
+    assert "shell = true" in raised.value.hint
+
+
+@pytest.mark.parametrize("command", ["sh -c 'echo \"$1\"' sh {{x}}", "sh run.sh {{x}}", "grep -c {{x}}", "sh -c"])
+def test_a_value_beside_a_script_is_none_of_its_code(command: str) -> None:
+    check_script("t", command_of("t", command))
+
+
+def test_a_script_of_ones_own_may_have_values() -> None:
+    check_script("sh", in_shell("echo {{x}}"))

@@ -32,6 +32,7 @@ class Toolset:
     `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` is of the
     conversation for which they are: without one, none is offered by itself. `servers` are the tools of MCP servers by
     their names, where `config` has them all; without it, only the configuration says what there is, and none is made.
+    `root` is the workspace's, of whose id local tools are told.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class Toolset:
         cache_directory: Path | None = None,
         standing: Standing | None = None,
         servers: Mapping[str, Tool] | None = None,
+        root: Path | None = None,
     ) -> None:
         self._config = config
         self._cache_directory = cache_directory
         self._standing = standing
         self._servers = servers
+        self._root = root
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
         over = {name: settings_over(STANDING_SETTINGS[name], named.get(name, _UNSET)) for name in STANDING}
@@ -156,8 +159,9 @@ class Toolset:
                 return self._built_in(name)
             case Local() if self.settings[name].command is not None:
                 from jp.tool.local.tool import LocalTool
+                from jp.workspace.layout import workspace_id
 
-                return LocalTool(name, settings_of(name, self.settings))
+                return LocalTool(name, settings_of(name, self.settings), workspace_id=workspace_id(self._root))
             case OnServer() if self._servers is not None and name in self._servers:
                 return self._servers[name]
             case InPackage() if name in self._packaged:

@@ -238,6 +238,15 @@ def create_id(marker: Path) -> str | None:
     return _read_id(path)
 
 
+def workspace_id(root: Path | None) -> str:
+    """The id of the workspace at `root`; empty where it has none, or outside any.
+
+    Raises:
+        StorageError: it cannot be read, or is none.
+    """
+    return "" if root is None else _read_id(root / MARKER / _ID_FILE) or ""
+
+
 def _read_id(path: Path) -> str | None:
     try:
         text = read_file(path).decode("utf-8", "replace")

@@ -20,6 +20,7 @@ from jp.workspace.layout import (
     silo_directory,
     user_cache_directory,
     user_data_directory,
+    workspace_id,
 )
 
 
@@ -225,3 +226,14 @@ def test_an_id_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
     with pytest.raises(StorageError, match="cannot read"):
         silo_directory(tmp_path, tmp_path / "user", create=False)
+
+
+def test_a_workspace_may_have_an_id(tmp_path: Path) -> None:
+    marker = tmp_path / ".jp"
+    marker.mkdir()
+
+    assert workspace_id(tmp_path) == ""
+    assert workspace_id(None) == ""
+
+    created = create_id(marker)
+    assert workspace_id(tmp_path) == created

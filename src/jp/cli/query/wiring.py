@@ -91,7 +91,11 @@ def wire(
     dialogue = Dialogue()
     answering = Answering(model=model, provider=provider, cap=cap or NoCap(), dialogue=dialogue, log=log)
     toolset = Toolset(
-        config, cache_directory=place.cache, standing=partial(standing.makers, model), servers=standing.servers
+        config,
+        cache_directory=place.cache,
+        standing=partial(standing.makers, model),
+        servers=standing.servers,
+        root=place.workspace.root,
     )
     tools = _tools(config, toolset, place, arguments, notice, answering)
     settings = RequestSettings(

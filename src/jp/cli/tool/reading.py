@@ -62,6 +62,10 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         """What file tools are confined to."""
         return base_directory(self.workspace)
 
+    @property
+    def _cache(self) -> Path:
+        return self.workspace.user_data / "cache"
+
     def toolset(self) -> Toolset:
         """The tools. Those of MCP servers as far as it is remembered what these have: none is started.
 
@@ -69,6 +73,18 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
             ConfigurationError: a tool is on a server that there is not.
         """
         return self._toolset(self.schemes.servers.remembered(self.resolved.config))
+
+    def strange_servers(self) -> list[str]:
+        """The servers from which tools are declared and of which nothing is remembered."""
+        config = self.resolved.config
+        if not config.providers.mcp:
+            return []
+        from jp.mcp.cache import ListingCache, fingerprint
+        from jp.tool.mcp.offered import declared_servers
+
+        cache, servers = ListingCache(self._cache / "mcp"), config.providers.mcp
+        declared = sorted(declared_servers(config.conversation.tools).intersection(servers))
+        return [name for name in declared if cache.read(fingerprint(servers[name], self.root)) is None]
 
     async def refreshed(self) -> Toolset:
         """The tools, after every server was asked for its own. Those that do not answer are told of.
@@ -103,9 +119,10 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         standing = Standing(self.schemes, config, None, (), is_structured=False)
         return Toolset(
             config,
-            cache_directory=self.workspace.user_data / "cache",
+            cache_directory=self._cache,
             standing=partial(standing.makers, _NO_MODEL),
             servers=self.schemes.servers.tools,
+            root=self.workspace.root,
         )
 
 
@@ -149,6 +166,7 @@ def read_tools(options: GlobalOptions, target: str | None) -> ReadTools:
     )
 
 
-def unknown_name(name: str, toolset: Toolset) -> UsageError:
+def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
     """What is said where the command line names a tool that there is not."""
-    return UsageError(f"there is no tool {name!r}", hint=nearest(name, toolset.all_names))
+    more = "; `jp tool ls --refresh` asks the MCP servers that nobody has asked yet" if read.strange_servers() else ""
+    return UsageError(f"there is no tool {name!r}", hint=f"{nearest(name, toolset.all_names)}{more}")

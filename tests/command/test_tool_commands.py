@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from failures import check_failure
 from forked import run_jp
+from mcp_connections import SERVER
 from stage import make_workspace
 
 SETTINGS = """
@@ -174,3 +176,28 @@ def test_without_a_terminal_nothing_runs_that_asks(work: Path) -> None:
 )
 def test_what_cannot_be_run_is_an_error(words: tuple[str, ...], code: int, said: str, work: Path) -> None:
     check_failure(run_jp("tool", "run", *words, cwd=trusted(work)), code, said)
+
+
+ON_SERVER = f"""
+[providers.mcp.demo]
+command = {json.dumps(sys.executable)}
+arguments = ["-S", "-I", {json.dumps(SERVER)}]
+
+[conversation.tools.said]
+source = "mcp.demo.echo"
+"""
+
+
+def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_run_by_hand(tmp_path: Path) -> None:
+    work = trusted(make_workspace(tmp_path / "work", settings=ON_SERVER))
+
+    before = run_jp("tool", "show", "said", cwd=work)
+    asked = run_jp("tool", "ls", "--refresh", cwd=work)
+    shown = run_jp("tool", "show", "said", cwd=work)
+    said = run_jp("tool", "run", "said", "--yes", "--hide-tools", "-a", '{"text": "hello"}', cwd=work)
+
+    check_failure(before, 2, "there is no tool 'said'", "`jp tool ls --refresh` asks the MCP servers")
+    assert asked.stderr == "note: the MCP server 'demo' has 19 tools\n"
+    assert "said              mcp.demo.echo  no         ask         echo it\n" in asked.stdout
+    assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
+    assert said == (0, "hello\n", "")

@@ -49,6 +49,8 @@ def ls(
     toolset, code = _refreshed(read) if refresh else (read.toolset(), None)
     if toolset is None:
         return code
+    for server in read.strange_servers():
+        notice(options, f"what the MCP server {server!r} has is not known yet: `jp tool ls --refresh` asks it")
     for name in toolset.settings:
         if name != ALL and not toolset.is_known(name):
             notice(options, toolset.unknown(name).message)

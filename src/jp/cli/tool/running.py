@@ -63,7 +63,7 @@ async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
         require_trust(read.resolved.layers, options, read.workspace, read.info)
         async with read.opened(wanted.name) as toolset:
             if not toolset.is_known(wanted.name):
-                raise unknown_name(wanted.name, toolset)
+                raise unknown_name(wanted.name, toolset, read)
             configured = toolset.configured(wanted.name)
             _check(configured, arguments)
             by_hand = _ByHand(options, read, {wanted.name: configured}, wanted)

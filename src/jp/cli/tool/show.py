@@ -31,7 +31,7 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
     read = read_tools(options, target)
     toolset = read.toolset()
     if not toolset.is_known(name):
-        raise unknown_name(name, toolset)
+        raise unknown_name(name, toolset, read)
     facts = facts_of(name, toolset)
     origins = origins_of(facts, read.resolved)
     value = {"tool": {**facts.value(), **_details(facts), "origins": origins}}
@@ -46,6 +46,7 @@ def _details(facts: ToolFacts) -> dict[str, object]:
     return {
         "description": None if definition is None else definition.description,
         "parameters": None if definition is None else definition.parameters,
+        "hints": list(_hints(facts)),
         "settings": msgspec.to_builtins(settings),
     }
 
@@ -66,9 +67,20 @@ def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
     ]
     if facts.tool is None:
         return "\n".join([f"# {facts.name}", "", facts.problem, "", *lines])
+    if hints := _hints(facts):
+        lines.append(_line("its server", f"says that it {', '.join(hints)}", ""))
     title, *paragraphs = description_of(ConfiguredTool(tool=facts.tool, settings=facts.settings)).split("\n\n")
     schema = _json(facts.tool.definition.parameters, indent=2)
     return "\n\n".join([title, "\n".join(lines), *paragraphs, f"As JSON Schema:\n{schema}"])
+
+
+def _hints(facts: ToolFacts) -> tuple[str, ...]:
+    """What the server of a tool says of its effects, which need not be true."""
+    if not facts.source.startswith("mcp."):
+        return ()
+    from jp.tool.mcp.tool import McpTool
+
+    return facts.tool.hints if isinstance(facts.tool, McpTool) else ()
 
 
 def _line(label: str, value: str, origin: str) -> str:

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from jp.context.arguments import shrink_old_arguments
 from jp.context.boundary import group_at, start_of
-from jp.context.budget import estimate_messages, group_costs
+from jp.context.budget import estimate_message, group_costs
 from jp.context.digest import Digester, digest_results, exact_start
 from jp.context.failure_policy import Circumstances, PolicyState
 from jp.context.groups import GroupIndex, index_groups, leading_systems
 from jp.context.head import protect_head
 from jp.context.leaving import stays
 from jp.context.markers import Cutter
-from jp.context.summarizing import Outcome, Steps, summarising
+from jp.context.summarizing import Outcome, summarising
 from jp.context.summary_asking import Setup
 from jp.context.summary_request import SummaryProvider, SummaryRequest
 from jp.context.summary_schema import SummaryReply
@@ -71,14 +71,16 @@ def compressing(
     When it is time is for the host to decide: the less often, the less the provider reads anew, so a target is best
     well below the threshold that asks for it.
     """
-    before = estimate_messages(messages)
+    rows = _weighed(messages)
+    before = sum(rows.costs)
     if before <= target:
         return Compressed(messages=messages, stage="fits", before=before, after=before)
-    digested = _digested(messages, target, setup.cutter, rules)
-    after = estimate_messages(digested)
+    rows = _digested(rows, target, setup.cutter, rules)
+    after = sum(rows.costs)
     if after <= target:
-        return Compressed(messages=digested, stage="digested", before=before, after=after)
-    outcome = yield from _summarised(digested, target, setup, policy=policy, at=at)
+        return Compressed(messages=rows.messages, stage="digested", before=before, after=after)
+    at = replace(at, limit=target, must_fit=False)
+    outcome = yield from summarising(rows.messages, _middle(rows, target), setup, policy=policy, at=at)
     stage: Stage = "summarised" if outcome.after <= target else "too_large"
     return Compressed(messages=outcome.messages, stage=stage, before=before, after=outcome.after, outcome=outcome)
 
@@ -94,18 +96,35 @@ def run(steps: Compressing, provider: SummaryProvider) -> Compressed:
         return result
 
 
-def _digested(messages: Transcript, target: int, cutter: Cutter, rules: ToolRules) -> Transcript:
-    """`messages` with all old results and arguments made shorter that may be.
+class _Weighed(msgspec.Struct, frozen=True):
+    """Messages with their groups and what each group costs."""
+
+    messages: Transcript
+    index: GroupIndex
+    costs: tuple[int, ...]
+
+
+def _weighed(messages: Transcript) -> _Weighed:
+    index = index_groups(messages)
+    return _Weighed(messages, index, group_costs(messages, index))
+
+
+def _digested(rows: _Weighed, target: int, cutter: Cutter, rules: ToolRules) -> _Weighed:
+    """All old results and arguments made shorter that may be.
 
     All at once: a provider reads everything behind the first change anew, so what changes later costs that once more.
     """
-    index = index_groups(messages)
-    costs = group_costs(messages, index)
-    head = protect_head(messages, index, costs, cap=target * _HEAD_PERCENT // 100).end
-    tail = _tail(index, costs, target * _EXACT_PERCENT // 100, group_at(index, head))
+    messages, index = rows.messages, rows.index
+    head = protect_head(messages, index, rows.costs, cap=target * _HEAD_PERCENT // 100).end
+    tail = _tail(index, rows.costs, target * _EXACT_PERCENT // 100, group_at(index, head))
     exact = max(exact_start(messages, index, start_of(index, tail.start)), head)
     shorter = shrink_old_arguments(messages, index, cutter, between=(head, exact)).messages
-    return digest_results(shorter, index, Digester(cutter.artifacts, rules), between=(head, exact)).messages
+    shorter = digest_results(shorter, index, Digester(cutter.artifacts, rules), between=(head, exact)).messages
+    costs = list(rows.costs)
+    for group, old, new in zip(index.group_of, messages, shorter, strict=True):
+        if old is not new:
+            costs[group] += estimate_message(new) - estimate_message(old)
+    return _Weighed(shorter, index, tuple(costs))
 
 
 def _tail(index: GroupIndex, costs: Sequence[int], budget: int, first: int) -> TailSelection:
@@ -114,17 +133,19 @@ def _tail(index: GroupIndex, costs: Sequence[int], budget: int, first: int) -> T
     return select_tail_by_budget(index, costs, limits, head_end=first)
 
 
-def _summarised(messages: Transcript, target: int, setup: Setup, *, policy: PolicyState, at: Circumstances) -> Steps:
-    """The one summary for the oldest messages; what it does not take of its share stays free until the next time."""
-    index = index_groups(messages)
-    costs = group_costs(messages, index)
-    fixed = sum(cost for cost, group in zip(costs, index.groups, strict=True) if stays(messages, group))
-    free = [0 if stays(messages, group) else cost for cost, group in zip(costs, index.groups, strict=True)]
+def _middle(rows: _Weighed, target: int) -> tuple[int, int]:
+    """From where to where messages leave for the one summary.
+
+    What that does not take of its share stays free until the next time.
+    """
+    messages, index, costs = rows.messages, rows.index, rows.costs
+    fixed = [stays(messages, group) for group in index.groups]
+    free = [0 if is_fixed else cost for cost, is_fixed in zip(costs, fixed, strict=True)]
+    room = target - (sum(costs) - sum(free))
     systems = leading_systems(messages)
-    spare = target - fixed - _tail(index, free, 0, systems).tokens - _LEAST_SUMMARY
+    spare = room - _tail(index, free, 0, systems).tokens - _LEAST_SUMMARY
     head = protect_head(messages, index, costs, cap=min(target * _HEAD_PERCENT // 100, max(spare, 0))).end
     first = group_at(index, head)
-    room = target - fixed - sum(free[:first])
+    room -= sum(free[:first])
     tail = _tail(index, free, min(room * (100 - _SUMMARY_PERCENT) // 100, room - _LEAST_SUMMARY), first)
-    at = replace(at, limit=target, must_fit=False)
-    return (yield from summarising(messages, (head, start_of(index, tail.start)), setup, policy=policy, at=at))
+    return head, start_of(index, tail.start)

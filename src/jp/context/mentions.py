@@ -29,7 +29,7 @@ _SPACED = bytes(
 """For bytes of UTF-8: spaces for whatever ends a word and is ASCII."""
 
 _TELLING = re.compile(
-    rb"^(?:[^\n/\x80-\xff]*+[/\x80-\xff].*|(?:#|[A-Z][A-Z0-9]{1,9}-)[0-9]{1,7}[.:!?*]*|[0-9a-f]{7,40}[.:!?*]*)$",
+    rb"^(?:[^\n/]*+/.*|(?=.*[#0-9]).*[\x80-\xff].*|(?:#|[A-Z][A-Z0-9]{1,9}-)[0-9]{1,7}[.:!?*]*|[0-9a-f]{7,40}[.:!?*]*)$",
     re.MULTILINE,
 )
 """Every word that may have a class, and few others: of words on lines of their own, as UTF-8."""
@@ -115,7 +115,7 @@ def _telling_words(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
         counts.update(text.encode("utf-8", "surrogatepass").translate(_SPACED).split())
     for word in _TELLING.findall(b"\n".join(counts)):
         text = word.decode("utf-8", "surrogatepass")
-        for part in (text,) if text.isascii() else words_in(text):
+        for part in (text,) if text.isascii() else text.replace("…", " ").split():
             yield part, counts[word]
 
 

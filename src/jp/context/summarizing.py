@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.context.budget import PER_MESSAGE, estimate_messages
+from jp.context.budget import PER_MESSAGE, estimate_message, estimate_messages
 from jp.context.commit_rule import WORTH_PERCENT, is_well_paired, is_worth_it
 from jp.context.failure_policy import (
     Circumstances,
@@ -33,7 +33,7 @@ from jp.context.summary_fallback import told_locally
 from jp.context.summary_fit import fit_summary
 from jp.context.summary_fold import Told, fold_state
 from jp.context.summary_request import SummaryProvider, SummaryRequest
-from jp.context.summary_row import summary_row
+from jp.context.summary_row import is_summary, summary_row
 from jp.context.summary_schema import ErrorKind, SummaryReply
 from jp.context.summary_state import SummaryState
 from jp.context.types import Transcript
@@ -108,6 +108,7 @@ def summarising(
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     messages: Transcript
     tail_start: int
+    tokens: int
     state: SummaryState | None
 
 
@@ -117,8 +118,9 @@ class _Compaction:
         self._leaving = leave(messages, between, setup.cutter)
         self._setup = setup
         self._at = at
-        self._before = estimate_messages(messages)
         self._staying = estimate_messages((*self._leaving.head, *self._leaving.kept, *self._leaving.tail))
+        goes = (*self._leaving.gone, *filter(is_summary, messages))
+        self._before = self._staying + estimate_messages(goes)
 
     def steps(self, policy: PolicyState) -> Steps:
         is_forced = self._at.limit is not None
@@ -168,15 +170,14 @@ class _Compaction:
         draft = self._draft(self._folded(told), min(self._setup.terms.limit, room))
         if not is_well_paired(draft.messages):
             return self._as_it_was("ineffective", after_ineffective(policy, self._at), reason="damaged")
-        if not is_worth_it(self._before, estimate_messages(draft.messages)):
+        if not is_worth_it(self._before, draft.tokens):
             return self._as_it_was("ineffective", after_ineffective(policy, self._at), reason=reason)
         return self._accepted(draft, told, after_success(policy), reason)
 
     def _forced(self, told: Told, policy: PolicyState, reason: Reason, limit: int) -> Outcome:
         """The outcome, if it can be sent: with the tail's results shorter where it has to be."""
         draft = self._shortest(told, limit)
-        tokens = estimate_messages(draft.messages)
-        fits = tokens <= limit or (not self._at.must_fit and is_worth_it(self._before, tokens))
+        fits = draft.tokens <= limit or (not self._at.must_fit and is_worth_it(self._before, draft.tokens))
         if fits and is_well_paired(draft.messages):
             return self._accepted(draft, told, after_success(policy), reason)
         return self._as_it_was("too_large", policy, reason=reason)
@@ -189,10 +190,10 @@ class _Compaction:
         state = self._folded(told)
         for most in (self._setup.terms.limit, limit - self._staying - PER_MESSAGE):
             draft = self._relieved(self._draft(state, most), limit)
-            if estimate_messages(draft.messages) <= limit:
+            if draft.tokens <= limit:
                 return draft
         draft = self._relieved(self._draft(state, 0), limit)
-        if self._at.must_fit or estimate_messages(draft.messages) <= limit:
+        if self._at.must_fit or draft.tokens <= limit:
             return draft
         return self._relieved(self._draft(state, _SHORT_SUMMARY), limit)
 
@@ -207,21 +208,27 @@ class _Compaction:
         """The messages with a summary of at most `limit` tokens, or of as few as it can have."""
         leaving, cutter = self._leaving, self._setup.cutter
         if state is None:
-            return _Draft(messages=self._messages, tail_start=len(leaving.head) + len(leaving.kept), state=None)
+            start = len(leaving.head) + len(leaving.kept)
+            return _Draft(messages=self._messages, tail_start=start, tokens=self._before, state=None)
         is_forced = self._at.limit is not None
         state = fit_summary(state, limit, cutter.nonce, cutter.artifacts, may_cut_request=is_forced)
-        beginning = (*leaving.head, summary_row(state, leaving.gone, cutter.nonce), *leaving.kept)
-        return _Draft(messages=(*beginning, *leaving.tail), tail_start=len(beginning), state=state)
+        row = summary_row(state, leaving.gone, cutter.nonce)
+        beginning = (*leaving.head, row, *leaving.kept)
+        tokens = self._staying + estimate_message(row)
+        return _Draft(messages=(*beginning, *leaving.tail), tail_start=len(beginning), tokens=tokens, state=state)
 
     def _relieved(self, draft: _Draft, limit: int) -> _Draft:
         """`draft`, in which results of the tail give way until all of it has at most `limit` tokens."""
         messages, start = draft.messages, draft.tail_start
-        ceiling = limit - estimate_messages(messages[:start])
+        if draft.tokens <= limit:
+            return draft
+        before = estimate_messages(messages[:start])
+        ceiling = limit - before
         index = index_groups(messages)
         relief = relieve_pressure(messages, index, self._bounding(BODY_LIMIT), tail_start=start, ceiling=ceiling)
         if not relief.relieved:
             relief = relieve_pressure(messages, index, self._bounding(_SMALL_BODY), tail_start=start, ceiling=ceiling)
-        return replace(draft, messages=relief.messages)
+        return replace(draft, messages=relief.messages, tokens=before + relief.tokens)
 
     def _bounding(self, limit: int) -> Demote:
         return bounding(self._setup.cutter, limit)
@@ -233,7 +240,7 @@ class _Compaction:
             status="fallback" if told.is_local else "summarised",
             policy=policy,
             before=self._before,
-            after=estimate_messages(draft.messages),
+            after=draft.tokens,
             reason=reason,
             unsupported=told.unsupported,
             state=draft.state,

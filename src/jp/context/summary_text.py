@@ -96,8 +96,8 @@ def render_summary(state: SummaryState, nonce: str) -> str:
     """The text of `state`, in which empty parts do not appear."""
     plain: _Plain = msgspec.to_builtins(state)
     notes = (PREFACE, LOCAL_NOTE) if state.provenance.is_local else (PREFACE,)
-    body = (line for title, path in _PLACES.items() for line in _section(title, _at(plain, path)))
-    return "\n".join((opening(nonce), *notes, *map(escaped, body), closing(nonce)))
+    body = "\n".join(line for title, path in _PLACES.items() for line in _section(title, _at(plain, path)))
+    return "\n".join((opening(nonce), *notes, *filter(None, (escaped(body),)), closing(nonce)))
 
 
 def parse_summary(text: str, nonce: str) -> SummaryState | None:
@@ -121,12 +121,12 @@ def parse_summary(text: str, nonce: str) -> SummaryState | None:
 
 def escaped(text: str) -> str:
     """`text` with nothing in it that begins a marker of a summary."""
-    return _FAMILY.sub(r"\1\\\2\3", text)
+    return _FAMILY.sub(r"\1\\\2\3", text) if "[[" in text else text
 
 
 def unescaped(text: str) -> str:
     """What `escaped` was given."""
-    return _ESCAPED.sub(r"\1\2", text)
+    return _ESCAPED.sub(r"\1\2", text) if "[[" in text else text
 
 
 def _at(plain: _Plain, path: Sequence[str]) -> Any:

@@ -80,7 +80,7 @@ def _over(every: S, own: S) -> S:
     merged: dict[str, Any] = {}
     for name in own.__struct_fields__:
         value, general = getattr(own, name), getattr(every, name)
-        if isinstance(value, Section):
+        if isinstance(getattr(unset, name), Section):
             merged[name] = _over(general, value)
         elif value == getattr(unset, name):
             merged[name] = general

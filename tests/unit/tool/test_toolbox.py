@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import Enable, ToolConfig
+from jp.config.tools import CommandConfig, Enable, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.toolbox import build_toolbox, check_offered, definitions, enabled_names, unknown_tool
+from jp.tool.toolbox import build_toolbox, check_offered, definitions, enabled_names, settings_over, unknown_tool
 
 
 class Named:
@@ -81,3 +81,12 @@ def test_a_name_that_all_providers_take_is_offered(name: str) -> None:
 def test_a_name_that_some_provider_refuses_is_not_offered(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^the tool {name!r} cannot be offered"):
         build_toolbox([Named(name)], {"*": ToolConfig(enable=True)})
+
+
+def test_a_command_that_is_a_table_is_taken_whole() -> None:
+    table, words = CommandConfig(program="a", args=("b",)), ToolConfig(command="c")
+
+    assert settings_over(words, ToolConfig(command=table)).command == table
+    assert settings_over(ToolConfig(command=table), words).command == "c"
+    assert settings_over(ToolConfig(command=table), ToolConfig()).command == table
+    assert settings_over(ToolConfig(command=CommandConfig(program="d")), ToolConfig(command=table)).command == table

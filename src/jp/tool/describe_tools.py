@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from jp.config.tools import ParameterConfig, ToolConfig
-from jp.conversation.entries import Facts, JsonObject
+from jp.conversation.entries import JsonObject
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, Toolbox, ToolInvocation, ToolOutput
@@ -53,9 +53,7 @@ class DescribeTools:
         missing = [name for name in names if name not in toolbox]
         if missing or not names:
             parts.append(_missing(missing, toolbox))
-        return ToolOutput(
-            content=(TextBlock(text="\n\n".join(parts)),), is_error=not known, facts=Facts(matches=len(known))
-        )
+        return ToolOutput(content=(TextBlock(text="\n\n".join(parts)),), is_error=not known)
 
 
 def has_more_to_say(configured: ConfiguredTool) -> bool:

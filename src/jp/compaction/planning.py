@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from jp.compaction.hints import overrides_for, tool_policy
 from jp.compaction.large_items import LargeItem, largest_freed
-from jp.compaction.overlays import turns_covered
+from jp.compaction.overlays import UNCOVERED_CYCLES, turns_covered
 from jp.compaction.projection import project
 from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
 from jp.compaction.stand_ins import StandIns
@@ -25,7 +25,7 @@ from jp.context.budget import estimate_messages
 from jp.context.items import items_of
 from jp.conversation.entries import AnyEntry, Compaction, ToolCallPolicy, ToolCallRequest, TurnStart
 from jp.conversation.reverts import undone
-from jp.conversation.turns import Placement, divide, is_blank
+from jp.conversation.turns import Placement, cycles_of, divide, is_blank
 
 Source = Literal["manual", "auto"]
 
@@ -131,6 +131,27 @@ class Planner:
                 ranges.setdefault(found, []).append(policy)
         drafts = (self._overlay(found, policies, wish) for found, policies in ranges.items())
         return Plan(overlays=self._shrinking(drafts), summary=summary)
+
+    def with_inside(self, overlays: Sequence[Compaction], wish: PolicyWish) -> tuple[Compaction, ...]:
+        """`overlays`, and where that frees more, one that strips old results of the last turn, which still runs.
+
+        Its requests and its reasoning stay: providers check what they signed.
+        """
+        turns = self._division.turns
+        if not turns or wish.tools is None:
+            return tuple(overlays)
+        last = turns[-1].number
+        to_cycle = len(cycles_of(turns[-1])) - UNCOVERED_CYCLES - 1
+        if to_cycle < 0:
+            return tuple(overlays)
+        found = Range(first=last, last=last)
+        inside = replace(
+            self.bare(found),
+            to_cycle=to_cycle,
+            tool_calls=tool_policy("strip-responses"),
+            tool_overrides=overrides_for(self._called(found), self._tools),
+        )
+        return self._shrinking((*overlays, inside))
 
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
         """What the stream would show with `overlays` at its end."""

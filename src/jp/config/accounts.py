@@ -169,7 +169,7 @@ class ServerConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     """How the server separates reasoning (`llamacpp`)."""
 
 
-class ScriptConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScriptConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The embedded provider, which plays a scenario."""
 
     scenario: str | None = None

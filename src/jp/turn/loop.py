@@ -70,12 +70,14 @@ class TurnLoop:
         state, ask = TurnState(), Ask()
         result: AttemptResult | None = None
         while True:
-            prepared = self._preparation.prepare(going_on=ask.continuing or ask.insisting)
+            prepared = await self._preparation.prepare(going_on=ask.continuing or ask.insisting)
             if not self._ports.cap.permits(prepared.wire):
                 return self._outcome("capped", result)
             result = await self._ask(state, ask, prepared)
             wait = self._waiting_time(state, result)
-            state, following = after_attempt(state, self._judged(result, retryable=wait is not None), self._limits)
+            is_mendable = bool(result.rejected) or await self._preparation.relieved(result.error)
+            ended = self._judged(result, retryable=wait is not None, mendable=is_mendable)
+            state, following = after_attempt(state, ended, self._limits)
             if isinstance(following, RunTools):
                 await self._run_calls(result.calls)
                 state, following = after_tools(state, self._limits)
@@ -103,7 +105,7 @@ class TurnLoop:
             self._ports.renderer.notice(f"a call of {name!r} was cut off and did not run")
         return result
 
-    def _judged(self, result: AttemptResult, *, retryable: bool) -> AttemptEnded:
+    def _judged(self, result: AttemptResult, *, retryable: bool, mendable: bool) -> AttemptEnded:
         """What the machine has to know of an attempt."""
         return AttemptEnded(
             finish=result.finish,
@@ -112,7 +114,7 @@ class TurnLoop:
             calls=len(result.calls),
             owing=self._preparation.demands_call,
             retryable=retryable,
-            mendable=bool(result.rejected),
+            mendable=mendable,
         )
 
     async def _run_calls(self, calls: tuple[ToolCallRequest, ...]) -> None:

@@ -46,7 +46,7 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
 
     `incomplete` says that a message stands there which is not complete yet, `answered` that message text or data came,
     `calls` how many complete calls, `owing` that a call was demanded and none came. Two are about an error: `retryable`
-    says that waiting and asking again may help, `mendable` that the next request will be without what was rejected.
+    says that waiting and asking again may help, `mendable` that the next request will be without what it failed for.
     """
 
     finish: Finish

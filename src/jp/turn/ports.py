@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from jp.compaction.stand_ins import StandIns
-from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, Compaction, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import ToolDefinition
 from jp.provider.base import Provider, WireRequest
@@ -139,6 +139,36 @@ class NoCap:
         return True
 
 
+class Room(Protocol):
+    """Leaves old things out where a request comes near to the model's window: by overlays that the turn records."""
+
+    async def before(self, request: WireRequest) -> Sequence[Compaction]:
+        """What is to be recorded before `request` is sent, which is then made anew and asked about again.
+
+        Nothing where it may be sent as it is.
+
+        Raises:
+            ProviderError: it does not fit, and nothing more can be left out.
+        """
+        ...
+
+    async def after_overflow(self) -> Sequence[Compaction]:
+        """What is to be recorded after the provider said that a request was too long; nothing if it is to fail."""
+        ...
+
+
+class NoRoom:
+    """Nothing is ever left out."""
+
+    async def before(self, request: WireRequest) -> Sequence[Compaction]:
+        """See the port."""
+        return ()
+
+    async def after_overflow(self) -> Sequence[Compaction]:
+        """See the port."""
+        return ()
+
+
 class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a turn works with."""
 
@@ -149,6 +179,7 @@ class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     stand_ins: StandIns
     cap: Cap = NoCap()
+    room: Room = NoRoom()
 
     def record(self, entry: AnyEntry) -> None:
         """Append `entry` to the log, and say that it is there, with what the recorder has written along with it."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.entries import Digests
+from jp.conversation.entries import Compaction, Digests
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
 from jp.turn.digests import digests_of, message_digests
 from jp.turn.ports import TurnPorts
 from jp.turn.request import (
@@ -66,8 +69,12 @@ class Preparation:
             continuing=going_on,
         )
 
-    def prepare(self, *, going_on: bool) -> Prepared:
-        """The next request; what it holds besides the stream is recorded where that has changed."""
+    async def prepare(self, *, going_on: bool) -> Prepared:
+        """The next request; what it holds besides the stream is recorded where that has changed.
+
+        Raises:
+            ProviderError: it does not fit into the model's window, which is only told where room is made for it.
+        """
         context = context_entry(self._settings)
         if not is_same_context(self._context, context):
             self._ports.record(context)
@@ -75,6 +82,22 @@ class Preparation:
         provider = self._ports.provider
         thread = self.thread(going_on=going_on)
         wire = provider.render(thread)
+        while overlays := await self._ports.room.before(wire):
+            self._record_all(overlays)
+            thread = self.thread(going_on=going_on)
+            wire = provider.render(thread)
         digests = digests_of(provider.sections(wire), self._messages)
         self._messages = self._messages[: digests.kept] + digests.messages
         return Prepared(thread=thread, wire=wire, digests=digests)
+
+    async def relieved(self, error: ProviderError | None) -> bool:
+        """Whether the next request will be shorter, where `error` says that the last one was too long."""
+        if error is None or error.kind != "context_too_long":
+            return False
+        overlays = await self._ports.room.after_overflow()
+        self._record_all(overlays)
+        return bool(overlays)
+
+    def _record_all(self, overlays: Sequence[Compaction]) -> None:
+        for overlay in overlays:
+            self._ports.record(overlay)

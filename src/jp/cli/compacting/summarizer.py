@@ -57,9 +57,13 @@ _KINDS: dict[ProviderErrorKind, ErrorKind] = {
 
 
 class SummaryFailedError(JpError):
-    """A model gave no summary that can be used."""
+    """A model gave no summary that can be used. `kind` says why."""
 
     exit_code = ExitCode.PROVIDER
+
+    def __init__(self, message: str, *, kind: ErrorKind, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind: ErrorKind = kind
 
 
 class SummaryUnpaidError(JpError):
@@ -113,6 +117,7 @@ class Summarizer:
         if isinstance(outcome, SummaryError):
             raise self._error or SummaryFailedError(
                 f"{str(self.model)!r} gave no summary that can be used: {outcome.detail or outcome.kind}",
+                kind=outcome.kind,
                 hint="try again, or name another model with --model",
             )
         policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
@@ -170,6 +175,17 @@ class Summarizer:
         if called and not texts:
             return SummaryError(kind="tool_markup", detail="the model called a tool instead of answering")
         return read_answer("".join(texts), is_complete=finished is not None and finished.reason == "stop")
+
+
+def error_kind_of(error: JpError) -> ErrorKind:
+    """What an error of `Summarizer.write`, or of making one, is to whoever decides when to try again."""
+    match error:
+        case SummaryFailedError(kind=kind):
+            return kind
+        case ProviderError(kind=kind):
+            return _KINDS.get(kind, "no_provider")
+        case _:
+            return "permission"
 
 
 def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Thread:

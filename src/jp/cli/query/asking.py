@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
+from jp.cli.output import log as log_line
 from jp.cli.output import notice
+from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Begun
 from jp.cli.query.display import open_display
@@ -25,7 +28,7 @@ from jp.render.pausing import PausableRenderer
 from jp.render.theme import use_colour
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.ports import NoCap, Recorder, TurnPorts
+from jp.turn.ports import NoCap, NoRoom, Recorder, Room, TurnPorts
 from jp.turn.settings import limits_of, retry_policy_of
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ class Asker:
         self._arguments = arguments
         self._wiring = wiring
         self._begun: Begun | None = begun  # until it was shown
+        self._conversation = str(begun.info.id)
         self._screen: AnswerRenderer | JsonRenderer | None = None  # of the turn that was taken last
         self._recorder = recorder
         self._config = config
@@ -116,6 +120,7 @@ class Asker:
             clock=clock,
             stand_ins=FactLines(),
             cap=self._wiring.cap or NoCap(),
+            room=self._room(),
         )
         limits = replace(self.limits, max_cycles=max_cycles)
         turn = TurnLoop(ports, self._wiring.settings, limits=limits, retry=retry_policy_of(config))
@@ -127,6 +132,21 @@ class Asker:
         if not (os.isatty(1) and os.isatty(2)):
             return Ended(outcome=await run())
         return await Steering(self._interruption, dialogue, self._wiring.tools, ask_choice).steer(run)
+
+    def _room(self) -> Room:
+        """Who makes room in the model's window: nobody, unless that is configured."""
+        if not self._config.conversation.compaction.auto.enabled:
+            return NoRoom()
+        from jp.cli.query.room import AutomaticRoom
+
+        return AutomaticRoom(
+            self._wiring,
+            self._recorder,
+            open_workspace(self._options),
+            self._conversation,
+            log=partial(log_line, self._options),
+            remembers=self._options.persist,
+        )
 
     async def _abort(self) -> NoReturn:
         """Undo the turn, and end as after a Ctrl-C."""

@@ -69,7 +69,8 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     is_vendors = kind == model.provider and getattr(account, "transport", "http") == "http"
     details = expected.details if is_vendors else _without_prices(expected.details)
     listed = listed_as(catalogue, model.name)
-    configured = None if account is None else account.models.get(model.name)
+    holder = settings.script if model.provider == "script" else account
+    configured = None if holder is None else holder.models.get(model.name)
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for field in (*LIMITS, *PRICES):

@@ -1,0 +1,290 @@
+"""Automatic compaction (RFD D17): room is made before a request that comes near to the model's window.
+
+What a provider has reported counts, and what was added since is estimated. Nothing happens unless it is configured,
+nor where nobody knows the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import time
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.cli.compacting.order import order_of
+from jp.cli.compacting.report import turns_text
+from jp.cli.compacting.summarizer import error_kind_of
+from jp.cli.estimates import known_of
+from jp.cli.places import AnyWorkspace
+from jp.cli.query.wiring import Wiring
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.overlays import compactions_in_force
+from jp.compaction.planning import Planner, PolicyWish, wish_of
+from jp.compaction.ranges import KeepTurns, RangeWish, SinceCompaction
+from jp.config.compaction import AutoConfig, profiles_of
+from jp.context.failure_policy import (
+    Circumstances,
+    PolicyState,
+    after_failure,
+    after_ineffective,
+    after_success,
+    may_ask,
+    may_summarise,
+)
+from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.usage import prompt_tokens, usage_by_turn
+from jp.errors import JpError
+from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
+from jp.turn.ports import Recorder
+from jp.turn.prompt_size import prompt_size
+from jp.turn.sent import sent_requests, thread_of
+from jp.workspace.stamp import SYSTEM, timestamp
+
+_WORTH_PERCENT = 10
+"""What is left out has to be so much of the request, or the break of the cache is not worth it."""
+
+_NEAR = 3
+"""Estimates are hardly ever off by more: a request that is so many times smaller is not looked at closely."""
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's window, in tokens: what a request may have at most, and from where on it is compacted."""
+
+    limit: int
+    threshold: int
+
+
+class PolicyFile:
+    """Where what is remembered of failures outlives this process. It is a help and no more: errors are ignored."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def read(self) -> PolicyState:
+        """What is remembered."""
+        if self._path is None:
+            return PolicyState()
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=PolicyState)
+        except (OSError, ValueError):
+            return PolicyState()
+
+    def write(self, state: PolicyState) -> None:
+        """Remember it; nothing is written where nothing is to be remembered."""
+        if self._path is None or (state == PolicyState() and not self._path.exists()):
+            return
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            temporary = self._path.with_suffix(".tmp")
+            temporary.write_bytes(msgspec.json.encode(state))
+            temporary.replace(self._path)
+
+
+def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
+    """Reported tokens for one that is estimated, of the newest request in the log that the same model answered.
+
+    None where there is none, or it cannot be made anew.
+    """
+    entries = recorder.entries
+    settings = wiring.settings
+    reported = {
+        (request.turn, request.cycle, request.end.attempt): request.usage
+        for turn in usage_by_turn(entries)
+        for request in turn.requests
+        if request.end is not None and request.usage is not None
+    }
+    for sent in reversed(sent_requests(entries)):
+        usage = reported.get((sent.turn, sent.cycle, sent.attempt))
+        if (sent.context.provider, sent.context.model) != (settings.provider, settings.model):
+            return None
+        if usage is not None and prompt_tokens(usage):
+            try:
+                thread = thread_of(sent, entries, loader=recorder, stand_ins=FactLines())
+                size = prompt_size(wiring.provider.sections(wiring.provider.render(thread)))
+            except JpError:
+                return None
+            return prompt_tokens(usage) / max(size.total, 1)
+    return None
+
+
+class AutomaticRoom:
+    """The port `jp.turn.ports.Room`, for one turn."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        recorder: Recorder,
+        workspace: AnyWorkspace,
+        conversation: str,
+        *,
+        log: Callable[[str], None],
+        remembers: bool,
+    ) -> None:
+        self._wiring = wiring
+        self._recorder = recorder
+        self._workspace = workspace
+        self._conversation = conversation
+        self._log = log
+        path = workspace.user_data / "compaction" / f"{conversation}.json" if remembers else None
+        self._file = PolicyFile(path)
+        self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
+        self._window = self._known_window()
+        self._ratio: float | None = None
+        self._overflowed = False
+        self._made_at = -1  # how many entries there were when room was made last
+
+    async def before(self, request: WireRequest) -> Sequence[Compaction]:
+        """See the port."""
+        window = self._window
+        if window is None:
+            return ()
+        estimated = prompt_size(self._wiring.provider.sections(request)).total
+        if estimated * _NEAR < window.threshold:
+            return ()
+        projected = round(estimated * self._measured_ratio())
+        if projected < window.threshold:
+            return ()
+        overlays: Sequence[Compaction] = ()
+        if len(self._recorder.entries) != self._made_at:
+            overlays = await self._room(projected, must_fit=projected > window.limit)
+        if not overlays and projected > window.limit:
+            raise self._too_long(projected, window)
+        return overlays
+
+    async def after_overflow(self) -> Sequence[Compaction]:
+        """See the port. Once in a turn."""
+        if self._overflowed:
+            return ()
+        self._overflowed = True
+        return await self._room(0, must_fit=True)
+
+    @property
+    def _auto(self) -> AutoConfig:
+        return self._wiring.config.conversation.compaction.auto
+
+    async def _room(self, projected: int, *, must_fit: bool) -> Sequence[Compaction]:
+        """The overlays that make room; none where there is none to make, or it is not worth it.
+
+        A `projected` of 0 says that only the provider knows how long the request is.
+        """
+        entries = tuple(self._recorder.entries)
+        planner = Planner(entries, FactLines(), self._wiring.config.conversation.tools, now=time(), source="auto")
+        used = projected or round(planner.tokens * self._measured_ratio())
+        at = Circumstances(now=time(), configuration=str(self._wiring.model), used=used)
+        permission = may_summarise(self._file.read(), at)
+        self._file.write(permission.state)
+        if permission.verdict != "go" and not must_fit:
+            return ()
+        target = used - (0 if self._window is None else self._window.threshold)
+        overlays = self._mechanical(planner, is_forced=must_fit)
+        freed = round(planner.effect(overlays).freed * self._measured_ratio())
+        state = permission.state
+        if freed < target and self._order.wish.summary and may_ask(state, at) == "go":
+            overlays, state = await self._with_summary(planner, overlays, entries, state, at)
+            freed = round(planner.effect(overlays).freed * self._measured_ratio())
+        is_worth_it = freed > 0 and (must_fit or freed * 100 >= used * _WORTH_PERCENT)
+        self._file.write(after_success(state) if is_worth_it else after_ineffective(state, at))
+        if not is_worth_it:
+            self._log(f"automatic compaction: {freed:,} of {used:,} tokens could be left out, which is not worth it")
+            return ()
+        self._tell(overlays, used, used - freed)
+        self._made_at = len(entries) + len(overlays)
+        stamped = timestamp(SYSTEM.now())
+        return [replace(overlay, at=stamped) for overlay in overlays]
+
+    def _mechanical(self, planner: Planner, *, is_forced: bool) -> tuple[Compaction, ...]:
+        """What needs no model: old turns, and old results of the turn that runs."""
+        profile = profiles_of(self._wiring.config.conversation.compaction)["default"]
+        wish = replace(wish_of(profile), summary=False)
+        overlays: tuple[Compaction, ...] = ()
+        if is_forced or len(planner.shape.turns) > self._auto.min_turns:
+            overlays = planner.plan(wish, self._bounds(is_forced=False)).overlays
+        overlays = planner.with_inside(overlays, wish)
+        if is_forced and not overlays:
+            overlays = planner.plan(wish, self._bounds(is_forced=True)).overlays
+        return overlays
+
+    async def _with_summary(
+        self,
+        planner: Planner,
+        overlays: tuple[Compaction, ...],
+        entries: Sequence[AnyEntry],
+        state: PolicyState,
+        at: Circumstances,
+    ) -> tuple[tuple[Compaction, ...], PolicyState]:
+        """`overlays` with a summary behind them, where one comes to be, and what is remembered of that."""
+        plan = planner.plan(PolicyWish(summary=True), self._bounds(is_forced=False))
+        if plan.summary is None:
+            return overlays, state
+        from jp.cli.compacting.summarizer import summarizer_for
+
+        wiring = self._wiring
+        try:
+            summarizer = summarizer_for(
+                wiring.config,
+                self._order.summary,
+                self._workspace,
+                model=wiring.model,
+                notice=self._log,
+                cap=wiring.cap,
+            )
+            written = await summarizer.write(entries, plan.summary, self._order.summary, self._recorder)
+        except JpError as error:
+            wiring.notice(f"no summary: {error.message}")
+            return overlays, after_failure(state, error_kind_of(error), at)
+        summary = replace(planner.bare(plan.summary), summary=written.policy)
+        whole = (*overlays, summary)
+        is_shorter = planner.effect(whole).after < planner.effect(overlays).after
+        return (whole if is_shorter else overlays), state
+
+    def _bounds(self, *, is_forced: bool) -> RangeWish:
+        """What follows the last compaction, without what is kept and without the turn that runs."""
+        keep = KeepTurns(0) if is_forced else self._order.bounds.keep_last
+        if isinstance(keep, KeepTurns):
+            keep = KeepTurns(keep.turns + 1)
+        return RangeWish(start=SinceCompaction(), keep_first=self._order.bounds.keep_first, keep_last=keep)
+
+    def _measured_ratio(self) -> float:
+        """Reported tokens for one that is estimated, of the newest request that this model has answered."""
+        if self._ratio is None or self._wiring.measuring is not None:
+            self._ratio = self._newest_ratio()
+        return self._ratio
+
+    def _newest_ratio(self) -> float:
+        measuring = self._wiring.measuring
+        if measuring is not None and measuring.measured:
+            newest = measuring.measured[-1]
+            return newest.reported / max(newest.estimated, 1)
+        if self._ratio is not None:
+            return self._ratio
+        return ratio_in(self._recorder, self._wiring) or known_of(str(self._wiring.model)).ratio
+
+    def _known_window(self) -> Window | None:
+        from jp.cli.model_details import details_of
+
+        details = details_of(self._wiring.config, self._wiring.model)
+        if details.context_window is None:
+            self._log(f"no automatic compaction: nobody knows the window of {str(self._wiring.model)!r}")
+            return None
+        wanted = self._wiring.settings.parameters.max_tokens or details.max_output or 0
+        limit = details.context_window - min(wanted, details.context_window // 2)
+        return Window(limit=limit, threshold=round(limit * self._auto.trigger_ratio))
+
+    def _tell(self, overlays: Sequence[Compaction], before: int, after: int) -> None:
+        number = len(compactions_in_force(self._recorder.entries)) + 1
+        turns = ", ".join(turns_text(overlay.from_turn, overlay.to_turn) for overlay in overlays)
+        undo = f"jp conversation compact --reset={number} {self._conversation}"
+        self._wiring.notice(
+            f"compacted {turns} by itself: about {before:,} tokens before, {after:,} now; undo: `{undo}`"
+        )
+
+    def _too_long(self, projected: int, window: Window) -> ProviderError:
+        return ProviderError(
+            f"the request has about {projected:,} tokens, and {str(self._wiring.model)!r} takes {window.limit:,}",
+            kind="context_too_long",
+            hint="nothing more can be left out: attach less, or begin anew with `jp query --new`",
+        )

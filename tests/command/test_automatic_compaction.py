@@ -1,0 +1,155 @@
+"""Compaction without being asked: before a request comes near to the model's window, and never where it is off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from forked import run_jp
+from jp.conversation.entries import AnyEntry, Compaction, CycleEnd
+from stage import make_workspace, only_log
+
+SCENARIO = """
+[[reply]]
+when = { contains = "record of an earlier part of a conversation" }
+text = '''{"goal": "read a file", "next_step": "read on", "requirements": []}'''
+
+[[reply]]
+when = { contains = "read" }
+calls = [{ name = "fs_read_file", arguments = { path = "a.txt" } }]
+
+[[reply]]
+when = { contains = "dig" }
+times = 9
+calls = [{ name = "fs_read_file", arguments = { path = "a.txt" } }]
+
+[[reply]]
+when = { tool = "fs_read_file" }
+text = "I have read it."
+
+[[reply]]
+text = "Noted."
+"""
+
+AUTO = "[conversation.compaction.auto]\nenabled = true\nmin_turns = 1\n"
+SETTINGS = """
+[providers.llm.script.models.test]
+context_window = 12000
+max_output = 2000
+[conversation.compaction]
+keep_last = 1
+[conversation.deduplication]
+enabled = false
+[conversation.tools.fs_read_file]
+enable = true
+"""
+
+
+def prepared(root: Path, settings: str = AUTO, *, scenario: str = SCENARIO) -> Path:
+    work = make_workspace(root / "work", scenario, settings=f"{SETTINGS}\n{settings}")
+    (work / "a.txt").write_text("a bolt, a nut and a washer\n" * 380, encoding="utf-8")
+    return work
+
+
+def ask(root: Path, text: str, *more: str, code: int = 0) -> str:
+    """What is said on stderr."""
+    done = run_jp("query", "--approve-all", *more, text, cwd=root)
+    assert done.code == code, done
+    return done.stderr
+
+
+def overlays(entries: list[AnyEntry]) -> list[Compaction]:
+    return [entry for entry in entries if isinstance(entry, Compaction)]
+
+
+def prompts(entries: list[AnyEntry]) -> list[int]:
+    return [entry.usage.input for entry in entries if isinstance(entry, CycleEnd)]
+
+
+def test_old_turns_make_room_before_the_window_is_full_and_it_is_said_how_to_undo_that(tmp_path: Path) -> None:
+    root = prepared(tmp_path)
+    ask(root, "read it", "--new")
+    said = [ask(root, "read it again", "--id", "last") for _ in range(5)]
+
+    entries = only_log(root)
+    made = overlays(entries)
+    assert {overlay.source for overlay in made} == {"auto"}
+    assert len(made) >= 1
+    assert max(prompts(entries)) <= 10_000
+    told = [text for text in said if "by itself" in text]
+    assert len(told) == len(made)
+    assert "undo: `jp conversation compact --reset=1 jp-c" in told[0]
+    shown = run_jp("conversation", "show", "last", cwd=root).stdout
+    assert "automatic)" in shown
+
+
+def test_without_it_there_is_never_an_overlay(tmp_path: Path) -> None:
+    root = prepared(tmp_path, "")
+    ask(root, "read it", "--new")
+    for _ in range(3):
+        ask(root, "read it again", "--id", "last")
+
+    entries = only_log(root)
+    assert overlays(entries) == []
+    assert max(prompts(entries)) > 10_000
+
+
+def test_old_results_of_a_long_turn_make_room_while_it_runs(tmp_path: Path) -> None:
+    digging = SCENARIO.replace('when = { tool = "fs_read_file" }', 'when = { tool = "fs_read_file", turn = 5 }')
+    loop = digging.replace('when = { contains = "dig" }', 'when = { tool = "fs_read_file" }')
+    root = prepared(tmp_path, scenario=loop)
+
+    ask(root, "read it", "--new")
+
+    entries = only_log(root)
+    made = overlays(entries)
+    assert [overlay.to_cycle is not None for overlay in made] == [True] * len(made)
+    assert made != []
+    assert max(prompts(entries)) <= 12_000
+
+
+FAILING = """
+[[reply]]
+when = { contains = "and then" }
+error = { kind = "context_too_long", attempts = 1 }
+text = "Now."
+"""
+
+
+def test_a_request_that_the_provider_finds_too_long_is_sent_once_more_after_a_compaction(tmp_path: Path) -> None:
+    root = prepared(tmp_path, scenario=FAILING + SCENARIO)
+    config = root / ".jp" / "config.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace("= 12000", "= 900000"), encoding="utf-8")
+    ask(root, "read it", "--new")
+    ask(root, "read it again", "--id", "last")
+
+    said = ask(root, "and then?", "--id", "last")
+
+    assert "by itself" in said
+    entries = only_log(root)
+    assert len(overlays(entries)) == 1
+    assert [entry.error for entry in entries if isinstance(entry, CycleEnd)][-2:] == ["context_too_long", None]
+
+
+def test_a_request_that_cannot_fit_is_not_sent(tmp_path: Path) -> None:
+    root = prepared(tmp_path)
+    (root / "big.txt").write_text("words and more words\n" * 4000, encoding="utf-8")
+
+    done = run_jp("query", "--new", "--attach", "big.txt", "what is it?", "-F", "json", cwd=root)
+
+    assert done.code == 7
+    error = json.loads(done.stderr.splitlines()[-1])
+    assert "takes 10,000" in error["error"]["message"]
+    assert [entry for entry in only_log(root) if isinstance(entry, CycleEnd)] == []
+
+
+def test_a_summary_is_written_where_the_profile_says_so_and_leaving_out_is_not_enough(tmp_path: Path) -> None:
+    talk = SCENARIO.replace('text = "Noted."', f'text = "{"many words about bolts and nuts. " * 120}"')
+    root = prepared(tmp_path, f'{AUTO}profile = "heavy"\n', scenario=talk)
+    ask(root, "tell me of bolts", "--new")
+    for _ in range(9):
+        ask(root, "tell me more", "--id", "last")
+
+    made = overlays(only_log(root))
+    assert any(overlay.summary is not None for overlay in made)
+    assert max(prompts(only_log(root))) <= 10_000

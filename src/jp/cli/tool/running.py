@@ -172,6 +172,9 @@ class _ByHand:
 def _ended(options: GlobalOptions, outcome: CallOutcome) -> int:
     """Print the result; the exit code."""
     name, output = outcome.call.name, outcome.output
+    if outcome.denied and outcome.duration_ms is not None:
+        hint = f"be at a terminal, or give it beforehand: `conversation.tools.{name}.questions.ID.answer`"
+        raise ToolDeniedError(f"{name!r} has no answer that it needs of a person", hint=hint)
     if outcome.denied:
         hint = "answer y where you are asked, or say --yes" if is_attended() else "--yes lets it run without asking"
         raise ToolDeniedError(f"{name!r} did not run: it needs your consent", hint=hint)

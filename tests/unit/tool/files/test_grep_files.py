@@ -67,6 +67,7 @@ LEFT_OUT = "\n… 1 files were not searched: too large, not UTF-8, or not readab
             2,
         ),
         ({"pattern": "end$", "paths": ["docs/page.md"]}, "docs/page.md:2:end", 1),
+        ({"pattern": "^$", "paths": ["docs/page.md", "src/a.py"]}, "src/a.py:2:", 1),
         (
             {"pattern": "def", "paths": ["build", ".hidden.py"]},
             "build/out.py:1:def built(): pass\n.hidden.py:1:def hidden(): pass",

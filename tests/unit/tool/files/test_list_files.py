@@ -10,7 +10,7 @@ from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.files import walking
 from jp.tool.files.list_files import MOST_LISTED, ListFiles
-from plain_names import PlainNames
+from plain_names import Ignoring, PlainNames
 
 FILES = (
     ".github/ci.yml",
@@ -52,7 +52,7 @@ def test_every_file_is_listed_by_its_path_but_for_what_is_hidden_or_ignored(root
         (["build"], ["build/out.js"]),
         ([".github"], [".github/ci.yml"]),
         ([".gi"], [".github/ci.yml"]),
-        ([".hid", "REA"], [".hidden", "README.md"]),
+        (["REA", ".hid"], [".hidden", "README.md"]),
         ([".jp"], [".jp/config.toml"]),
         (["src/a.py"], ["src/a.py"]),
         (["src/nothing", "nowhere/x", "src/ab/"], ["No files found."]),
@@ -124,22 +124,32 @@ def test_a_walk_has_an_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_directory_that_becomes_a_link_while_it_is_walked_is_left_out(root: Path) -> None:
+class Swapping(PlainNames):
+    """Puts a link to `outside` where a directory was, once that has been judged."""
+
+    def __init__(self, directory: Path, outside: Path) -> None:
+        super().__init__()
+        self._directory = directory
+        self._outside = outside
+
+    def ignored(self, base: str, root: str) -> Ignoring:
+        self._directory.rename(self._outside / "moved")
+        self._directory.symlink_to(self._outside)
+        return super().ignored(base, root)
+
+
+@pytest.mark.parametrize(
+    ("swapped", "expected"),
+    [("src/a", "src/a.py\nsrc/ab.py\nsrc/z.py"), ("src", "cannot list 'src': Not a directory")],
+)
+def test_a_directory_that_becomes_a_link_while_it_is_walked_is_not_followed(
+    root: Path, swapped: str, expected: str
+) -> None:
     outside = root.parent / "shared"
     outside.mkdir()
     (outside / "secret.py").touch()
 
-    class Swapping(PlainNames):
-        def ignored(self, base: str, root: str):  # noqa: ANN202  the double's own type
-            (Path(root) / "src" / "a").rename(outside / "moved")
-            (Path(root) / "src" / "a").symlink_to(outside)
-            return super().ignored(base, root)
-
-    assert listed_with(Swapping(), root) == ["src/a.py", "src/ab.py", "src/z.py"]
-
-
-def listed_with(names: PlainNames, root: Path) -> list[str]:
-    return text(call(ListFiles(names), root, prefixes=["src"])).split("\n")
+    assert text(call(ListFiles(Swapping(root / swapped, outside)), root, prefixes=["src"])) == expected
 
 
 def test_a_name_with_a_line_feed_stays_on_one_line(root: Path) -> None:

@@ -120,6 +120,17 @@ def test_a_file_that_appears_meanwhile_is_kept(root: Path, monkeypatch: pytest.M
     assert files(root) == {**UNCHANGED, "c.txt": "theirs"}
 
 
+def test_what_takes_the_place_of_the_source_meanwhile_is_not_moved(root: Path) -> None:
+    def swap() -> None:
+        (root / "src" / "a.txt").unlink()
+        (root / "src" / "a.txt").symlink_to(root / "b.txt")
+
+    asked = invocation(root, {"source": "src/a.txt", "target": "b.txt"}, inquirer=Answering(value=True, first=swap))
+
+    assert failure(anyio.run(MoveFile(PlainNames()).run, asked)) == "'src/a.txt' is a link, not a regular file"
+    assert files(root) == {"b.txt": "bb"}
+
+
 def replace_by_directory(root: Path) -> None:
     (root / "b.txt").unlink()
     (root / "b.txt").mkdir()

@@ -57,6 +57,14 @@ def test_much_is_bounded_and_counted() -> None:
     assert report.count == lines + 1
 
 
+def test_a_match_that_is_only_shown_as_context_is_marked_as_a_match() -> None:
+    report = SearchReport(context=1)
+
+    report.add([searched("a", *["x"] * (MOST_SHOWN + 1))], range(1, MOST_SHOWN + 2))
+
+    assert report.text().split("\n")[MOST_SHOWN] == f"a:{MOST_SHOWN + 1}:x"
+
+
 def test_more_than_is_counted_is_said() -> None:
     report = SearchReport(context=0)
 

@@ -201,3 +201,25 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_run_by_hand(tmp_
     assert "said              mcp.demo.echo  no         ask         echo it\n" in asked.stdout
     assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
     assert said == (0, "hello\n", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "note"),
+    [
+        (
+            "conversation.tools.gret.enable=true",
+            "'conversation.tools' names an unknown tool 'gret': did you mean 'greet'?",
+        ),
+        (
+            "conversation.tools.x.source=far",
+            "'conversation.tools.x.source' cannot be 'far': it is `builtin`, `local`, ",
+        ),
+        ("conversation.tools.greet.enable=false", ""),
+    ],
+)
+def test_who_configures_a_tool_that_there_is_not_is_told(value: str, note: str, work: Path) -> None:
+    result = run_jp("config", "set", value, cwd=work)
+
+    assert (result.code, result.stdout) == (0, f"{work / '.jp' / 'config.toml'}\n")
+    assert result.stderr.startswith(f"note: {note}" if note else "")
+    assert bool(result.stderr) == bool(note)

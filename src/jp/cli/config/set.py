@@ -47,7 +47,35 @@ def set_value(
     set_in_file(file, values)
     if was_trusted and where != "user":
         _trust(options, workspace)
+    _tell_of_unknown_tools(options, workspace, values)
     print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
+
+
+def _tell_of_unknown_tools(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:
+    """A query refuses a tool that there is not; who has just named it may still say what it is."""
+    named = [value for value in values if value.startswith("conversation.tools")]
+    if not named:
+        return
+    from jp.cli.output import notice
+    from jp.cli.settings import read_sources
+    from jp.cli.toolset import Toolset
+    from jp.errors import ConfigurationError
+    from jp.tool.toolbox import ALL
+
+    try:
+        config = read_sources(options, workspace).resolve().config
+    except ConfigurationError:
+        return
+    toolset = Toolset(config, cache_directory=workspace.user_data / "cache")
+    for name in toolset.settings:
+        if name == ALL or not any(name in value for value in named):
+            continue
+        try:
+            problem = None if toolset.is_known(name) else toolset.unknown(name)
+        except ConfigurationError as error:
+            problem = error
+        if problem is not None:
+            notice(options, f"{problem.message}: {problem.hint}")
 
 
 def _file(workspace: AnyWorkspace, where: Which) -> Path:

@@ -1,8 +1,8 @@
 """The process behind `forked`: it has imported jp, and becomes `jp` in a child for each request.
 
-A request is the length of a JSON object with the object behind it, sent with four descriptors: stdin, stdout, stderr,
-and a socket that is told the child's process id as soon as it runs, and its wait status when it has ended. Any number
-of children run at once.
+A request is one byte, so that any number of processes may send theirs at once, with four descriptors: stdin, stdout,
+stderr, and a socket. This brings the length of a JSON object with the object behind it, and is told the child's process
+id as soon as it runs, and its wait status when it has ended. Any number of children run at once.
 """
 
 from __future__ import annotations
@@ -68,16 +68,25 @@ def serve(connection: socket.socket) -> None:
             os.read(woken, 4096)
             _report(running)
         if connection in readable:
-            data, descriptors, _, _ = socket.recv_fds(connection, SIZE.size, _DESCRIPTORS)
+            data, descriptors, _, _ = socket.recv_fds(connection, 1, _DESCRIPTORS)
             if not data:
                 return
-            request: Request = json.loads(received(connection, *SIZE.unpack(data)))
+            _start(descriptors, running)
+
+
+def _start(descriptors: list[int], running: dict[int, socket.socket]) -> None:
+    """Have a child become what is asked for."""
+    with contextlib.ExitStack() as here:
+        for descriptor in descriptors[:_STANDARD_STREAMS]:
+            here.callback(os.close, descriptor)
+        teller = here.enter_context(socket.socket(fileno=descriptors[_STANDARD_STREAMS]))
+        # Who has asked may have left already.
+        with contextlib.suppress(EOFError, OSError):
+            request: Request = json.loads(received(teller, *SIZE.unpack(received(teller, SIZE.size))))
             child = os.fork()
             if child == 0:
                 _become(request, descriptors)
-            running[child] = socket.socket(fileno=descriptors.pop())
-            for descriptor in descriptors:
-                os.close(descriptor)
+            running[child] = teller.dup()
 
 
 def _be_woken(number: int, frame: object) -> None:
@@ -146,6 +155,7 @@ def _import_everything() -> None:
         "httpcore2",
         "truststore",
         "jsonschema",
+        "mcp.client.streamable_http",
         "prompt_toolkit.application",
         "prompt_toolkit.layout",
     ):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from jp.cli.held import HeldConversation
+    from jp.cli.query.attachments import Schemes
     from jp.conversation.resource import Resource
 
 T = TypeVar("T")
@@ -30,7 +31,8 @@ def add(
     uris: Annotated[
         list[str],
         typer.Argument(
-            help="Files, directories, globs, web addresses, cmd:COMMAND, gh:…, ids of conversations; !URI excludes.",
+            help="Files, directories, globs, web addresses, cmd:COMMAND, gh:…, mcp+SERVER+URI, ids of conversations; "
+            "!URI excludes.",
             metavar="URI",
         ),
     ],
@@ -58,7 +60,7 @@ def add(
         _write(options, held, attachments)
     whole = declared_in(held.resolved, options, held.workspace, held.info, texts=attachments)
     schemes = Schemes(held.workspace, options, held.info)
-    sentences, code = _interruptible(expectations, given, whole, schemes, held.log.entries)
+    sentences, code = _interruptible(schemes, expectations, given, whole, schemes, held.log.entries)
     for sentence in sentences or ():
         notice(options, sentence)
     _print_declared(options, held, attachments)
@@ -106,8 +108,8 @@ def ls(
 ) -> ExitCode | None:
     """List what a conversation attaches: in which turn it was read, how large it is, and whether that has changed.
 
-    Files and conversations are compared with their newest copy. Web pages and GitHub only with --check, commands
-    never: they would run. `pending` is read at the next turn, `excluded` is kept out by an exclude. Where no
+    Files and conversations are compared with their newest copy. Web pages, GitHub and MCP servers only with --check,
+    commands never: they would run. `pending` is read at the next turn, `excluded` is kept out by an exclude. Where no
     conversation is active, it is what new conversations start with.
 
     Examples:
@@ -123,7 +125,8 @@ def ls(
     read = read_conversation(options, target, optional=True)
     declared = declared_in(read.resolved, options, read.workspace, read.info)
     schemes = Schemes(read.workspace, options, read.info)
-    found, code = _interruptible(standings, declared, schemes, read.entries, check)
+    schemes.servers.configure(read.resolved.config)
+    found, code = _interruptible(schemes, standings, declared, schemes, read.entries, check)
     if found is None:
         return code
     value = [as_value(text, standing) for text, standing in zip(declared.texts, found, strict=True)]
@@ -156,7 +159,8 @@ def print_content(
     if not uris:
         require_trust(read.resolved.layers, options, read.workspace, read.info)
     declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
-    resolved, code = _interruptible(resolve_now, schemes, declared, config.max_attachment_bytes)
+    schemes.servers.configure(read.resolved.config)
+    resolved, code = _interruptible(schemes, resolve_now, schemes, declared, config.max_attachment_bytes)
     if resolved is None:
         return code
     for sentence in resolved.notices:
@@ -168,9 +172,9 @@ def print_content(
 
 
 def _interruptible(
-    work: Callable[[Unpack[Arguments]], Awaitable[T]], *arguments: *Arguments
+    schemes: Schemes, work: Callable[[Unpack[Arguments]], Awaitable[T]], *arguments: *Arguments
 ) -> tuple[T | None, ExitCode | None]:
-    """What `work` gives, or the exit code of its interruption."""
+    """What `work` gives, or the exit code of its interruption. MCP servers that it needs run until then."""
     import anyio
 
     from jp.cli.signals import interruptions
@@ -178,7 +182,8 @@ def _interruptible(
     async def run() -> tuple[T | None, ExitCode | None]:
         result = None
         with interruptions() as interruption:
-            result = await work(*arguments)
+            async with schemes.servers:
+                result = await work(*arguments)
         return result, interruption.exit_code
 
     return anyio.run(run)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 from pathlib import Path
 
 import anyio
@@ -24,7 +25,7 @@ from jp.mcp.connection import Connection
 from jp.mcp.errors import RefusalError, ServerError
 from jp.mcp.forms import Elicitation, Filled, Form, Page
 from jp.mcp.ports import Called
-from mcp_connections import Heard, calling, connected, server, with_server
+from mcp_connections import PATIENCE, Heard, calling, connected, server, with_server
 
 
 def text_of(called: Called) -> str:
@@ -291,6 +292,7 @@ def test_nothing_of_a_server_outlives_its_session(tmp_path: Path, monkeypatch: p
     with_server(work, tmp_path)
 
     try:
+        assert select.select([alive], [], [], PATIENCE)[0]
         assert os.read(alive, 1) == b""
     finally:
         os.close(alive)

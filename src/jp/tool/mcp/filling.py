@@ -31,7 +31,7 @@ async def answer(elicitation: Elicitation, inquirer: Inquirer, say: Callable[[st
 async def _fill(form: Form, inquirer: Inquirer) -> Filled:
     if not form.fields:
         question = Question(id=_GO_ON, text=_headed(form, "go on?"), kind="boolean")
-        reply = await inquirer.ask(question)
+        reply = await inquirer.ask(question, person_only=True)
         if isinstance(reply, Unanswered):
             return _without(reply)
         return Filled(action="accept" if reply.value is True else "decline")

@@ -1,0 +1,213 @@
+"""Tools and resources of MCP servers: what is remembered of them, when they start, and what becomes of their failures.
+
+The servers are a user's own, so that they need no trust, but where it is about that.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from failures import check_failure
+from forked import run_jp
+from jp.conversation.entries import ChatRequest, ToolCallResponse
+from jp.conversation.resource import TextBlock
+from mcp_connections import SERVER
+from running import Result, home_beside
+from stage import entries_of, logs, make_workspace
+
+CALLS = """
+[[reply]]
+when = { contains = "call" }
+times = 1
+calls = [{ name = "notes_echo", arguments = { text = "hé" } }, { name = "notes_die", arguments = {} }]
+
+[[reply]]
+text = "Done."
+"""
+GROUP = """
+[conversation.tools.notes]
+source = "mcp.notes.*"
+enable = true
+run = "unattended"
+[conversation.tools.notes_die]
+run = "ask"
+"""
+STARTING = "note: starting the MCP server 'notes', whose tools are not known yet\n"
+
+
+def settings(environment: Mapping[str, str], *, tools: str = GROUP, more: str = "") -> str:
+    variables = ", ".join(f'{name} = "{value}"' for name, value in environment.items())
+    return f"""
+[providers.mcp.notes]
+command = "{sys.executable}"
+arguments = ["-S", "-I", "{SERVER}"]
+environment = {{ {variables} }}
+{more}
+{tools}
+"""
+
+
+def configure(work: Path, text: str) -> None:
+    """Make `text` the user's own configuration."""
+    path = home_beside(work) / "config" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def desk(root: Path, *, tools: str = GROUP, more: str = "", scenario: str = CALLS, **environment: str) -> Path:
+    """A workspace whose user has a server."""
+    work = make_workspace(root / "work", scenario)
+    trace = {"MCP_TRACE": str(root / "trace"), "MCP_TOOLS": "echo,die", **environment}
+    configure(work, settings(trace, tools=tools, more=more))
+    return work
+
+
+def heard(work: Path) -> list[str]:
+    """What the server has been asked since this was looked at last."""
+    trace = work.parent / "trace"
+    if not trace.exists():
+        return []
+    lines = trace.read_text(encoding="utf-8").splitlines()
+    trace.unlink()
+    return lines
+
+
+def offered(result: Result) -> list[str]:
+    """The tools on servers of a request that a dry run has shown."""
+    assert result.code == 0, result
+    tools = json.loads(result.stdout)["request"]["body"]["tools"]
+    return [tool["name"] for tool in tools if tool["name"].startswith("notes")]
+
+
+def query(work: Path, *arguments: str) -> Result:
+    return run_jp("query", "--new", *arguments, cwd=work)
+
+
+def test_a_server_is_waited_for_once_and_its_tools_are_remembered(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+
+    first = query(work, "--dry-run", "--format", "json", "hello")
+    assert offered(first) == ["notes_die", "notes_echo"]
+    assert json.loads(first.stderr) == {"schema": 1, "note": STARTING.removeprefix("note: ").rstrip()}
+    assert heard(work)[-1] == "tools/list"
+
+    second = query(work, "--dry-run", "--format", "json", "hello")
+    assert (offered(second), second.stderr) == (["notes_die", "notes_echo"], "")
+    assert offered(query(work, "--dry-run", "--format", "json", "--no-tool=notes_die", "hello")) == ["notes_echo"]
+    assert heard(work) == []
+
+
+def test_calls_start_the_server_and_its_death_costs_its_own_tools_only(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+    query(work, "--dry-run", "hello")
+    heard(work)
+
+    result = query(work, "--approve", "notes_die", "call")
+
+    died = "the MCP server 'notes' ended with exit code 3; the last that it said: the disk is on fire"
+    assert (result.code, result.stdout) == (0, "Done.\n")
+    assert f"note: {died}\n" in result.stderr
+    responses = [entry for entry in entries_of(logs(work)[-1]) if isinstance(entry, ToolCallResponse)]
+    assert [response.content for response in responses] == [(TextBlock(text="hé"),), (TextBlock(text=died),)]
+    assert [response.is_error for response in responses] == [False, True]
+    assert "tools/call" in heard(work)
+
+
+def test_a_tool_of_a_server_asks_whatever_the_server_says_of_it(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+
+    result = query(work, "call")
+
+    assert (result.code, result.stdout) == (8, "Done.\n")
+    assert STARTING in result.stderr
+    assert "notes_die" in result.stderr
+
+
+def test_a_list_that_has_changed_counts_from_the_next_turn_on(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+    query(work, "--dry-run", "hello")
+    configure(work, settings({"MCP_TRACE": "", "MCP_TOOLS": "echo,hang"}))
+
+    changing = query(work, "-v", "call")
+    after = query(work, "--dry-run", "--format", "json", "hello")
+
+    assert "log: the tools of the MCP server 'notes' have changed: the next turn has them\n" in changing.stderr
+    assert offered(after) == ["notes_echo", "notes_hang"]
+    assert json.loads(after.stderr)["note"] == (
+        "no tool of the MCP server 'notes' is called 'notes_die': did you mean 'notes_echo'?"
+    )
+
+
+def test_a_server_that_does_not_start_ends_the_query_before_anything_is_sent(tmp_path: Path) -> None:
+    work = desk(tmp_path, MCP_START="exit")
+
+    result = query(work, "hello")
+
+    assert result.stderr == (
+        f"{STARTING}error: the MCP server 'notes' ended with exit code 1; the last that it said: there is no "
+        "configuration\nhint: `providers.mcp.notes.optional=true` goes on without it\n"
+    )
+    assert (result.code, result.stdout, logs(work)) == (1, "", [])
+
+    configure(work, settings({"MCP_START": "exit"}, more="optional = true"))
+    without = query(work, "hello")
+    assert (without.code, without.stdout) == (0, "Done.\n")
+    assert "going on without it\n" in without.stderr
+
+
+def test_a_server_that_there_is_not_is_named(tmp_path: Path) -> None:
+    work = desk(tmp_path, tools='[conversation.tools.commit]\nsource = "mcp.git"\nenable = true')
+
+    check_failure(query(work, "hello"), 3, "MCP server 'git'", "providers.mcp.git")
+
+
+def test_resources_of_a_server_are_attached(tmp_path: Path) -> None:
+    work = desk(tmp_path, tools="")
+
+    result = query(work, "--attach", "mcp+notes+memo://note", "--attach", "mcp+notes+memo://picture", "hello")
+
+    assert (result.code, result.stdout, result.stderr) == (0, "Done.\n", "")
+    (request,) = [entry for entry in entries_of(logs(work)[-1]) if isinstance(entry, ChatRequest)]
+    assert request.attachments == ("mcp+notes+memo://note", "mcp+notes+memo://picture")
+    note, picture = request.resources
+    assert (note.uri, note.mime_type, note.text) == ("mcp+notes+memo://note", "text/plain", "a note")
+    assert (picture.mime_type, (picture.blob or b"")[:4]) == ("image/png", b"\x89PNG")
+    assert heard(work).count("initialize") == 1
+
+
+def test_what_cannot_be_attached_is_named_with_its_server(tmp_path: Path) -> None:
+    work = desk(tmp_path, tools="")
+
+    missing = query(work, "--attach", "mcp+notes+memo://gone", "hello")
+    check_failure(
+        missing,
+        10,
+        "'mcp+notes+memo://gone' cannot be read: the MCP server 'notes' says: no resource memo://gone",
+        "It has, for example: mcp+notes+memo://note, mcp+notes+memo://picture.",
+    )
+    printed = run_jp("attachment", "print", "mcp+notes+memo://archive", cwd=work)
+    check_failure(printed, 10, "'mcp+notes+memo://archive' is binary", "can be attached")
+    unknown = query(work, "--attach", "mcp+git+memo://note", "hello")
+    check_failure(unknown, 10, "there is no MCP server 'git'", "the servers are: notes")
+    check_failure(query(work, "--attach", "mcp+notes:x", "hello"), 10, "names no resource", "SERVER+URI")
+    assert logs(work) == []
+
+
+def test_what_a_workspace_declares_of_servers_needs_trust(tmp_path: Path) -> None:
+    declared = settings({"MCP_TRACE": str(tmp_path / "trace")})
+    work = make_workspace(tmp_path / "work", CALLS, settings=declared)
+
+    check_failure(query(work, "hello"), 3, "needs your trust", "jp workspace trust")
+    assert heard(work) == []
+
+    own = make_workspace(tmp_path / "own", CALLS, settings=GROUP)
+    configure(own, settings({}, tools=""))
+    check_failure(query(own, "hello"), 3, "conversation.tools.notes.source = 'mcp.notes.*'", "trust")
+
+    attaching = make_workspace(
+        tmp_path / "attaching", CALLS, settings='[conversation]\nattachments = ["mcp+my_notes+x"]'
+    )
+    check_failure(query(attaching, "hello"), 3, "mcp+my_notes+x", "trust")

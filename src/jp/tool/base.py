@@ -185,6 +185,16 @@ class KeepsTime(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsOnly(Protocol):
+    """A tool whose calls change nothing: it does not matter in which order they run."""
+
+    @property
+    def reads_only(self) -> Literal[True]:
+        """True."""
+        ...
+
+
 class ConfiguredTool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool and its settings: its own, and where it has none those that hold for every tool."""
 

@@ -35,6 +35,7 @@ from jp.tool.base import (
 from jp.tool.ceiling import within_ceiling
 from jp.tool.checking import CheckedCall, check
 from jp.tool.consent import Asking, Consent
+from jp.tool.ordering import CallOrder
 from jp.tool.permission import Allowed, Denied, explain
 from jp.tool.toolbox import definitions
 
@@ -135,6 +136,7 @@ class _Cycle:
         self._ports = ports
         self._stream = stream
         self._hears = tell
+        self._order = CallOrder(ports.root)
         self._open: dict[str, ToolCallRequest] = {}
         self._started: set[str] = set()
         self._unanswered: set[str] = set()
@@ -178,6 +180,7 @@ class _Cycle:
             return None
         decision = await self._ports.consent.known(checked, self._ports.root)
         if isinstance(decision, Asking):
+            self._order.enter(checked)
             return decision
         self._decided(call, checked if isinstance(decision, Allowed) else decision)
         return None
@@ -185,20 +188,27 @@ class _Cycle:
     def _decided(self, call: ToolCallRequest, decided: CheckedCall | Denied) -> None:
         match decided:
             case CheckedCall():
+                self._order.enter(decided)
                 self._tasks.start_soon(self._run, decided)
             case Denied(cause=cause):
+                self._order.leave(call.id)
                 output = error_output(explain(call.name, decided))
                 self._tell(CallOutcome(call=call, output=output, denied=cause != "skipped"))
             case _:
                 assert_never(decided)
 
     async def _run(self, checked: CheckedCall) -> None:
-        async with self._places:
-            self._tell(CallStarted(call=checked.call))
-            start = monotonic()
-            output = await self._output(checked)
-            duration = round((monotonic() - start) * 1000)
-        await self._end(checked, output, duration)
+        try:
+            await self._order.wait(checked.call.id)
+            async with self._places:
+                self._tell(CallStarted(call=checked.call))
+                start = monotonic()
+                output = await self._output(checked)
+                duration = round((monotonic() - start) * 1000)
+            self._order.leave(checked.call.id)
+            await self._end(checked, output, duration)
+        except Exception as error:  # noqa: BLE001  raised again when everything has stopped
+            self._fail(error)
 
     async def _end(self, checked: CheckedCall, output: ToolOutput, duration: int) -> None:
         given = await self._ports.consent.deliver(checked, _with_note(checked, output))
@@ -216,7 +226,7 @@ class _Cycle:
                 return within_ceiling(await checked.configured.tool.run(self._invocation(checked, inquiries)))
         except JpError as error:
             return error_output(error.message)
-        except Exception as error:  # noqa: BLE001  a tool may raise anything; the turn, its log and its user go on
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a tool may raise anything; the turn goes on
             self._ports.notice(f"tool {name!r} failed: {type(error).__name__}: {error}")
             return error_output(f"{name} failed: {type(error).__name__}: {error}")
         return error_output(f"{name} was stopped: it took longer than {seconds:g} s. What it did until then stays.")

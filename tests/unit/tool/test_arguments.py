@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.tool.arguments import argument_problems
+from jp.tool.arguments import argument_problems, fitted
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -76,3 +76,45 @@ def test_every_problem_is_named_at_once() -> None:
 
 def test_a_schema_that_is_open_takes_anything() -> None:
     assert argument_problems({"type": "object"}, {"whatever": [1, {"a": None}]}) == []
+
+
+TYPED: JsonObject = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "default": 3},
+        "ratio": {"type": "number"},
+        "text": {"type": "string"},
+        "either": {"type": ["string", "integer"]},
+        "list": {"type": "array", "items": {"type": "integer"}},
+        "options": {"type": "object", "properties": {"deep": {"type": "boolean", "default": False}}},
+        "wrong": {"type": "string", "default": None},
+        "any": True,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {}),
+        ({"count": "4"}, {"count": 4}),
+        ({"count": "4.5"}, {"count": "4.5"}),
+        ({"count": "many"}, {"count": "many"}),
+        ({"ratio": "4"}, {"ratio": 4}),
+        ({"text": "4"}, {"text": "4"}),
+        ({"either": "4"}, {"either": "4"}),
+        ({"list": "[1, 2]"}, {"list": [1, 2]}),
+        ({"list": ["1", 2]}, {"list": [1, 2]}),
+        ({"options": '{"deep": "true"}'}, {"options": {"deep": True}}),
+        ({"options": {}}, {"options": {"deep": False}}),
+        ({"any": "[1]", "unknown": "2"}, {"any": "[1]", "unknown": "2"}),
+    ],
+)
+def test_what_models_get_wrong_is_put_right_and_what_is_left_out_has_its_default(
+    given: JsonObject, expected: JsonObject
+) -> None:
+    assert fitted(TYPED, given) == {"count": 3, **expected}
+
+
+def test_a_schema_that_allows_anything_finds_no_problem() -> None:
+    assert argument_problems(TYPED, {"any": object()}) == []

@@ -48,7 +48,9 @@ TOOLBOX = {
 
 def described(*names: str) -> tuple[str, bool]:
     invocation = ToolInvocation(arguments={"tools": list(names)}, root=Path("/"))
-    output = anyio.run(DescribeTools(lambda: TOOLBOX).run, invocation)
+    tool = DescribeTools(lambda: TOOLBOX)
+    assert tool.definition.name == "describe_tools"
+    output = anyio.run(tool.run, invocation)
     (block,) = output.content
     assert isinstance(block, TextBlock)
     return block.text or "", output.is_error

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jp.tool.files.errors import FileAccessError
-from jp.tool.files.matching import LineMatcher, installed_ripgrep
+from jp.tool.files.installed import installed_ripgrep
+from jp.tool.files.matching import LineMatcher
 from jp.tool.files.search_dialect import Expression, expression_of
 
 PLAIN = "ab_ -.{}[]()\\^$|*+?AZ09kKIi&~#</"

@@ -10,9 +10,8 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput, error_output
 from jp.tool.files.calling import in_thread, said, territory_of
 from jp.tool.files.errors import FileAccessError
-from jp.tool.files.matching import LineMatcher, installed_ripgrep
+from jp.tool.files.installed import installed_ripgrep
 from jp.tool.files.opening import legible, mode_of, read_whole
-from jp.tool.files.search_dialect import expression_of
 from jp.tool.files.search_report import MOST_COUNTED, SearchedFile, SearchReport
 from jp.tool.files.surroundings import FileSurroundings
 from jp.tool.files.territory import Place, Territory
@@ -89,6 +88,9 @@ class GrepFiles:
         context = int(arguments.get("context", 0))
         if context < 0:
             raise FileAccessError(f"context is {context}, but it is a number of lines")
+        from jp.tool.files.matching import LineMatcher
+        from jp.tool.files.search_dialect import expression_of
+
         matcher = LineMatcher(expression_of(str(arguments["pattern"])), ripgrep=self._ripgrep())
         report = SearchReport(context=min(context, MOST_CONTEXT))
         portions = _Portions(invocation, self._surroundings, report)

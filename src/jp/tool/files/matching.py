@@ -104,15 +104,6 @@ async def matches_of(edit: Edit, text: str, *, seconds: float = SECONDS) -> Sequ
     return [Match(start, end, groups) for start, end, groups in found.spans]
 
 
-def installed_ripgrep() -> str | None:
-    """The path of ripgrep, if it is installed; a directory of PATH that is relative does not count."""
-    for directory in os.get_exec_path():
-        program = os.path.join(directory, "rg")  # noqa: PTH118  a plain name
-        if directory.startswith("/") and os.access(program, os.X_OK):
-            return program
-    return None
-
-
 async def _asked(request: _Request, text: str, seconds: float) -> _Found:
     # Isolated: neither the environment nor the working directory has a say in what is imported.
     argv = [sys.executable, "-I", "-S", str(_PROGRAM)]

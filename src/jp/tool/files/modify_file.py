@@ -8,7 +8,6 @@ from jp.tool.files.calling import in_thread, territory_of
 from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews, made
 from jp.tool.files.edits import Edit, replaced_exactly, replaced_matches
 from jp.tool.files.errors import FileAccessError
-from jp.tool.files.matching import matches_of
 from jp.tool.files.opening import Content, encoded, read_whole, text_of
 from jp.tool.files.surroundings import FileSurroundings
 from jp.tool.files.territory import Place
@@ -97,6 +96,8 @@ class ModifyFile:
         uses_expressions = invocation.arguments.get("replace_using_regex", False)
         for edit in _edits(invocation):
             if uses_expressions:
+                from jp.tool.files.matching import matches_of
+
                 text, _ = replaced_matches(text, edit, await matches_of(edit, text))
             else:
                 plain = Edit(

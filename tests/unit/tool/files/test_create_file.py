@@ -227,9 +227,10 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     assert names(tmp_path) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_directory_that_is_not_writable_is_named(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o555)
+    if os.access(tmp_path / "locked", os.W_OK):
+        pytest.skip("root may write everywhere")
 
     said = failure(call(CreateFile(PlainNames()), tmp_path, path="locked/f", content="x"))
 

@@ -13,7 +13,7 @@ from jp.conversation.entries import Facts
 from jp.tool.base import ToolOutput
 from jp.tool.files import grep_files
 from jp.tool.files.grep_files import GrepFiles
-from jp.tool.files.matching import installed_ripgrep
+from jp.tool.files.installed import installed_ripgrep
 from plain_names import PlainNames
 
 

@@ -8,7 +8,8 @@ import pytest
 from jp.tool.files import matching
 from jp.tool.files.edits import Edit, Match
 from jp.tool.files.errors import FileAccessError
-from jp.tool.files.matching import LineMatcher, installed_ripgrep, matches_of
+from jp.tool.files.installed import installed_ripgrep
+from jp.tool.files.matching import LineMatcher, matches_of
 from jp.tool.files.search_dialect import expression_of
 
 HOPELESS = "a" * 40 + "b\n"

@@ -138,9 +138,10 @@ def test_a_dangling_link_names_nothing(root: Path) -> None:
         read(root, "dangling")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_an_unreadable_file_is_named(root: Path) -> None:
     (root / "src" / "a.txt").chmod(0)
+    if os.access(root / "src" / "a.txt", os.R_OK):
+        pytest.skip("root may read everything")
 
     with pytest.raises(FileAccessError, match=r"cannot read 'src/a\.txt': Permission denied"):
         read(root, "src/a.txt")

@@ -101,3 +101,26 @@ def test_what_does_not_exist_is_an_error(root: Path) -> None:
     assert (shown.code, shown.stdout) == (2, "")
     assert shown.stderr.startswith("error: ")
     assert "hint: " in shown.stderr
+
+
+def test_it_is_told_what_each_profile_would_free(root: Path) -> None:
+    assert context(root).endswith(
+        "profile  frees  of\n"
+        "default      -  nothing to leave out\n"
+        "heavy        -  nothing to leave out\n"
+        "light        -  nothing to leave out\n"
+    )
+    for _ in range(4):
+        assert run_jp("query", "--id", "last", "--attach", "a.txt", "and now?", cwd=root).code == 0
+        (root / "a.txt").write_text((root / "a.txt").read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+
+    profiles = json.loads(context(root, "--format", "json"))["profiles"]
+
+    assert [(each["profile"], each["turns"], each["with_summary"]) for each in profiles] == [
+        ("heavy", 2, True),
+        ("default", 2, False),
+        ("light", 0, False),
+    ]
+    dry = run_jp("conversation", "compact", "last", "--dry-run", "--format", "json", cwd=root)
+    assert profiles[1]["freed"] > 0
+    assert json.loads(dry.stdout)["frees"] is True

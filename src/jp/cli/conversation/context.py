@@ -18,14 +18,18 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     """Show what fills the context of a conversation, and how much room is left.
 
     A bar for each part of what the model would be sent now, the largest ten things with the handles by which they can
-    be recalled, and how near the window is. What the provider reported with the last request counts; what came since,
-    and what nobody reported, is estimated. Nothing is sent, and nothing is written.
+    be recalled, what each compaction profile would free, and how near the window is. What the provider reported with
+    the last request counts; what came since, and what nobody reported, is estimated. Nothing is sent, and nothing is
+    written.
 
     Examples:
         jp conversation context
         jp conversation context last --width 120
         jp conversation context --format json | jq '.largest[].handle'
     """
+    from msgspec.structs import replace
+
+    from jp.cli.compacting.gains import gains_of
     from jp.cli.conversation.context_report import Known, report_of
     from jp.cli.conversation.context_text import report_text
     from jp.cli.conversation.context_value import report_value
@@ -48,6 +52,9 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
         details=details_of(config, model), ratio=known_of(str(model)).ratio, prompt=config.assistant.system_prompt
     )
     report = report_of(read.entries, settings, known, loader=read.loader, stand_ins=FactLines())
+    ratio = report.breakdown.ratio or 1.0
+    gains = gains_of(read.entries, config, window=known.details.context_window, ratio=ratio)
+    report = replace(report, gains=tuple(gains))
     if options.format == "json":
         print_result(options, text="", value={"id": read.info.id, **report_value(report)})
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from jp.cli.compacting.gains import ProfileGain
 from jp.compaction.large_items import LargeItem, large_items
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StandIns
@@ -46,13 +47,17 @@ class LastCycle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What fills the context that the next request would have. `volatile` counts in the parts of the system prompt."""
+    """What fills the context that the next request would have, and what each compaction profile would free of it.
+
+    `volatile` counts in the parts of the system prompt.
+    """
 
     model: str
     breakdown: Breakdown
     last_cycle: LastCycle | None
     largest: tuple[LargeItem, ...]
     volatile: tuple[Volatile, ...]
+    gains: tuple[ProfileGain, ...] = ()
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

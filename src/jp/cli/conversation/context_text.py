@@ -7,6 +7,7 @@ from typing import assert_never
 
 import msgspec
 
+from jp.cli.compacting.gains import ProfileGain
 from jp.cli.conversation.context_report import ContextReport
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Breakdown, Bucket, ToolShare
@@ -74,7 +75,8 @@ def report_text(report: ContextReport, look: Look, *, table_width: int | None) -
     facts = "".join(f"{label:<{_FACT}}  {text}\n" for label, text in _facts(report))
     bars = "".join(f"{_bar_line(bar, breakdown.total, look)}\n" for bar in _bars(breakdown))
     head = f"{'':<{_LABEL}}{'tokens':>{_TOKENS}}{'share':>{_SHARE}}\n"
-    parts = [facts, head + bars, _largest(report.largest, table_width), *_warnings(report.volatile)]
+    items = _largest(report.largest, table_width)
+    parts = [facts, head + bars, items, _gains(report.gains, table_width), *_warnings(report.volatile)]
     return "\n".join(part for part in parts if part)
 
 
@@ -180,6 +182,18 @@ def _largest(items: Sequence[LargeItem], width: int | None) -> str:
         (item.handle or "-", f"{item.tokens:,}", str(item.turn), KIND_NAMES[item.kind], _what(item)) for item in items
     ]
     return text_table(("handle", "tokens", "turn", "kind", "of"), rows, width=width, right=frozenset({1, 2}))
+
+
+def _gains(gains: Sequence[ProfileGain], width: int | None) -> str:
+    rows = [
+        (
+            gain.profile,
+            f"{'at least ' if gain.with_summary else ''}{gain.freed:,}" if gain.turns else "-",
+            count_text(gain.turns, "turn") if gain.turns else "nothing to leave out",
+        )
+        for gain in gains
+    ]
+    return text_table(("profile", "frees", "of"), rows, width=width, right=frozenset({1}))
 
 
 def _what(item: LargeItem) -> str:

@@ -33,6 +33,7 @@ def report_value(report: ContextReport) -> Value:
         "tools": [{"name": share.name, **_share(share)} for share in breakdown.tools],
         "last_cycle": None if report.last_cycle is None else _last_cycle(report.last_cycle),
         "largest": [_item(item) for item in report.largest],
+        "profiles": [to_builtins(gain) for gain in report.gains],
         "volatile": [to_builtins(found) for found in report.volatile],
     }
 

@@ -9,10 +9,22 @@ from msgspec.structs import replace
 
 from jp.cli.log_addresses import LogAddresses
 from jp.compaction.log_contents import handles_of
+from jp.compaction.projection import project
+from jp.compaction.stand_ins import StatusLines
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
 from jp.context.markers import marked_handles
-from jp.conversation.entries import AnyEntry, ChatRequest, Facts, Header, Revert, ToolCallResponse, TurnStart
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    CycleEnd,
+    Facts,
+    Header,
+    Revert,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
 from jp.conversation.resource import (
     AudioBlock,
     Block,
@@ -22,7 +34,7 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.conversation.thread import ToolDefinition
+from jp.conversation.thread import ToolDefinition, ToolResult
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.bounding import BOUND, LARGEST_MEDIA
 from jp.tool.delivery import MOST_BLOCKS, OrdinaryDelivery
@@ -285,3 +297,48 @@ def test_the_configuration_says_of_what_kind_results_are(facts: Facts | None) ->
 
     assert deliver(output, settings=ToolConfig(kind="test")).facts == replace(facts or Facts(), kind="test")
     assert deliver(output) == output
+
+
+WHOLE, PART = "file:///w/foo.rs", "file:///w/foo.rs#L10-200"
+OLD, NEW = "fn main() {}\n" * 40, "fn main() { run() }\n" * 40
+
+
+@pytest.mark.parametrize("attached", [True, False])
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        pytest.param((WHOLE, OLD), (WHOLE, NEW), False, id="same file, other content"),
+        pytest.param((WHOLE, OLD), ("file:///w/copy.rs", OLD), False, id="other file, same content"),
+        pytest.param((WHOLE, OLD), (WHOLE, OLD), True, id="same file, same content; attached or from a tool"),
+        pytest.param((PART, OLD), (PART, OLD), True, id="same lines, same content"),
+        pytest.param((PART, OLD), (PART, NEW), False, id="same lines, other content"),
+        pytest.param((WHOLE, OLD), (PART, OLD), False, id="lines of what is there as a whole"),
+    ],
+)
+def test_content_is_the_same_where_uri_and_checksum_are(
+    before: tuple[str, str],
+    after: tuple[str, str],
+    is_same: bool,  # noqa: FBT001  a table
+    attached: bool,  # noqa: FBT001  a table
+) -> None:
+    """The cases of RFD 067, \"How matching handles identity correctly\", and what a model is shown of each."""
+    first, second = (Resource(uri=uri, text=text) for uri, text in (before, after))
+    delivery: AnyEntry = (
+        ChatRequest(id="d0", content="", resources=(first,))
+        if attached
+        else ToolCallResponse(id="d0", request="c0", content=(ResourceBlock(resource=first),))
+    )
+    calls = (
+        []
+        if attached
+        else [ToolCallRequest(id="c0", call_id="x", name="n", arguments={}), CycleEnd(attempt=1, finish="tools")]
+    )
+    entries = (*TURN, *calls, delivery, ToolCallRequest(id="c1", call_id="y", name="n", arguments={}))
+
+    output = deliver(ToolOutput(content=(ResourceBlock(resource=second),)), entries)
+
+    ended = (*entries, CycleEnd(attempt=1, finish="tools"))
+    view = project((*ended, ToolCallResponse(id="r1", request="c1", content=output.content)), StatusLines())
+    (last,) = [event for event in view.events if isinstance(event, ToolResult) and event.call == "c1"]
+    assert output.content == (ResourceBlock(resource=replace(second, duplicate_of="d0" if is_same else None)),)
+    assert isinstance(last.content[0], TextBlock if is_same else ResourceBlock)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from anthropic.types.beta.message_create_params import MessageCreateParamsStreaming as BetaParams
@@ -15,13 +14,12 @@ _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 """In the version of the API that jp speaks, but no longer in the one that the SDK speaks."""
 
 
-@cache
-def _adapter(*, beta: bool) -> TypeAdapter[Any]:
-    return TypeAdapter(BetaParams if beta else Params)
+_OPEN = TypeAdapter[Any](Params)
+_BETA = TypeAdapter[Any](BetaParams)
 
 
 def assert_accepted(body: dict[str, Any]) -> None:
     """The SDK's types have a place for everything in `body`, and miss nothing."""
     beta = "block_binding" in body.get("thinking", {})
     known = {name: value for name, value in body.items() if name not in _SAMPLING}
-    assert_typed(known, _adapter(beta=beta))
+    assert_typed(known, _BETA if beta else _OPEN)

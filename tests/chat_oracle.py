@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, cast
 
 import msgspec
+import openai
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+from pydantic import TypeAdapter
 
 from jp.conversation.entries import Usage
 from sdk_types import assert_typed
@@ -24,13 +27,7 @@ _FOREIGN = {
 ANY = frozenset(name for names in _FOREIGN.values() for name in names)
 
 
-@cache
-def _adapter() -> Any:
-    # The SDK takes a second to import.
-    from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
-    from pydantic import TypeAdapter
-
-    return TypeAdapter[Any](CompletionCreateParamsStreaming)
+_ADAPTER = TypeAdapter[Any](CompletionCreateParamsStreaming)
 
 
 def _own(value: object, place: str = "", *, foreign: frozenset[str]) -> object:
@@ -49,14 +46,11 @@ def assert_accepted(body: dict[str, Any], *, foreign: Iterable[str] = ANY) -> No
 
     `foreign` are the names of what this server takes and OpenAI does not.
     """
-    assert_typed(cast("dict[str, Any]", _own(body, foreign=frozenset(foreign))), _adapter())
+    assert_typed(cast("dict[str, Any]", _own(body, foreign=frozenset(foreign))), _ADAPTER)
 
 
 def story_of_sdk(url: str) -> Story:
     """The SDK's reading of what a server streams: one answer, its pieces put together."""
-    import openai
-    from openai.lib.streaming.chat import ChatCompletionStreamState
-
     state: Any = ChatCompletionStreamState()
     thoughts: list[str] = []
     usage: Any = None

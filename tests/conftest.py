@@ -6,7 +6,10 @@ import gc
 import os
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+import forked
 
 pytest_plugins = ("workers",)
 
@@ -37,6 +40,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("jp")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Where tests run side by side, have what all of them share import jp while they are collected."""
+    if session.config.option.workers:
+        forked.server()
 
 
 def pytest_collection_finish() -> None:

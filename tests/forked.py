@@ -28,12 +28,12 @@ import zygote
 from running import TIMEOUT_SECS, Result, home_beside, isolated_environment
 from zygote import SIZE, received
 
-_sending = Lock()
+_starting = Lock()
 
 
 @cache
-def _server() -> socket.socket:
-    """The connection to the process that forks; it ends with the test runner."""
+def server() -> socket.socket:
+    """The connection to the process that forks; it ends with the test runner and its forks, which share it."""
     ours, theirs = socket.socketpair()
     ours.settimeout(TIMEOUT_SECS)
     theirs.set_inheritable(True)
@@ -123,10 +123,11 @@ def fork(
     message = json.dumps(request).encode()
     ours, theirs = socket.socketpair()
     ours.settimeout(TIMEOUT_SECS)
-    with theirs, _sending:
-        server = _server()
-        socket.send_fds(server, [SIZE.pack(len(message))], [*streams, theirs.fileno()])
-        server.sendall(message)
+    with theirs:
+        with _starting:
+            connection = server()
+        socket.send_fds(connection, [b"\0"], [*streams, theirs.fileno()])
+    ours.sendall(SIZE.pack(len(message)) + message)
     return ours
 
 

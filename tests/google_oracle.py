@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+from google import genai
+from google.genai import types
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
 from jp.conversation.entries import Usage
 from stories import Story, Told
@@ -19,25 +22,18 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 
 
-@cache
-def _request() -> type[Any]:
+class _Request(BaseModel):
     """The body of `streamGenerateContent`, of the SDK's own types. They refuse what they do not know."""
-    from google.genai import types
-    from pydantic import BaseModel, ConfigDict
-    from pydantic.alias_generators import to_camel
 
-    class Request(BaseModel):
-        model_config = ConfigDict(
-            alias_generator=to_camel, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
-        )
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
+    )
 
-        contents: list[types.Content]
-        system_instruction: types.Content | None = None
-        tools: list[types.Tool] | None = None
-        tool_config: types.ToolConfig | None = None
-        generation_config: types.GenerationConfig | None = None
-
-    return Request
+    contents: list[types.Content]
+    system_instruction: types.Content | None = None
+    tools: list[types.Tool] | None = None
+    tool_config: types.ToolConfig | None = None
+    generation_config: types.GenerationConfig | None = None
 
 
 def _same_bytes(value: object) -> object:
@@ -56,7 +52,7 @@ def _safe(text: str) -> str:
 
 def assert_accepted(body: Body) -> None:
     """The SDK's types have a place for everything in `body`, and what comes out equals what went in."""
-    read = _request().model_validate_json(msgspec.json.encode(body))
+    read = _Request.model_validate_json(msgspec.json.encode(body))
 
     assert _same_bytes(msgspec.json.decode(read.model_dump_json(by_alias=True, exclude_unset=True))) == _same_bytes(
         msgspec.to_builtins(body)
@@ -65,8 +61,6 @@ def assert_accepted(body: Body) -> None:
 
 def told_by_sdk(url: str, model: str) -> Story:
     """What the SDK reads of the answer that a server gives."""
-    from google import genai
-
     client = genai.Client(api_key="test", http_options={"base_url": url, "api_version": "v1beta"})
     story = Story([])
     ask = cast("Any", client.models).generate_content_stream  # its own type is not wholly known

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
+
+from openai.types.responses.response_create_params import (
+    ResponseCreateParamsNonStreaming,
+    ResponseCreateParamsStreaming,
+)
+from pydantic import TypeAdapter
 
 from sdk_types import assert_typed
 
-
-@cache
-def _adapter(*, streams: bool) -> Any:
-    from openai.types.responses.response_create_params import (
-        ResponseCreateParamsNonStreaming,
-        ResponseCreateParamsStreaming,
-    )
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(ResponseCreateParamsStreaming if streams else ResponseCreateParamsNonStreaming)
+_WHOLE = TypeAdapter[Any](ResponseCreateParamsNonStreaming)
+_STREAMED = TypeAdapter[Any](ResponseCreateParamsStreaming)
 
 
 def assert_accepted(body: dict[str, Any]) -> None:
     """The SDK's types have a place for everything in `body`, and miss nothing."""
-    assert_typed(body, _adapter(streams=body["stream"]))
+    assert_typed(body, _STREAMED if body["stream"] else _WHOLE)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Generator
 from pathlib import Path
 from textwrap import dedent
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -115,59 +117,86 @@ class Run(NamedTuple):
         return re.sub(r"^=* ?| in \d.*$", "", self.said.splitlines()[-1])
 
 
-Start = Callable[..., int]
-RunPytest = Callable[..., Run]
+SERVER = """
+import gc
+import json
+import os
+import sys
+
+import pytest
+
+gc.freeze()
+for line in sys.stdin:
+    directory, options = json.loads(line)
+    process = os.fork()
+    if not process:
+        code = 70
+        try:
+            said = os.open(f"{directory}/said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+            for stream in (1, 2):
+                os.dup2(said, stream)
+            os.chdir(directory)
+            code = pytest.main(["-q", "-p", "workers", "-p", "no:faulthandler", "--basetemp=below", *options])
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+    print(process, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+"""
+"""Forks for each run, so that pytest is imported once."""
+
+
+class Runner:
+    """Runs pytest on a file of its own in a directory of its own."""
+
+    def __init__(self, directory: Path, server: subprocess.Popen[str]) -> None:
+        self.directory = directory
+        self._server = server
+        (directory / "pytest.ini").write_text("[pytest]\njunit_family = xunit1\n", encoding="utf-8")
+
+    def start(self, source: str, *options: str, workers: int = 2) -> int:
+        """Begin; the process id."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        (self.directory / "test_it.py").write_text(dedent(source), encoding="utf-8")
+        print(
+            json.dumps([str(self.directory), [f"--workers={workers}", *options]]), file=self._server.stdin, flush=True
+        )
+        return int(self._server.stdout.readline())
+
+    def end(self) -> Run:
+        """Wait for what was begun."""
+        assert self._server.stdout is not None
+        code = int(self._server.stdout.readline())
+        return Run(code, (self.directory / "said").read_text(encoding="utf-8"))
+
+    def __call__(self, source: str, *options: str, workers: int = 2) -> Run:
+        self.start(source, *options, workers=workers)
+        return self.end()
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[subprocess.Popen[str]]:
+    environment = os.environ | {
+        "COLUMNS": "200",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONPATH": str(Path(__file__).parent),
+    }
+    command = [sys.executable, "-c", SERVER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8", env=environment) as process:
+        yield process
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Start:
-    """Have a fork of this process run pytest in a directory of its own; its process id."""
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nfilterwarnings = default\njunit_family = xunit1\n", encoding="utf-8"
-    )
-
-    def started(source: str, *options: str, workers: int = 2) -> int:
-        (tmp_path / "test_it.py").write_text(dedent(source), encoding="utf-8")
-        process = os.fork()
-        if not process:
-            become_pytest(tmp_path, f"--workers={workers}", *options)
-        return process
-
-    return started
+def run(tmp_path: Path, server: subprocess.Popen[str]) -> Runner:
+    return Runner(tmp_path, server)
 
 
-@pytest.fixture
-def run(tmp_path: Path, start: Start) -> RunPytest:
-    def ran(source: str, *options: str, workers: int = 2) -> Run:
-        return end_of(start(source, *options, workers=workers), tmp_path)
-
-    return ran
-
-
-def become_pytest(directory: Path, *options: str) -> NoReturn:
-    code = 70
-    try:
-        said = os.open(directory / "said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
-        for stream in (1, 2):
-            os.dup2(said, stream)
-        sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - stays open
-        os.chdir(directory)
-        os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", COLUMNS="200")
-        code = pytest.main(["-q", "-p", "workers", "-p", "no:faulthandler", "--basetemp=below", *options])
-        sys.stdout.flush()
-    finally:
-        os._exit(code)
-
-
-def end_of(process: int, directory: Path) -> Run:
-    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    return Run(code, (directory / "said").read_text(encoding="utf-8"))
-
-
-def test_every_way_in_which_a_test_ends_is_told_as_without_workers(run: RunPytest, tmp_path: Path) -> None:
+def test_every_way_in_which_a_test_ends_is_told_as_without_workers(run: Runner, tmp_path: Path) -> None:
     runs: list[Run] = []
     results: list[list[tuple[str | None, list[str]]]] = []
-    for workers in (0, 1, 3):
+    for workers in (0, 1, 2):
         runs.append(run(ALL_ENDINGS, "-ra", "--junitxml=all.xml", workers=workers))
         cases = ET.parse(tmp_path / "all.xml").iter("testcase")  # noqa: S314 - pytest wrote it
         results.append(sorted((case.get("name"), [inner.tag for inner in case]) for case in cases))
@@ -205,7 +234,7 @@ def without_times(said: str) -> str:
         (SLEEPS, [], pytest.ExitCode.USAGE_ERROR, "nothing can be forked while threads run: Sleeper"),
     ],
 )
-def test_the_exit_code_is_pytests(run: RunPytest, *, source: str, options: list[str], code: int, words: str) -> None:
+def test_the_exit_code_is_pytests(run: Runner, *, source: str, options: list[str], code: int, words: str) -> None:
     done = run(source, *options, workers=1)
 
     assert done.code == code, done.said
@@ -213,7 +242,7 @@ def test_the_exit_code_is_pytests(run: RunPytest, *, source: str, options: list[
     assert "passed" not in done.said or code == pytest.ExitCode.OK
 
 
-def test_a_worker_that_dies_has_failed_its_test_and_the_rest_goes_on(run: RunPytest) -> None:
+def test_a_worker_that_dies_has_failed_its_test_and_the_rest_goes_on(run: Runner) -> None:
     done = run(DIES)
 
     assert done.end == "2 failed, 80 passed"
@@ -222,13 +251,13 @@ def test_a_worker_that_dies_has_failed_its_test_and_the_rest_goes_on(run: RunPyt
     assert "FAILED test_it.py::test_ends_everything - the process that ran the test ended with exit code 0" in done.said
 
 
-def test_what_failed_last_is_found_again(run: RunPytest) -> None:
+def test_what_failed_last_is_found_again(run: Runner) -> None:
     run(DIES)
 
     assert run(DIES, "--last-failed", workers=1).end == "2 failed"
 
 
-def test_a_module_is_set_up_once_a_worker_and_directories_are_apart(run: RunPytest, tmp_path: Path) -> None:
+def test_a_module_is_set_up_once_a_worker_and_directories_are_apart(run: Runner, tmp_path: Path) -> None:
     assert run(SHARES).end == "100 passed"
 
     closed = (tmp_path / "closed").read_text(encoding="utf-8").splitlines()
@@ -238,14 +267,14 @@ def test_a_module_is_set_up_once_a_worker_and_directories_are_apart(run: RunPyte
     assert len(list((tmp_path / "below").glob("*/*[0-9]/mine"))) == 100
 
 
-def test_ctrl_c_stops_the_tests_and_takes_down_what_they_had_set_up(start: Start, tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_tests_and_takes_down_what_they_had_set_up(run: Runner, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "begun")
-    process = start(STAYS)
+    process = run.start(STAYS)
     assert (tmp_path / "begun").read_text(encoding="utf-8") == "yes"
 
     os.kill(process, signal.SIGINT)
 
-    done = end_of(process, tmp_path)
+    done = run.end()
     assert done.code == pytest.ExitCode.INTERRUPTED
     assert "KeyboardInterrupt" in done.said
     assert done.end == "no tests ran"

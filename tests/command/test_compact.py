@@ -142,6 +142,8 @@ def test_a_summary_stands_for_its_turns_and_names_what_can_be_recalled(root: Pat
     assert overlay.summary is not None
     assert overlay.summary.model == "script/test"
     assert overlay.summary.usage is not None
+    usage = run_jp("conversation", "usage", "last", cwd=root).stdout
+    assert f"{overlay.summary.usage.input:,} tokens in, {overlay.summary.usage.output:,} out for summaries" in usage
     body = next_request(root)
     assert "count the bolts" in body
     assert "read a.txt and count the bolts" in body

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import msgspec
 
-from jp.conversation.entries import InquiryResponse, Usage, add_usage
+from jp.conversation.entries import AnyEntry, Compaction, InquiryResponse, Usage, add_usage
 from jp.conversation.usage import RequestUsage
 from jp.provider.base import ModelDetails
 from jp.provider.models import cost
@@ -77,13 +77,20 @@ def by_cycle(requests: Iterable[RequestUsage], details_of: DetailsOf) -> list[tu
 
 def of_inquiries(answers: Iterable[InquiryResponse], details_of: DetailsOf) -> Spending:
     """What a model's answers to what tools asked took, as far as that is known. They are no cycles."""
+    return total_of(_beside(answer.model, answer.usage, details_of) for answer in answers)
 
-    def of_one(answer: InquiryResponse) -> Spending:
-        provider, _, name = (answer.model or "").partition("/")
-        price = price_of(answer.usage, details_of(provider, name))
-        return Spending(usage=answer.usage or Usage(), usd=price or 0.0)
 
-    return total_of(map(of_one, answers))
+def of_summaries(entries: Iterable[AnyEntry], details_of: DetailsOf) -> Spending:
+    """What the summaries took that compactions among `entries` have, undone or not, as far as that is known."""
+    summaries = (entry.summary for entry in entries if isinstance(entry, Compaction) and entry.summary is not None)
+    return total_of(_beside(summary.model, summary.usage, details_of) for summary in summaries)
+
+
+def _beside(model: str | None, usage: Usage | None, details_of: DetailsOf) -> Spending:
+    """What a request took that is no cycle; `model` is `provider/name`."""
+    provider, _, name = (model or "").partition("/")
+    price = price_of(usage, details_of(provider, name))
+    return Spending(usage=usage or Usage(), usd=price or 0.0)
 
 
 def _of_cycle(attempts: list[RequestUsage], details_of: DetailsOf) -> Spending:

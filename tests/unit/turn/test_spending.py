@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from jp.conversation.entries import CycleEnd, InquiryResponse, RequestContext, Usage
+from jp.conversation.entries import Compaction, CycleEnd, InquiryResponse, RequestContext, SummaryPolicy, Usage
 from jp.conversation.usage import RequestUsage
 from jp.provider.base import ModelDetails
-from jp.turn.spending import Spending, add_spending, by_cycle, is_free, of_inquiries, price_of, total_of
+from jp.turn.spending import Spending, add_spending, by_cycle, is_free, of_inquiries, of_summaries, price_of, total_of
 
 PRICED = ModelDetails(
     provider="p",
@@ -101,4 +101,21 @@ def test_a_models_answers_to_tools_are_priced_and_are_no_cycles() -> None:
     )
 
     assert (found.usage, found.cycles, found.untold, found.unpriced) == (Usage(input=105, output=10), 0, 0, 0)
+    assert found.usd == pytest.approx(0.0002)
+
+
+def test_summaries_are_counted_beside_the_cycles() -> None:
+    def compaction(summary: SummaryPolicy | None) -> Compaction:
+        return Compaction(from_turn=0, to_turn=0, summary=summary)
+
+    found = of_summaries(
+        [
+            compaction(SummaryPolicy(text="a", model="p/priced", usage=Usage(input=100, output=10))),
+            compaction(SummaryPolicy(text="b")),
+            compaction(None),
+        ],
+        details_of,
+    )
+
+    assert (found.usage, found.cycles) == (Usage(input=100, output=10), 0)
     assert found.usd == pytest.approx(0.0002)

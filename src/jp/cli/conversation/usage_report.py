@@ -14,7 +14,7 @@ from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_
 from jp.provider.caching import CacheFacts, cache_facts
 from jp.provider.registry import kind_of
 from jp.turn.cache_misses import CacheReport, cache_report
-from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, total_of
+from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, total_of
 
 if TYPE_CHECKING:
     from jp.workspace.metadata import Parent
@@ -59,6 +59,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None
     cache: CacheReport
     inquiries: Spending = Spending()
+    summaries: Spending = Spending()
 
     @property
     def hit_rate(self) -> float | None:
@@ -71,14 +72,17 @@ def report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent 
     """The report of a stream; `parent` is what it was forked from."""
     turns = usage_by_turn(entries)
     copied = 0 if parent is None else parent.to_turn - parent.from_turn + 1
-    rows = tuple(_rows(turns, pricing(config), copied=copied))
+    details_of = pricing(config)
+    rows = tuple(_rows(turns, details_of, copied=copied))
+    summaries = of_summaries(entries, details_of)
     return Report(
         turns=rows,
         models=_by_model(cycle for row in rows for cycle in row.cycles),
-        total=total_of(row.spending for row in rows),
+        total=total_of((*(row.spending for row in rows), summaries)),
         undone=total_of(row.spending for row in rows if row.is_undone),
         copied=total_of(row.spending for row in rows if row.is_copied),
         inquiries=total_of(row.inquiries for row in rows),
+        summaries=summaries,
         parent=None if parent is None else str(parent.conversation),
         cache=_cache(turns, config),
     )

@@ -106,6 +106,9 @@ def _sums(report: Report) -> Iterator[tuple[str, str]]:
     asked = report.inquiries.usage
     if asked != Usage():
         yield "questions", f"{prompt_tokens(asked):,} tokens in, {asked.output:,} out for answers to what tools asked"
+    told = report.summaries.usage
+    if told != Usage():
+        yield "summaries", f"{prompt_tokens(told):,} tokens in, {told.output:,} out for summaries of old turns"
     if any(turn.is_undone for turn in report.turns):
         yield "undone", f"{cost_text(report.undone)} of it in turns that were undone"
     if report.parent is not None:

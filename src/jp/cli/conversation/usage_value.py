@@ -25,6 +25,7 @@ def report_value(report: Report) -> Value:
         "undone": spending_value(report.undone),
         "copied": spending_value(report.copied),
         "inquiries": {name: value for name, value in spending_value(report.inquiries).items() if name != "cycles"},
+        "summaries": {name: value for name, value in spending_value(report.summaries).items() if name != "cycles"},
         "parent": report.parent,
         "cache": {
             "hit_rate": report.hit_rate,

@@ -11,7 +11,7 @@ from jp.cli.query.wiring import Wiring
 from jp.conversation.entries import AnyEntry, Usage
 from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.turn.request import context_in_force
-from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, price_of, total_of
+from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, price_of, total_of
 
 if TYPE_CHECKING:
     from jp.cli.query.titling import Spent
@@ -24,7 +24,8 @@ def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title
     requests = [request for turn in turns for request in turn.requests]
     spending = total_of(cycle for _, cycle in by_cycle(requests, details_of))
     inquiries = of_inquiries((answer for turn in turns for answer in turn.inquiries), details_of)
-    spending = add_spending(spending, inquiries)
+    summaries = of_summaries(entries[start:], details_of)
+    spending = total_of((spending, inquiries, summaries))
     if title is not None:
         spending = add_spending(spending, _of_title(title, details_of))
     usage = spending.usage
@@ -37,6 +38,9 @@ def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title
     asked = inquiries.usage
     if asked != Usage():
         said += f"; of these for answers to tools: {prompt_tokens(asked):,} in, {asked.output:,} out"
+    told = summaries.usage
+    if told != Usage():
+        said += f"; of these for summaries: {prompt_tokens(told):,} in, {told.output:,} out"
     return said
 
 

@@ -64,8 +64,10 @@ async def connected(
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             connection.begin(tasks)
-            yield connection, heard
-            tasks.cancel_scope.cancel()
+            try:
+                yield connection, heard
+            finally:
+                await connection.close()
 
 
 def with_server(

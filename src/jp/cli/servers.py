@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from jp.tool.base import Tool
 
 
+_SECS_TO_END = 2.0
+
+
 class Servers:
     """The servers of one command. Enter it before anything that uses one.
 
@@ -65,9 +68,19 @@ class Servers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._tasks is not None:
+            await self._close()
             self._tasks.cancel_scope.cancel()
             # What ends the command is told as it is, not as one of a group.
             await self._tasks.__aexit__(None, None, None)
+
+    async def _close(self) -> None:
+        """End all sessions in order; what takes too long is cut off."""
+        from anyio import create_task_group, move_on_after
+
+        with move_on_after(_SECS_TO_END, shield=True):
+            async with create_task_group() as ending:
+                for connection in self._connections.values():
+                    ending.start_soon(connection.close)
 
     @cached_property
     def _listings(self) -> ServerListings:
@@ -136,7 +149,7 @@ class Servers:
         """The session with a server, which is started if it was not.
 
         Raises:
-            ConfigurationError: there is no such server, or its configuration does not say what it is.
+            ConfigurationError: there is no such server.
         """
         if name not in self._connections:
             from jp.cli.server_listings import unknown_server

@@ -37,7 +37,7 @@ _SECS_TO_TELL = 2.0
 
 
 class Connection:
-    """The session with the server `name`. `begin` it, once; where its scope ends, so does the server."""
+    """The session with the server `name`. Who begins it closes it; where its task is cancelled, it ends, too."""
 
     def __init__(self, name: str, config: McpServerConfig, around: Surroundings, talk: Talk) -> None:
         self.name = name
@@ -47,19 +47,24 @@ class Connection:
         self._has_begun = False
         self._session: Session | None = None
         self._failure: JpError | None = None
+        self._life = CancelScope()
         self._settled = Event()
+        self._closing = Event()
         self._over = Event()
 
     def begin(self, tasks: TaskGroup) -> None:
-        """Start it in a task of its own, if that has not been done.
-
-        Raises:
-            ConfigurationError: the configuration does not say what it is.
-        """
-        check(self.name, self.config)
+        """Start it in a task of its own, if that has not been done."""
         if not self._has_begun:
             self._has_begun = True
             tasks.start_soon(self._run)
+
+    async def close(self) -> None:
+        """End the session in order, and wait until that is done."""
+        self._closing.set()
+        if self._session is None:
+            self._life.cancel()
+        if self._has_begun:
+            await self._over.wait()
 
     async def listing(self) -> Listing:
         """The tools that it has.
@@ -117,8 +122,10 @@ class Connection:
     async def _run(self) -> None:
         """The whole life of the session. It fails alone: whoever needs it is told."""
         try:
-            await run_sync(_import_sdk, abandon_on_cancel=True)
-            await self._serve()
+            with self._life:
+                check(self.name, self.config)
+                await run_sync(_import_sdk, abandon_on_cancel=True)
+                await self._serve()
         except JpError as error:
             self._failure = error
         except Exception as error:  # noqa: BLE001  whatever a server brings about costs its own tools
@@ -127,7 +134,7 @@ class Connection:
             self._session = None
             self._settled.set()
             self._over.set()
-        if self._failure is not None:
+        if self._failure is not None and not self._closing.is_set():
             self._talk.failed(self.name, self._failure)
 
     async def _serve(self) -> None:
@@ -153,7 +160,8 @@ class Connection:
             if link.ended.is_set():
                 raise self._ended(process, link) from error
             raise
-        raise self._ended(process, link)
+        if not self._closing.is_set():
+            raise self._ended(process, link)
 
     def _ended(self, process: ServerProcess, link: StdioLink) -> ServerError:
         said = f"; the last that it said: {process.last_words}" if process.last_words else ""
@@ -169,14 +177,20 @@ class Connection:
             await self._open(session, scope, Event())
 
     async def _open(self, session: Session, scope: CancelScope, ended: Event) -> None:
-        """Let everybody have the session until it has `ended`. From here on, it may take as long as it likes."""
+        """Let everybody have the session until it has `ended` or is closed. It may take as long as it likes."""
         scope.deadline = math.inf
         self._session = session
         self._settled.set()
         self._talk.listed(self.name, session.listing)
+
+        async def leave() -> None:
+            await ended.wait()
+            tasks.cancel_scope.cancel()
+
         async with create_task_group() as tasks:
             tasks.start_soon(session.follow)
-            await ended.wait()
+            tasks.start_soon(leave)
+            await self._closing.wait()
             tasks.cancel_scope.cancel()
 
 

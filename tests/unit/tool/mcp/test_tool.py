@@ -39,7 +39,10 @@ class Scripted:
     """A server that does what it was told."""
 
     def __init__(self, respond: Respond) -> None:
-        self.call = respond
+        self._respond = respond
+
+    async def call(self, call: Call) -> Called:
+        return await self._respond(call)
 
 
 class Person:

@@ -62,11 +62,12 @@ def test_what_was_approved_is_done_but_what_needs_a_person_is_not(tmp_path: Path
         "'b.txt' exists (6 bytes). Overwrite it? That needs the user's consent, and nobody can be asked here, so "
         "nothing was done."
     )
+    kept = "'.git/hooks/pre-commit' lies in '.git', which no tool changes"
     assert done == {
         (False, "a.txt:1:one"): Facts(kind="search", matches=1),
         (False, "Changed 'a.txt':"): Facts(kind="patch", path="a.txt", lines="2-2"),
-        (True, refused): None,
-        (True, "'.git/hooks/pre-commit' lies in '.git', which no tool changes"): None,
+        (True, refused): Facts(kind="write", path="b.txt", first_error=refused),
+        (True, kept): Facts(kind="write", path=".git/hooks/pre-commit", first_error=kept),
     }
 
 

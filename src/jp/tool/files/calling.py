@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from jp.conversation.entries import Question
+from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import TextBlock
-from jp.tool.base import Answer, ToolInvocation
+from jp.tool.base import Answer, ToolInvocation, ToolOutput
 from jp.tool.files.errors import FileAccessError
+from jp.tool.files.opening import legible
 from jp.tool.files.surroundings import FileSurroundings
 from jp.tool.files.territory import Territory
 
@@ -44,6 +45,12 @@ async def require_consent(invocation: ToolInvocation, identity: str, text: str) 
         raise FileAccessError(f"{text} The answer was no, so nothing was done.")
     why = "nobody can be asked here" if answer.cause == "nobody" else "it was not answered"
     raise FileAccessError(f"{text} That needs the user's consent, and {why}, so nothing was done.")
+
+
+def failed(error: FileAccessError, kind: str, path: object = None) -> ToolOutput:
+    """The result of a call that did nothing. `path` is what it names, where that is one path."""
+    facts = Facts(kind=kind, path=legible(path) if isinstance(path, str) else None, first_error=error.message)
+    return ToolOutput(content=said(error.message), is_error=True, facts=facts)
 
 
 def said(text: str) -> tuple[TextBlock, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, require_consent, said, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, require_consent, said, territory_of
 from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import (
@@ -78,7 +78,7 @@ class CreateFile:
             await require_consent(invocation, "overwrite_file", text)
             return await in_thread(_overwritten, place, data, known)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "write", invocation.arguments["path"])
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, Content | None]:
         """The file, and what it has if it is there."""

@@ -6,8 +6,8 @@ import os
 
 from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, require_consent, said, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, require_consent, said, territory_of
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import in_words, legible, parent_of, require_regular
 from jp.tool.files.surroundings import FileSurroundings
@@ -50,7 +50,7 @@ class DeleteFile:
                 await require_consent(invocation, "delete_file", text)
             return await in_thread(_deleted, place, status)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "delete", invocation.arguments["path"])
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, os.stat_result]:
         place = territory_of(invocation, self._surroundings).entry(str(invocation.arguments["path"]), "write")

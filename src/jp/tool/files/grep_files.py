@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, said, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, said, territory_of
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.installed import installed_ripgrep
 from jp.tool.files.opening import legible, mode_of, read_whole
@@ -81,7 +81,7 @@ class GrepFiles:
         try:
             return await self._searched(invocation)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "search")
 
     async def _searched(self, invocation: ToolInvocation) -> ToolOutput:
         arguments = invocation.arguments

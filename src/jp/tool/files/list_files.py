@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, said, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, said, territory_of
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import legible, mode_of
 from jp.tool.files.surroundings import FileSurroundings
@@ -18,6 +18,8 @@ from jp.tool.files.walking import Start, Walks
 
 MOST_LISTED = 1_000
 """So many paths are listed; of the others it is said how many there are."""
+
+_NO_GLOBS = " Globs are not read: give a directory as a prefix, and extensions."
 
 _DEFINITION = ToolDefinition(
     name="fs_list_files",
@@ -60,7 +62,7 @@ class ListFiles:
         try:
             return await in_thread(_listed, invocation, self._surroundings)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "list")
 
 
 def _listed(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
@@ -72,7 +74,7 @@ def _listed(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolO
     found = {place.path: place for prefix in prefixes or ["."] for place in _of_prefix(prefix, territory, walks)}
     paths = [legible(found[path].shown) for path in sorted(found, key=lambda path: path.split("/"))]
     facts = Facts(kind="list", path=legible(prefixes[0]) if len(prefixes) == 1 else None, matches=len(paths))
-    return ToolOutput(content=said(_text(paths)), facts=facts)
+    return ToolOutput(content=said(_text(paths, prefixes)), facts=facts)
 
 
 def _of_prefix(prefix: str, territory: Territory, walks: Walks) -> Iterator[Place]:
@@ -89,9 +91,9 @@ def _of_prefix(prefix: str, territory: Territory, walks: Walks) -> Iterator[Plac
         yield territory.place(prefix, "read")
 
 
-def _text(paths: list[str]) -> str:
+def _text(paths: list[str], prefixes: list[str]) -> str:
     if not paths:
-        return "No files found."
+        return "No files found." + (_NO_GLOBS if any("*" in prefix for prefix in prefixes) else "")
     more = len(paths) - MOST_LISTED
     note = [f"… and {more:,} more files; narrow it with prefixes or extensions"] if more > 0 else []
     return "\n".join([*paths[:MOST_LISTED], *note])

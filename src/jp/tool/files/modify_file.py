@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, territory_of
 from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews, made
 from jp.tool.files.edits import Edit, replaced_exactly, replaced_matches
 from jp.tool.files.errors import FileAccessError
@@ -87,7 +87,7 @@ class ModifyFile:
             self._previews.require_same(invocation, change.place, change.known)
             return await in_thread(made, change)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "patch", invocation.arguments["path"])
 
     async def _planned(self, invocation: ToolInvocation) -> Change:
         place, known = await in_thread(self._read, invocation)

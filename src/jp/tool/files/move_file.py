@@ -8,8 +8,8 @@ import msgspec
 
 from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, require_consent, said, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, require_consent, said, territory_of
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import created_parent_of, in_words, legible, parent_of, require_regular, status_of
 from jp.tool.files.surroundings import FileSurroundings
@@ -62,7 +62,7 @@ class MoveFile:
                 await require_consent(invocation, "overwrite_file", text)
             return await in_thread(_moved, move)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "move", invocation.arguments["target"])
 
     def _planned(self, invocation: ToolInvocation) -> _Move:
         territory = territory_of(invocation, self._surroundings)

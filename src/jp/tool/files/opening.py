@@ -200,10 +200,13 @@ def encoded(text: str, what: str) -> bytes:
 
 def legible(path: str) -> str:
     """`path` as one line of text that any log can hold: names are bytes, and need not be UTF-8 or printable."""
-    text = os.fsencode(path).decode("utf-8", "replace")
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return path if path.isprintable() else "".join(map(_legible, path))
+
+
+def _legible(char: str) -> str:
+    if char.isprintable():
+        return char
+    return "\ufffd" if "\ud800" <= char <= "\udfff" else ascii(char)[1:-1]
 
 
 def _descended(base: str, names: tuple[str, ...], flags: int) -> int:

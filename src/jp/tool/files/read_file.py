@@ -5,8 +5,8 @@ from __future__ import annotations
 from jp.conversation.entries import Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
-from jp.tool.base import ToolInvocation, ToolOutput, error_output
-from jp.tool.files.calling import in_thread, territory_of
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import failed, in_thread, territory_of
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import legible, read_whole, text_of
 from jp.tool.files.surroundings import FileSurroundings
@@ -46,7 +46,7 @@ class ReadFile:
         try:
             return await in_thread(_read, invocation, self._surroundings)
         except FileAccessError as error:
-            return error_output(error.message)
+            return failed(error, "read", invocation.arguments["path"])
 
 
 def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Generator
@@ -37,6 +38,9 @@ def replace(directory: int, place: Place, data: bytes, *, known: Content) -> Non
         OSError: the operating system refuses.
     """
     name = place.names[-1]
+    # Putting another file in its place would not need the right to write to it.
+    if not os.access(name, os.W_OK, dir_fd=directory):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with _aside(directory, data, 0o600) as aside:
         _give(directory, aside, known)
         if read_in(directory, place).data != known.data:

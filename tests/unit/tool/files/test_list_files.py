@@ -56,6 +56,7 @@ def test_every_file_is_listed_by_its_path_but_for_what_is_hidden_or_ignored(root
         ([".jp"], [".jp/config.toml"]),
         (["src/a.py"], ["src/a.py"]),
         (["src/nothing", "nowhere/x", "src/ab/"], ["No files found."]),
+        (["src/*.py"], ["No files found. Globs are not read: give a directory as a prefix, and extensions."]),
         ([""], ["README.md", "src/a/b.py", "src/a/c.js", "src/a.py", "src/ab.py", "src/z.py"]),
     ],
 )

@@ -141,13 +141,25 @@ def test_a_file_keeps_its_owner(root: Path) -> None:
     assert (status.st_uid, status.st_gid) == (1234, 4321)
 
 
+def test_a_file_that_is_not_writable_is_left_alone(root: Path) -> None:
+    (root / "src" / "poem.txt").chmod(0o444)
+    if os.access(root / "src" / "poem.txt", os.W_OK):
+        pytest.skip("root may write everywhere")
+
+    said = failure(call(ModifyFile(PlainNames()), root, path="src/poem.txt", patterns=patterns(("one", "1"))))
+
+    assert said == "cannot write 'src/poem.txt': Permission denied"
+    assert poem(root) == POEM.encode()
+
+
 def test_an_owner_that_cannot_be_kept_takes_special_rights_along(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = root / "src" / "poem.txt"
+    inode = file.stat().st_ino
     look = os.fstat
 
     def of_another(descriptor: int) -> os.stat_result:
         found = list(look(descriptor))
-        found[4] = 99 if Path(f"/dev/fd/{descriptor}").resolve().name == "poem.txt" else found[4]
+        found[4] = 99 if found[1] == inode else found[4]
         return os.stat_result(found)
 
     def refuse(*arguments: int) -> None:

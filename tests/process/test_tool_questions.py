@@ -1,0 +1,174 @@
+"""The questions about tools, with a person at a real terminal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
+from jp.conversation.resource import ResourceBlock
+from running import home_beside
+from stage import make_workspace, only_log
+from terminal import CTRL_C, CTRL_D, Terminal, jp_at_terminal
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+READING = """
+[[reply]]
+when = { tool = "fs_read_file" }
+text = "Done."
+
+[[reply]]
+calls = [CALLS]
+"""
+NOTE = '{ name = "fs_read_file", arguments = { path = "note.txt" } }'
+QUESTION = r'Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\] '
+
+SLOW = """
+[[reply]]
+when = { tool = "slow" }
+text = "The model was told: {{result}}"
+
+[[reply]]
+calls = [{ name = "fs_read_file", arguments = { path = "note.txt" } }, { name = "slow" }]
+"""
+SLOW_TOOL = """
+[conversation.tools.slow]
+enable = true
+source = "local"
+run = "unattended"
+command = "sleep 60"
+"""
+
+
+def stage(root: Path, *calls: str, scenario: str = READING, settings: str = "") -> Path:
+    """A workspace whose model makes these calls, and whose user lets `fs_read_file` be asked about."""
+    make_workspace(root, scenario.replace("CALLS", ", ".join(calls)))
+    (root / "note.txt").write_text("hello\n", encoding="utf-8")
+    (root / "other.txt").write_text("other\n", encoding="utf-8")
+    config = home_beside(root) / "config" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(f"[conversation.tools.fs_read_file]\nenable = true\n{settings}", encoding="utf-8")
+    return root
+
+
+def editor_that_writes(root: Path, text: str) -> dict[str, str]:
+    """An environment whose editor replaces a file by `text`."""
+    new = root.parent / "new.txt"
+    new.write_text(text, encoding="utf-8")
+    return {"EDITOR": f"cp {new}"}
+
+
+def responses(entries: list[AnyEntry]) -> list[str]:
+    """What each call was answered, in the order of the log."""
+    texts: list[str] = []
+    for entry in entries:
+        if isinstance(entry, ToolCallResponse):
+            blocks = [block.resource if isinstance(block, ResourceBlock) else block for block in entry.content]
+            texts.append(" | ".join(getattr(block, "text", "") or "" for block in blocks))
+    return texts
+
+
+def answer(terminal: Terminal, *keys: str) -> None:
+    for key in keys:
+        terminal.expect(QUESTION)
+        terminal.type(f"{key}\n")
+
+
+def test_the_arguments_and_the_keys_are_shown_and_then_a_reason_goes_to_the_model(tmp_path: Path) -> None:
+    stage(tmp_path, NOTE)
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+        answer(terminal, "p")
+        terminal.expect(r'\{\n  "path": "note.txt"\n\}\n')
+        answer(terminal, "?")
+        terminal.expect(r"N  do not run it, and for the rest of this turn no call with these arguments\n")
+        answer(terminal, "r")
+        terminal.expect(r"Why not\? ")
+        terminal.type("it is private\n")
+        assert terminal.finish() == 8
+
+    (text,) = responses(only_log(tmp_path))
+    assert "the user was asked and declined. The user said: it is private" in text
+
+
+def test_an_answer_for_the_rest_of_the_turn_is_asked_for_once(tmp_path: Path) -> None:
+    other = NOTE.replace("note.txt", "other.txt")
+    stage(tmp_path, NOTE, NOTE, other, other)
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+        answer(terminal, "Y")
+        terminal.expect(r'Run fs_read_file\(path="other.txt"\)\? ')
+        terminal.type("N\n")
+        assert terminal.finish() == 8
+        shown = terminal.shown
+
+    assert shown.count("Run fs_read_file") == 2
+    given = sorted(responses(only_log(tmp_path)))
+    assert given[2:] == ["hello\n", "hello\n"]
+    assert all("declined" in text for text in given[:2])
+
+
+def test_arguments_are_edited_until_they_fit_and_asked_about_again(tmp_path: Path) -> None:
+    stage(tmp_path, NOTE)
+    env = editor_that_writes(tmp_path, '{"pth": "other.txt"}')
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path, env=env) as terminal:
+        answer(terminal, "e")
+        terminal.expect(r"The arguments do not fit: 'path' is missing; .* Edit again\? \[Y/n\] ")
+        editor_that_writes(tmp_path, '{"path": "other.txt"}')
+        terminal.type("\n")
+        terminal.expect(r'Run fs_read_file\(path="other.txt"\)\? ')
+        terminal.type("y\n")
+        assert terminal.finish() == 0
+
+    entries = only_log(tmp_path)
+    assert responses(entries) == [
+        'The user changed the arguments, and the call ran with these: {"path":"other.txt"} | other\n'
+    ]
+    assert [entry.arguments for entry in entries if isinstance(entry, ToolCallRequest)] == [{"path": "note.txt"}]
+
+
+def test_without_an_editor_nothing_is_edited_and_the_end_of_input_is_a_no(tmp_path: Path) -> None:
+    stage(tmp_path, NOTE)
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+        answer(terminal, "e")
+        terminal.expect(r"Nothing is changed: no editor is set\n")
+        terminal.expect(QUESTION)
+        terminal.type(CTRL_D)
+        assert terminal.finish() == 8
+
+
+def test_a_result_is_looked_at_changed_and_given(tmp_path: Path) -> None:
+    stage(tmp_path, NOTE, settings='run = "unattended"\nresult = "ask"\n')
+    question = r"Give the model the result of fs_read_file \(1 line, 6 B\)\? \[y,n,p,r,e,\?\] \[n\] "
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path, env=editor_that_writes(tmp_path, "goodbye\n")) as terminal:
+        terminal.expect(question)
+        terminal.type("p\n")
+        terminal.expect(r"\nhello\n")
+        terminal.expect(question)
+        terminal.type("e\n")
+        assert terminal.finish() == 0
+
+    assert responses(only_log(tmp_path)) == ["goodbye\n"]
+
+
+def test_at_ctrl_c_the_tools_are_stopped_and_the_model_goes_on(tmp_path: Path) -> None:
+    stage(tmp_path, scenario=SLOW, settings=f'run = "unattended"\n{SLOW_TOOL}')
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+        terminal.expect("← fs_read_file")
+        terminal.type(CTRL_C)
+        terminal.expect(r"stop the tools and tell the model \(r\).*\? \[c\] ")
+        terminal.type("r\n")
+        terminal.expect("what to tell the model besides: ")
+        terminal.type("it is Sunday\n")
+        terminal.expect("The model was told: The user stopped this call while it ran")
+        assert terminal.finish() == 0
+
+    assert responses(only_log(tmp_path)) == [
+        "hello\n",
+        "The user stopped this call while it ran; what it did until then stays. The user says: it is Sunday",
+    ]

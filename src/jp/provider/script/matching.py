@@ -17,7 +17,8 @@ from jp.provider.script.request import Body, Message, Result, Source, Text, sect
 from jp.provider.script.scenario import Reply, Scenario, When
 
 _EXCERPT = 100
-_PLACEHOLDER = re.compile(r"\{\{(user|result|resources|turn|tokens)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(user|result|handle|resources|uri|turn|tokens)\}\}")
+_CUT = re.compile(r"\[\[cut:[0-9A-Za-z_-]+:([0-9a-f]+):")
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,25 +191,34 @@ def _short_name(source: Source) -> str:
 
 
 def filled(text: str, prompt: Prompt, body: Body, *, quote: Callable[[str], str] = str) -> str:
-    """`text` with `{{user}}`, `{{result}}`, `{{resources}}`, `{{turn}}` and `{{tokens}}` filled in.
+    """`text` with `{{user}}`, `{{result}}` and the other placeholders filled in.
 
     `quote` makes a value fit for where it goes.
     """
 
-    def value(match: re.Match[str]) -> str:
-        match match[1]:
-            case "user":
-                return quote(prompt.user)
-            case "result":
-                return quote(prompt.results[-1].text if prompt.results else "")
-            case "resources":
-                return quote(", ".join(_short_name(source) for source in prompt.sources))
-            case "turn":
-                return str(prompt.turn)
-            case _:
-                return str(input_tokens(body, prompt.end))
+    values: dict[str, Callable[[], str]] = {
+        "user": lambda: prompt.user,
+        "result": lambda: prompt.results[-1].text if prompt.results else "",
+        "handle": lambda: _handle(prompt),
+        "resources": lambda: ", ".join(_short_name(source) for source in prompt.sources),
+        "uri": lambda: _attached_last(body, prompt.end),
+        "turn": lambda: str(prompt.turn),
+        "tokens": lambda: str(input_tokens(body, prompt.end)),
+    }
+    return _PLACEHOLDER.sub(lambda match: quote(values[match[1]]()), text)
 
-    return _PLACEHOLDER.sub(value, text)
+
+def _handle(prompt: Prompt) -> str:
+    """The handle of what was cut out of the last result."""
+    cut = _CUT.search(prompt.results[-1].text) if prompt.results else None
+    return "" if cut is None else cut[1]
+
+
+def _attached_last(body: Body, messages: int) -> str:
+    """The URI of what was attached last, at whatever turn."""
+    items = (item for message in body.messages[:messages] for item in message.content)
+    uris = [item.uri for item in items if isinstance(item, Source)]
+    return uris[-1] if uris else ""
 
 
 def input_tokens(body: Body, messages: int) -> int:

@@ -233,13 +233,18 @@ def test_the_place_of_an_exchange_tells_attempts_apart() -> None:
     assert cue.place == 1
 
 
+CUT = "file [[cut:n0nce:0123abcd:+9]]"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("{{user}}!", "Why?!"),
-        ("{{result}}", "bug {{user}}\nfile"),
+        ("{{result}}", "bug {{user}}\nfile [[cut:n0nce:0123abcd:+9]]"),
         ("{{resources}}", "notes, b c.py"),
         ("{{turn}}", "3"),
+        ("{{uri}}", "file:///w/b%20c.py"),
+        ("{{handle}}", "0123abcd"),
         ("{{ user }} {{usr}} {user}", "{{ user }} {{usr}} {user}"),
     ],
 )
@@ -248,7 +253,7 @@ def test_placeholders_are_filled_once_and_nothing_else_is(text: str, expected: s
         call="e",
         call_id="1",
         name="read",
-        content=(TextBlock(text="bug {{user}}"), ResourceBlock(resource=Resource(uri="file:///f", text="file"))),
+        content=(TextBlock(text="bug {{user}}"), ResourceBlock(resource=Resource(uri="file:///f", text=CUT))),
         turn=3,
     )
     request = body(attached("file:///a", "notes", 3), attached("file:///w/b%20c.py", None, 3), user("Why?", 3), output)
@@ -263,7 +268,7 @@ def test_without_a_result_or_resources_placeholders_are_empty() -> None:
     cue = Casting(Scenario(reply=(FALLBACK,)), request).cue()
 
     assert cue is not None
-    assert filled("[{{result}}{{resources}}]", cue.prompt, request) == "[]"
+    assert filled("[{{result}}{{handle}}{{resources}}{{uri}}]", cue.prompt, request) == "[]"
 
 
 def test_tokens_are_those_of_the_request_up_to_the_prompt() -> None:

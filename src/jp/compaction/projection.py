@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+import msgspec
+
 from jp.compaction.attempts import rejected_in
 from jp.compaction.deliveries import Span, deliveries_in
 from jp.compaction.overlays import Coverage, coverages
@@ -67,20 +69,48 @@ class _Draft:
             AssistantText(text=coverage.summary, turn=first, origin=identity, synthetic=True),
         )
 
-    def finish(self) -> Projection:
-        """The view, which begins with the user's words: providers accept no other beginning."""
+    def settle(self) -> Settlement:
+        """What becomes of the events where some of them depend on others."""
         self.end_run()
         spoken = (number for number, event in enumerate(self.events) if isinstance(event, (UserText, UserResource)))
         first = next(spoken, len(self.events))
         deliveries = [delivery for delivery in deliveries_in(self.events, self.spans) if delivery.position >= first]
-        events = settled(self.events, deliveries, superseded_notes(deliveries))
+        notes = superseded_notes(deliveries)
+        return Settlement(
+            first=first,
+            before=self.events,
+            after=settled(self.events, deliveries, notes),
+            superseded=frozenset((deliveries[number].position, deliveries[number].block) for number in notes),
+        )
+
+    def finish(self) -> Projection:
+        """The view, which begins with the user's words: providers accept no other beginning."""
+        settlement = self.settle()
+        events = settlement.after
         ends = [start for _, start in self.origins[1:]] + [len(events)]
         return Projection(
             turns=tuple(
-                ProjectedTurn(origin=origin, events=tuple(events[max(start, first) : end]))
+                ProjectedTurn(origin=origin, events=tuple(events[max(start, settlement.first) : end]))
                 for (origin, start), end in zip(self.origins, ends, strict=False)
             )
         )
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """The events of a view as each would stand alone, and as they stand together; from `first` on they are shown.
+
+    `superseded` are the snapshots, by position and block, for which a note stands because there is a newer one.
+    """
+
+    first: int
+    before: list[ViewEvent]
+    after: list[ViewEvent]
+    superseded: frozenset[tuple[int, int]]
+
+
+def settlement_of(entries: Sequence[AnyEntry], stand_ins: StandIns) -> Settlement:
+    """How the events of the view of a stream are settled. See `project`."""
+    return _drafted(entries, stand_ins, continuing=False).settle()
 
 
 def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool = False) -> Projection:
@@ -90,6 +120,10 @@ def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: boo
     was cut at its end is followed by the request to go on with it, as it will be once the answer is in the log, and
     an answer without a call is followed by the demand for one.
     """
+    return _drafted(entries, stand_ins, continuing=continuing).finish()
+
+
+def _drafted(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool) -> _Draft:
     division = divide(entries)
     gone = undone(entries)
     responses = Responses(division.responses)
@@ -113,7 +147,7 @@ def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: boo
             draft.summarise(summary, turn.number)
         if continuing and turn is division.turns[-1]:
             draft.events += view.continuation()
-    return draft.finish()
+    return draft
 
 
 def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners: Winners) -> None:

@@ -155,3 +155,18 @@ def test_ctrl_c_at_a_question_stops_the_turn(tmp_path: Path) -> None:
 
     assert answers_in(root) == []
     assert only_response(root).is_error
+
+
+def test_a_person_sees_the_whole_command_before_it_runs(tmp_path: Path) -> None:
+    command = "printf 'one\n' # \x1b]0;\nprintf two; touch ran #\x07"
+    root = stage(tmp_path / "work", "run_command", command=command)
+
+    with jp_at_terminal("query", "-c", "conversation.tools.run_command.run=ask", "go", cwd=root) as terminal:
+        terminal.expect(r"printf 'one\n' # \\x1b\]0;\nprintf two; touch ran #\\x07\n")
+        terminal.expect(r"Run run_command")
+        assert not (root / "ran").exists()
+        terminal.type("y\n")
+        terminal.expect("It said <exit_code>0")
+        assert terminal.finish() == 0
+
+    assert (root / "ran").exists()

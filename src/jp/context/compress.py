@@ -119,7 +119,9 @@ def _digested(rows: _Weighed, target: int, cutter: Cutter, rules: ToolRules) -> 
     tail = _tail(index, rows.costs, target * _EXACT_PERCENT // 100, group_at(index, head))
     exact = max(exact_start(messages, index, start_of(index, tail.start)), head)
     shorter = shrink_old_arguments(messages, index, cutter, between=(head, exact)).messages
-    shorter = digest_results(shorter, index, Digester(cutter.artifacts, rules), between=(head, exact)).messages
+    shorter = digest_results(
+        shorter, index, Digester(cutter.artifacts, rules, cutter.known), between=(head, exact)
+    ).messages
     costs = list(rows.costs)
     for group, old, new in zip(index.group_of, messages, shorter, strict=True):
         if old is not new:

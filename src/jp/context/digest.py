@@ -31,10 +31,14 @@ Rule = ToolKind | Literal["duplicate", "contained"]
 
 
 class Digester(msgspec.Struct, frozen=True):
-    """With what results are digested: where originals go, and what the host knows of its tools, by their names."""
+    """With what results are digested: where originals go, and what the host knows of its tools, by their names.
+
+    `known` is that of a `jp.context.markers.Cutter`, where a summary may have to say of the same texts what they hold.
+    """
 
     artifacts: Artifacts
     rules: ToolRules = _NO_RULES
+    known: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 class DigestAction(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +128,7 @@ class _Pass:
     def __init__(self, messages: Transcript, index: GroupIndex, digester: Digester, between: tuple[int, int]) -> None:
         self._messages = messages
         self._artifacts = digester.artifacts
+        self._known = digester.known
         self._results = delivered_results(messages, index, digester.rules)
         self._replaceable = {result.position for result in _replaceable(self._results, index, between)}
         self._overlaps = Overlaps(self._results, [result.position in self._replaceable for result in self._results])
@@ -188,7 +193,8 @@ class _Pass:
                 subject=subject_of(result.call, result.rule),
                 body=None if rule in {"duplicate", "contained"} else result.body,
                 note=note,
-            )
+            ),
+            self._known,
         )
         return rule, text
 

@@ -16,7 +16,7 @@ from jp.context.evidence import (
     symbols,
 )
 from jp.context.outcomes import ended, extent, status
-from jp.context.redaction import redact
+from jp.context.redaction import redacted
 from jp.context.tool_kinds import ToolKind, shown
 from jp.context.types import Facts
 
@@ -53,9 +53,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def digest_of(result: Result) -> str:
-    """What stands for `result`: one line, and up to five of its own below it, word for word but for their secrets."""
-    return "\n".join(("; ".join((*headline(result), *_shape(result), *_where(result))), *_evidence(result)))
+def digest_of(result: Result, known: dict[str, str] | None = None) -> str:
+    """What stands for `result`: one line, and up to five of its own below it, word for word but for their secrets.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
+    lines = _evidence(result, {} if known is None else known)
+    return "\n".join(("; ".join((*headline(result), *_shape(result), *_where(result))), *lines))
 
 
 def headline(result: Result) -> tuple[str, ...]:
@@ -106,19 +110,19 @@ def _shape(result: Result) -> tuple[str, ...]:
     return shape
 
 
-def _evidence(result: Result) -> tuple[str, ...]:
+def _evidence(result: Result, known: dict[str, str]) -> tuple[str, ...]:
     if result.body is None:
         error = shown(result.facts.first_error, _LONGEST_ERROR)
         return (error,) if error and not result.note else ()
     match result.kind:
         case "terminal" | "test":
-            return outcome_lines(redact(result.body).text)
+            return outcome_lines(redacted(result.body, known))
         case "search":
-            return matches(redact(result.body).text, _LONGEST_MATCH)
+            return matches(redacted(result.body, known), _LONGEST_MATCH)
         case "web" | "agent" | "other":
-            return first_and_last(redact(result.body).text)
+            return first_and_last(redacted(result.body, known))
         case "read" | "list" | "patch" | "write" | "json":
-            return outcome_lines(redact(result.body).text) if result.is_error else ()
+            return outcome_lines(redacted(result.body, known)) if result.is_error else ()
         case _:
             assert_never(result.kind)
 

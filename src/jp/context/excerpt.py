@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jp.context.markers import Cutter, marker, shortest_limit
-from jp.context.redaction import redact
+from jp.context.redaction import redacted
 
 _HEAD_SHARE = 3
 _TAIL_SHARE = 4
@@ -13,9 +13,12 @@ NOTE = 40
 """Characters, at most, of the note in a text that was cut plainly."""
 
 
-def without_secrets(original: str) -> str:
-    """`original` as it may be written anew: no secrets, and no halves of surrogate pairs, which no file takes."""
-    text = redact(original).text
+def without_secrets(original: str, known: dict[str, str] | None = None) -> str:
+    """`original` as it may be written anew: no secrets, and no halves of surrogate pairs, which no file takes.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
+    text = redacted(original, {} if known is None else known)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -24,7 +27,7 @@ def excerpt(original: str, limit: int, cutter: Cutter) -> str:
 
     Where the limit is too small for a marker, the excerpt gets as long as one.
     """
-    text = without_secrets(original)
+    text = without_secrets(original, cutter.known)
     if len(text) <= limit:
         return text
     limit = max(limit, shortest_limit(cutter.nonce))

@@ -54,13 +54,13 @@ def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Lea
     for message in filter(is_summary, messages):
         found = with_whole_request(state_of(message, cutter), cutter.artifacts)
         previous = found if previous is None else join_states(previous, found)
-    source = read_source(gone, cutter.artifacts)
+    source = read_source(gone, cutter.artifacts, cutter.known)
     spoken = _spoken(messages, leaving, previous, cutter)
     outputs = [piece.text for piece in source.pieces if piece.is_output]
     computed = Computed(
         spoken=spoken.spoken,
         evicted=spoken.evicted,
-        ledger=ledger_of(gone),
+        ledger=ledger_of(gone, cutter.known),
         mentions=mentions_in((piece.text for piece in source.pieces), outputs=outputs),
         recallable=_recallable(gone, cutter.artifacts),
         answers=answers_in(gone, cutter, previous.answers if previous else ()),

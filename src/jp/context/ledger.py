@@ -49,13 +49,17 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     commands: tuple[Command, ...] = ()
 
 
-def ledger_of(messages: Sequence[Message]) -> Ledger:
-    """What the tools in `messages` did, by their `facts`; nothing is read out of their output."""
+def ledger_of(messages: Sequence[Message], known: dict[str, str] | None = None) -> Ledger:
+    """What the tools in `messages` did, by their `facts`; nothing is read out of their output.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
+    known = {} if known is None else known
     read: list[str] = []
     modified: list[str] = []
     commands: list[Command] = []
     for arguments, message, facts in _results(messages):
-        path = shortened(without_secrets(facts.path), LONGEST_PATH)
+        path = shortened(without_secrets(facts.path, known), LONGEST_PATH)
         if facts.kind in RUNNING:
             commands.append(Command(command=command_in(arguments), outcome=_outcome(message, facts)))
         elif path and not message.is_error:
@@ -103,7 +107,7 @@ def _outcome(message: Message, facts: Facts) -> str:
     if facts.exit_code in {0, _CLOSED_PIPE}:
         return "succeeded"
     failed = f"exit {facts.exit_code}" if facts.exit_code is not None else "failed" if message.is_error else "ended"
-    said = without_secrets(facts.first_error)
+    said = without_secrets(facts.first_error) if facts.first_error else ""
     return shortened(f"{failed}: {said}" if said else failed, LONGEST_OUTCOME)
 
 

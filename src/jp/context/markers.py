@@ -23,10 +23,14 @@ _HEAD_SHARE = 4
 
 
 class Cutter(msgspec.Struct, frozen=True):
-    """With what is cut: the nonce of the conversation, and where originals go."""
+    """With what is cut: the nonce of the conversation, and where originals go.
+
+    `known` remembers what is left of texts without their secrets, so that none is looked through twice.
+    """
 
     nonce: str
     artifacts: Artifacts
+    known: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         """Refuse a nonce that JSON would escape or that text has by chance.

@@ -63,8 +63,8 @@ _MOST = {"issues": 120, "commits": 40, "paths": 80, "errors": 40, "urls": 30}
 def mentions_in(texts: Iterable[str], *, outputs: Iterable[str] = ()) -> Mentions:
     """The index of `texts`, which are redacted; lines that tell of errors are looked for in `outputs`, of tools."""
     errors: Counter[str] = Counter()
-    for text in outputs:
-        errors.update(shortened(line.strip(), LONGEST_ERROR) for line in _error_lines(text))
+    for line, count in _error_lines(outputs):
+        errors[shortened(line.strip(), LONGEST_ERROR)] += count
     found: dict[str, Counter[str]] = {name: Counter() for name in _MOST}
     for word, count in _telling_words(texts):
         name, value = classified(word)
@@ -119,12 +119,24 @@ def _telling_words(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
             yield part, counts[word]
 
 
-def _error_lines(text: str) -> Iterator[str]:
-    """The lines of `text` that tell of errors. The pattern is slow, so it only sees lines that have a hint."""
-    if not text.isascii() and any(letter in text for letter in _FORMS_OF_I):
-        yield from filter(_ERROR.search, text.splitlines())
-        return
-    raw = text.encode("utf-8", "surrogatepass")
+def _error_lines(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """The lines of all `texts` that tell of errors, and how often each stands there; some of them more than once.
+
+    The pattern is slow, so it only sees lines that have a hint.
+    """
+    counts: Counter[bytes] = Counter()
+    for text in texts:
+        if not text.isascii() and any(letter in text for letter in _FORMS_OF_I):
+            counts.update(line.encode("utf-8", "surrogatepass") for line in text.splitlines())
+        else:
+            counts.update(_lines_with_hints(text.encode("utf-8", "surrogatepass")))
+    for raw, count in counts.items():
+        for line in raw.decode("utf-8", "surrogatepass").splitlines():
+            if _ERROR.search(line):
+                yield line, count
+
+
+def _lines_with_hints(raw: bytes) -> Iterable[bytes]:
     lowered = raw.lower()
     found: dict[int, bytes] = {}
     for hint in _HINTS_OF_ERRORS:
@@ -134,8 +146,7 @@ def _error_lines(text: str) -> Iterator[str]:
             end = raw.find(b"\n", at)
             found[start] = raw[start : len(raw) if end < 0 else end]
             at = -1 if end < 0 else lowered.find(hint, end)
-    lines = b"\n".join(found.values()).decode("utf-8", "surrogatepass")
-    yield from filter(_ERROR.search, lines.splitlines())
+    return found.values()
 
 
 def _with_slash(value: str) -> tuple[str, str]:

@@ -25,15 +25,24 @@ class Redacted(msgspec.Struct, frozen=True):
 
 def redact(text: str) -> Redacted:
     """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
-    spans = list(_merged(sorted((*shapes(text), *assigned(text)))))
-    if not spans:
+    found = [*shapes(text), *assigned(text)]
+    if not found:
         return Redacted(text)
+    spans = list(_merged(sorted(found)))
     pieces: list[str] = []
     position = 0
     for span in spans:
         pieces += [text[position : span.start], f"[redacted:{span.kind}]"]
         position = span.end
     return Redacted("".join((*pieces, text[position:])), tuple(span.kind for span in spans))
+
+
+def redacted(text: str, known: dict[str, str]) -> str:
+    """The text of `redact`: as `known` has it, or learns it now."""
+    found = known.get(text)
+    if found is None:
+        found = known[text] = redact(text).text
+    return found
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:

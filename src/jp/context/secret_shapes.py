@@ -101,7 +101,7 @@ def shapes(text: str) -> Iterator[Span]:
 
 def _issued(text: str) -> Iterator[Span]:
     done = 0
-    for at in sorted(found.end() for pattern in _SEPARATORS for found in pattern.finditer(text)):
+    for at in sorted([found.end() for pattern in _SEPARATORS for found in pattern.finditer(text)]):
         beginning = _BEGINNING.search(text, max(at - _LONGEST_BEGINNING, done), at)
         found = _ISSUED_KEY.match(text, beginning.start()) if beginning else None
         if found and _DIGIT_OR_CAPITAL.search(text, at, found.end()):

@@ -79,20 +79,22 @@ _NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*[kKmM%]?")
 _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]{12,}")
 
 
-def assigned(text: str) -> Iterator[Span]:
+def assigned(text: str) -> list[Span]:
     """The secrets in `text` that a name before them gives away, in any order; they may overlap."""
     lowered = lowered_ascii(text)
+    names = [match for pattern in _ASSIGNED for match in pattern.finditer(lowered)]
+    has_pairs = "value" in lowered
+    if not names and not has_pairs:
+        return []
     runs = _Runs(text)
-    for found in _names(lowered):
-        yield from _after_name(runs, found)
-    if "value" in lowered:
-        yield from _pairs(runs, lowered)
+    spans = [span for found in _in_order(names) for span in _after_name(runs, found)]
+    return [*spans, *_pairs(runs, lowered)] if has_pairs else spans
 
 
-def _names(lowered: str) -> list[re.Match[str]]:
-    """The names that may have a secret for their value, in their order; of what ends alike, the longest."""
-    found = sorted((match for pattern in _ASSIGNED for match in pattern.finditer(lowered)), key=_start)
-    return list({match.start("close"): match for match in reversed(found)}.values())[::-1]
+def _in_order(names: list[re.Match[str]]) -> list[re.Match[str]]:
+    """`names` in the order of the text; of those that end alike, the longest."""
+    backwards = sorted(names, key=_start, reverse=True)
+    return list({match.start("close"): match for match in backwards}.values())[::-1]
 
 
 def _start(found: re.Match[str]) -> int:

@@ -43,9 +43,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     spoke: bool
 
 
-def read_source(messages: Sequence[Message], artifacts: Artifacts) -> Source:
-    """All that `messages` say, do and get; in place of a digest stands what it was made of, where that was kept."""
-    return Source(pieces=tuple(_pieces(messages, artifacts)), spoke=any(map(is_real_user, messages)))
+def read_source(messages: Sequence[Message], artifacts: Artifacts, known: dict[str, str] | None = None) -> Source:
+    """All that `messages` say, do and get; in place of a digest stands what it was made of, where that was kept.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
+    pieces = _pieces(messages, artifacts, {} if known is None else known)
+    return Source(pieces=tuple(pieces), spoke=any(map(is_real_user, messages)))
 
 
 def parts_of(source: Source, room: int, most: int) -> tuple[str, ...]:
@@ -97,12 +101,12 @@ def _shown(piece: Piece, squeeze: int) -> str:
     return f"{piece.label}\n{cut_plainly(piece.text, piece.limit // squeeze)}\n"
 
 
-def _pieces(messages: Sequence[Message], artifacts: Artifacts) -> Iterator[Piece]:
+def _pieces(messages: Sequence[Message], artifacts: Artifacts, known: dict[str, str]) -> Iterator[Piece]:
     names: dict[str, str] = {}
     for position, message in enumerate(messages):
         if message.meta.kind == "summary":
             continue
-        text = without_secrets(original_text(message, artifacts))
+        text = without_secrets(original_text(message, artifacts), known)
         if message.role == "tool":
             label = f"[{position}] result of {names.get(message.call_id, 'a tool')}{_ended(message)}:"
             yield Piece(label=label, text=text, limit=RESULT_LIMIT, is_output=True)
@@ -111,7 +115,7 @@ def _pieces(messages: Sequence[Message], artifacts: Artifacts) -> Iterator[Piece
             yield Piece(label=f"[{position}] {_speaker(message)}:", text=text, limit=SAID_LIMIT)
         for call in message.calls:
             names[call.id] = call.name
-            arguments = without_secrets(call.arguments)
+            arguments = without_secrets(call.arguments, known)
             yield Piece(label=f"[{position}] call of {call.name}:", text=arguments, limit=ARGUMENTS_LIMIT)
 
 

@@ -195,7 +195,6 @@ def filled(text: str, prompt: Prompt, body: Body, *, quote: Callable[[str], str]
 
     `quote` makes a value fit for where it goes.
     """
-
     values: dict[str, Callable[[], str]] = {
         "user": lambda: prompt.user,
         "result": lambda: prompt.results[-1].text if prompt.results else "",

@@ -14,6 +14,8 @@ from jp.tool.base import ToolOutput
 from jp.tool.files import grep_files
 from jp.tool.files.grep_files import GrepFiles
 from jp.tool.files.installed import installed_ripgrep
+from jp.tool.files.opening import MAX_BYTES
+from jp.tool.files.territory import Territory, Use
 from plain_names import PlainNames
 
 
@@ -110,6 +112,24 @@ def test_facts_say_where_was_searched(search: Search) -> None:
 )
 def test_what_cannot_be_searched_is_an_error(search: Search, arguments: dict[str, object], expected: str) -> None:
     assert failure(search(**arguments)).startswith(expected)
+
+
+def test_files_that_are_too_large_or_gone_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    (tmp_path / "gone").touch()
+    allows = Territory.allows
+
+    def allows_then_gone(territory: Territory, path: str, use: Use) -> bool:
+        if path.endswith("gone"):
+            Path(path).unlink()
+        return allows(territory, path, use)
+
+    monkeypatch.setattr(Territory, "allows", allows_then_gone)
+
+    output = call(GrepFiles(PlainNames(), ripgrep=no_ripgrep), tmp_path, pattern="a")
+
+    assert text(output) == ("No matches found.\n… 2 files were not searched: too large, not UTF-8, or not readable")
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

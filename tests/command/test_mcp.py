@@ -6,15 +6,20 @@ The servers are a user's own, so that they need no trust, but where it is about 
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 
+from chat_wire import answer, says
 from failures import check_failure
-from forked import run_jp
+from forked import run_jp, start_jp
 from jp.conversation.entries import ChatRequest, ToolCallResponse
 from jp.conversation.resource import TextBlock
-from mcp_connections import SERVER
+from loopback import Loopback, Reply
+from mcp_connections import PATIENCE, SERVER
 from running import Result, home_beside
 from stage import entries_of, logs, make_workspace
 
@@ -114,6 +119,28 @@ def test_calls_start_the_server_and_its_death_costs_its_own_tools_only(tmp_path:
     assert [response.content for response in responses] == [(TextBlock(text="hé"),), (TextBlock(text=died),)]
     assert [response.is_error for response in responses] == [False, True]
     assert "tools/call" in heard(work)
+
+
+def test_a_remembered_server_starts_while_the_model_answers(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+    query(work, "--dry-run", "hello")
+    heard(work)
+    os.mkfifo(tmp_path / "trace")
+    started = os.open(tmp_path / "trace", os.O_RDONLY | os.O_NONBLOCK)
+    answers = Event()
+
+    with Loopback(Reply(body=answer(*says("Done.")), gates={0: answers})) as model:
+        to_model = ("--cfg", f"providers.llm.llamacpp.base_url={model.url}/v1", "--model", "llamacpp/any")
+        with start_jp("query", "--new", *to_model, "hello", cwd=work) as process:
+            try:
+                assert select.select([started], [], [], PATIENCE)[0]
+                assert len(model.requests) == 1
+            finally:
+                answers.set()
+                os.close(started)
+            out, _ = process.communicate(timeout=PATIENCE)
+
+    assert out == b"Done.\n"
 
 
 def test_a_tool_of_a_server_asks_whatever_the_server_says_of_it(tmp_path: Path) -> None:

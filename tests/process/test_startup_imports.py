@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from jp.config.tools import McpServerConfig
+from jp.mcp.cache import ListingCache, fingerprint
+from jp.mcp.definitions import Listing, ServerTool
 from loopback import Loopback, Reply
-from running import run_jp, start_jp
+from running import home_beside, run_jp, start_jp
 from stage import make_workspace
 
 ENTRY = "from jp.__main__ import main; main()"
@@ -102,6 +105,11 @@ def named_in(trace: str) -> set[str]:
 
 def imported_before_the_request(server: Loopback, cwd: Path, *arguments: str) -> set[str]:
     """The modules that a query has imported when its request has come. It gets no answer."""
+    return named_in(traced_until_the_request(server, cwd, *arguments))
+
+
+def traced_until_the_request(server: Loopback, cwd: Path, *arguments: str) -> str:
+    """The trace of a query's imports up to a moment after its request has come."""
     trace = cwd.parent / "trace"
     code = f"import os; os.dup2(os.open({str(trace)!r}, os.O_WRONLY | os.O_CREAT), 2); {ENTRY}"
     with start_jp("query", *arguments, cwd=cwd, env=KEYS, program=traced(code)) as process:
@@ -109,7 +117,7 @@ def imported_before_the_request(server: Loopback, cwd: Path, *arguments: str) ->
         process.stdin.close()
         server.wait_for_requests(1)
         process.kill()
-    return named_in(trace.read_text(encoding="utf-8"))
+    return trace.read_text(encoding="utf-8")
 
 
 def heavy(modules: set[str]) -> set[str]:
@@ -188,6 +196,38 @@ def test_a_query_imports_nothing_before_its_request_that_can_wait(tmp_path: Path
     assert not any(name.startswith("jp.provider.") and name.endswith(".response") for name in modules)
     packages = {name.partition(".")[0] for name in modules}
     assert (modules | packages) & NOT_BEFORE_THE_REQUEST == set()
+
+
+SERVER = """
+[providers.mcp.notes]
+command = "notes-server"
+[conversation.tools.notes]
+source = "mcp.notes.*"
+enable = true
+"""
+
+
+def test_a_query_with_a_remembered_server_imports_the_sdk_once_its_request_has_left(tmp_path: Path) -> None:
+    cwd = tmp_path / "work"
+    cwd.mkdir()
+    home = home_beside(cwd)
+    (home / "config").mkdir()
+    (home / "config" / "config.toml").write_text(SERVER, encoding="utf-8")
+    listing = Listing(tools=(ServerTool(name="look", parameters={"type": "object"}),))
+    ListingCache(home / "data" / "cache" / "mcp").write(
+        fingerprint(McpServerConfig(command="notes-server"), cwd), listing
+    )
+
+    with Loopback(Reply(headless=True, ends="hang")) as server:
+        to_server = ("--cfg", f"providers.llm.llamacpp.base_url={server.url}/v1", "--model", "llamacpp/any")
+        trace = traced_until_the_request(server, cwd, "--new", *to_server, "hello")
+        (request,) = server.requests
+
+    assert b"notes_look" in request.body
+    names = [line.rpartition("|")[2].strip() for line in trace.splitlines()]
+    connected = names.index("httpcore2._async.http11")
+    assert not {"jp.mcp.connection", "pydantic"} & set(names[:connected])
+    assert not any(name.partition(".")[0] in {"mcp", "mcp_types"} for name in names[:connected])
 
 
 def test_a_query_without_a_network_imports_no_http_client(tmp_path: Path) -> None:

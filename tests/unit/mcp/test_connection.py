@@ -244,7 +244,7 @@ def test_a_program_that_is_not_there_or_does_not_run_is_named(tmp_path: Path) ->
 @pytest.mark.parametrize("config", [McpServerConfig(), McpServerConfig(command="a", url="http://localhost")])
 def test_a_server_is_a_command_or_an_address(tmp_path: Path, config: McpServerConfig) -> None:
     async def work(connection: Connection, _: Heard) -> None:
-        with pytest.raises(ConfigurationError, match="has (neither|both) a command"):
+        with pytest.raises(ConfigurationError, match=r"has (neither|both) a command"):
             await connection.listing()
 
     with_server(work, tmp_path, config)

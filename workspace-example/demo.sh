@@ -47,9 +47,13 @@ say "The file changes:"
 run 'sed "s/loan.lent.replace.*/loan.lent + timedelta(days=LOAN_DAYS)/" src/loans.py > loans.new && mv loans.new src/loans.py'
 run 'python src/overdue.py 2026-02-20'
 
-say "Attached once more, it is a new snapshot; the one of turn 0 stays what it was:"
-run 'jp query --id . --attach src/loans.py "Is it mended now?"'
+say "The model reads what is attached again, and the other file, too. What has not changed is sent as a reference:"
+run 'jp query --id . "I changed it. Is it mended now?"'
+
+say "A result that is too large for the model gets a handle. With it, the model pages through what was left out:"
+run 'seq -f "visit %g of the shed" 1 2000 > data/visits.log && wc -c data/visits.log'
+run 'jp query --id . "Is visit 1000 in data/visits.log?"'
 
 say "All of it is kept in the workspace, as files that can be committed:"
 run 'jp conversation ls'
-run 'jp conversation print .'
+run 'jp conversation print . --turn 2'

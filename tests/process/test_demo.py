@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -39,17 +40,21 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
     return output
 
 
-def test_the_demo_asks_reads_and_attaches_again(demo: str) -> None:
+def test_the_demo_asks_reads_refreshes_and_recalls(demo: str) -> None:
     assert "ValueError: day is out of range for month" in demo
     assert "adds `LOAN_DAYS` to the **day of the month**" in demo
     assert "`overdue.py` **sorts** by `loans.due`" in demo
-    assert "The copy that you attached in turn 2 adds a `timedelta`" in demo
+    assert "← fs_read_file: src/overdue.py, 21 lines, 585 B, unchanged since turn 1" in demo
+    assert "← refresh_resource: src/loans.py, 46 lines, 1.2 KiB, changed since turn 0, a diff of " in demo
+    assert "Yes. `due` adds a `timedelta` now" in demo
+    assert re.search(r"← fs_read_file: data/visits.log, 2,000 lines, 43.8 KiB, cut to .*: recall ", demo)
+    assert "← recall: " in demo
+    assert "“visit 1000 of the shed” stands in the part that was left out" in demo
     assert "I am a scenario, not a model" not in demo
 
 
 def test_the_demo_prints_the_conversation(demo: str) -> None:
     printed = demo.rpartition("$ jp conversation print .")[2]
 
-    assert "Why does overdue.py crash?" in printed
-    assert "Is it mended now?" in printed
-    assert "The copy that you attached in turn 2" in printed
+    assert "I changed it. Is it mended now?" in printed
+    assert "Yes. `due` adds a `timedelta` now" in printed

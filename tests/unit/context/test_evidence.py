@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.context.evidence import first_and_last, matches, outcome_lines
+from jp.context.evidence import first_and_last, first_error, matches, outcome_lines
 
 KEY = "MIIEpAIBAAKCAQEA7bq2u4xkq9sKQ0d1UoZ5r8mV3xQ2wAbCdEf"
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -25,3 +25,9 @@ def test_a_line_out_of_the_middle_of_a_key_is_not_shown() -> None:
     assert first_and_last(f"{KEY}\nmiddle\n{KEY}\n") == ()
     assert matches(f"key.pem:2:{KEY}\na.py:1:x\n", 100) == ("a.py:1:x",)
     assert first_and_last(f"{SHA256}\n") == (SHA256,)
+
+
+def test_the_first_error_is_the_first_line_that_names_a_failure() -> None:
+    assert first_error("all is well\n  fatal: a\nerror: b\n") == "fatal: a"
+    assert first_error("all is well\n") == ""
+    assert first_error("") == ""

@@ -94,9 +94,10 @@ def test_the_model_is_told_the_request_the_call_and_the_question() -> None:
         '<call>\nwrite {"path":"a"}\n</call>\n\n<question>\nWhich?\n</question>\n\n'
         "The answer is one of 'a', 'b'; the tool proposes \"a\"."
     )
-    assert "write path" in str(
-        inquiry_thread("m", SURE, ToolCallRequest(call_id="c", name="write", arguments="path"), [])
-    )
+    call = ToolCallRequest(call_id="c", name="write", arguments="path")
+    (plain,) = inquiry_thread("m", Question(id="q", text="Which?", kind="text"), call, []).events
+    assert isinstance(plain, UserText)
+    assert plain.text.endswith("write path\n</call>\n\n<question>\nWhich?\n</question>\n\nThe answer is a text.")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,18 @@ from msgspec.structs import replace
 from jp.cli.conversation.usage_report import CycleRow, Report, TurnRow, report_of
 from jp.cli.conversation.usage_text import changed_text, report_text
 from jp.cli.conversation.usage_value import report_value
+from jp.compaction.savings import Saved, Savings
 from jp.config.model import AppConfig
-from jp.conversation.entries import InquiryResponse, TurnStart, Usage
+from jp.conversation.entries import (
+    ChatRequest,
+    CycleEnd,
+    InquiryResponse,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+    Usage,
+)
+from jp.conversation.resource import TextBlock
 from jp.turn.cache_misses import CacheReport, Change, Miss
 from jp.turn.spending import Spending
 from jp.workspace.metadata import Parent
@@ -98,3 +108,42 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
     assert found.total.usage == Usage(input=1200, output=7)
     assert "questions  1,200 tokens in, 7 out for answers to what tools asked\n" in text
     assert report_value(found)["inquiries"]["usage"]["input"] == 1200
+
+
+def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_was_recalled() -> None:
+    sent = Saved(bounds=40_960, diffs=1_024, recalled=2_048)
+    savings = Savings(each=Saved(bounds=20_480), sent=sent, requests=3)
+    found = replace(report(PARTLY), savings=savings)
+
+    lines = report_text(found, width=None, by_cycle=False).splitlines()
+
+    assert (
+        "saved      41.0 KiB, about 10,496 tokens, left out of 3 requests: 40.0 KiB by bounds, 1.0 KiB by diffs"
+        in lines
+    )
+    assert "recalled   2.0 KiB, about 512 tokens" in lines
+    value = report_value(found)["saved"]
+    assert (value["requests"], value["each"]["bounds"]) == (3, {"bytes": 20_480, "tokens": 5_120})
+    assert value["sent"]["references"] == {"bytes": 0, "tokens": 0}
+    assert value["sent"]["total"] == {"bytes": 39_936, "tokens": 9_984}
+
+
+def test_where_nothing_was_left_out_nothing_is_said_of_it() -> None:
+    text = report_text(report(PARTLY), width=None, by_cycle=False)
+
+    assert "saved" not in text
+    assert "recalled" not in text
+
+
+def test_what_a_log_saves_is_in_its_report() -> None:
+    cut = TextBlock(text="y" * 5_000, formatted="y" * 1_000)
+    entries = [
+        TurnStart(id="t"),
+        ChatRequest(id="q", content="Go."),
+        ToolCallRequest(id="c", call_id="c", name="read", arguments={}),
+        CycleEnd(id="e", attempt=1, finish="tools"),
+        ToolCallResponse(id="r", request="c", content=(cut,)),
+        CycleEnd(id="f", attempt=1, finish="stop"),
+    ]
+
+    assert report_of(entries, AppConfig()).savings.sent == Saved(bounds=4_000)

@@ -22,6 +22,10 @@ def usage(
     cost at the prices of today. Attempts that failed and turns that were undone count, too. What is not known is
     called unknown, and sums without it say "at least". Titles are not in the log, so they do not count.
 
+    What results that were cut, references to what was sent before and diffs kept out of requests is said as "saved":
+    the bytes that stand in the log and did not go out, for each request that would have sent them again; a token is
+    taken for four of them. "recalled" is what the model asked for again.
+
     Where a prompt was expected to be read from the cache and was not, the first thing that had changed is named.
 
     Examples:

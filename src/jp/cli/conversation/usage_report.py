@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jp.cli.pricing import pricing
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.savings import Savings, savings_of
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry
 from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
@@ -18,6 +20,10 @@ from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inq
 
 if TYPE_CHECKING:
     from jp.workspace.metadata import Parent
+
+
+RECALL = "recall"
+"""The tool by which a model recalls what was left out."""
 
 
 class CycleRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +66,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheReport
     inquiries: Spending = Spending()
     summaries: Spending = Spending()
+    savings: Savings = Savings()
 
     @property
     def hit_rate(self) -> float | None:
@@ -85,6 +92,7 @@ def report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent 
         summaries=summaries,
         parent=None if parent is None else str(parent.conversation),
         cache=_cache(turns, config),
+        savings=savings_of(entries, FactLines(), recall=RECALL),
     )
 
 

@@ -7,9 +7,11 @@ from typing import assert_never
 
 from jp.cli.conversation.usage_report import Report, TurnRow
 from jp.cli.money import cost_sentence, cost_text
+from jp.compaction.savings import Savings
+from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.conversation.usage import prompt_tokens
-from jp.render.amounts import count_text, money_text, short_count
+from jp.render.amounts import count_text, money_text, short_count, size_text
 from jp.render.listing import text_table
 from jp.turn.cache_misses import Change, Miss
 from jp.turn.spending import Spending
@@ -109,10 +111,25 @@ def _sums(report: Report) -> Iterator[tuple[str, str]]:
     told = report.summaries.usage
     if told != Usage():
         yield "summaries", f"{prompt_tokens(told):,} tokens in, {told.output:,} out for summaries of old turns"
+    yield from _saved(report.savings)
     if any(turn.is_undone for turn in report.turns):
         yield "undone", f"{cost_text(report.undone)} of it in turns that were undone"
     if report.parent is not None:
         yield "copied", f"{cost_text(report.copied)} of it in turns that were copied from {report.parent}"
+
+
+def _saved(savings: Savings) -> Iterator[tuple[str, str]]:
+    """What was left out of requests, by what, and what was recalled of it."""
+    sent = savings.sent
+    ways = {"bounds": sent.bounds, "references": sent.references, "diffs": sent.diffs}
+    told = [f"{size_text(size)} by {way}" for way, size in ways.items() if size]
+    if told:
+        size = sum(ways.values())
+        requests = count_text(savings.requests, "request")
+        amount = f"{size_text(size)}, about {estimate_tokens_of_bytes(size):,} tokens,"
+        yield "saved", f"{amount} left out of {requests}: {', '.join(told)}"
+    if sent.recalled:
+        yield "recalled", f"{size_text(sent.recalled)}, about {estimate_tokens_of_bytes(sent.recalled):,} tokens"
 
 
 def _misses(report: Report) -> Iterator[str]:

@@ -9,6 +9,8 @@ from msgspec.structs import asdict
 
 from jp.cli.conversation.usage_report import Report, TurnRow
 from jp.cli.conversation.usage_text import changed_text
+from jp.compaction.savings import Saved
+from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.turn.cache_misses import Miss
 from jp.turn.spending import Spending
@@ -32,6 +34,11 @@ def report_value(report: Report) -> Value:
             "misses": [_miss(miss) for miss in report.cache.misses],
             "lapsed": report.cache.lapsed,
         },
+        "saved": {
+            "requests": report.savings.requests,
+            "sent": _saved(report.savings.sent),
+            "each": _saved(report.savings.each),
+        },
     }
 
 
@@ -46,6 +53,12 @@ def spending_value(spending: Spending) -> Value:
         "cycles_of_unknown_usage": spending.untold,
         "cycles_of_unknown_cost": spending.unpriced,
     }
+
+
+def _saved(saved: Saved) -> Value:
+    """Bytes of text, and about how many tokens they are."""
+    sizes = {**asdict(saved), "total": saved.total}
+    return {name: {"bytes": size, "tokens": estimate_tokens_of_bytes(size)} for name, size in sizes.items()}
 
 
 def _turn(turn: TurnRow) -> Value:

@@ -131,14 +131,14 @@ def test_a_remembered_server_starts_while_the_model_answers(tmp_path: Path) -> N
 
     with Loopback(Reply(body=answer(*says("Done.")), gates={0: answers})) as model:
         to_model = ("--cfg", f"providers.llm.llamacpp.base_url={model.url}/v1", "--model", "llamacpp/any")
-        with start_jp("query", "--new", *to_model, "hello", cwd=work) as process:
-            try:
-                assert select.select([started], [], [], PATIENCE)[0]
-                assert len(model.requests) == 1
-            finally:
-                answers.set()
-                os.close(started)
-            out, _ = process.communicate(timeout=PATIENCE)
+        process = start_jp("query", "--new", "--no-stdin", *to_model, "hello", cwd=work)
+        try:
+            assert select.select([started], [], [], PATIENCE)[0]
+            assert len(model.requests) == 1
+        finally:
+            answers.set()
+            os.close(started)
+            out, _ = process.communicate()
 
     assert out == b"Done.\n"
 

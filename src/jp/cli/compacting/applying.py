@@ -65,10 +65,11 @@ async def make(
     overlays = plan.overlays
     if plan.summary is None:
         return Made(overlays=overlays, effect=previewer.planner.effect(overlays))
-    from jp.cli.compacting.summarizer import summarizer_for
+    from jp.cli.compacting.summarizer import limit_of, summarizer_for
 
     summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, cap=cap)
-    written = await summarizer.write(entries, plan.summary, order.summary, recorder)
+    limit = limit_of(config, previewer.model)
+    written = await summarizer.write(entries, plan.summary, order.summary, recorder, limit=limit)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
     with_summary = (*overlays, summary)
     mechanical, whole = previewer.planner.effect(overlays), previewer.planner.effect(with_summary)

@@ -8,6 +8,7 @@ from time import time
 import msgspec
 
 from jp.cli.compacting.order import order_of
+from jp.cli.compacting.summarizer import LARGE_WINDOW
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Planner
 from jp.config.compaction import profiles_of
@@ -40,7 +41,7 @@ def gains_of(
         if plan.summary is not None:
             told = range(plan.summary.first, plan.summary.last + 1)
             replaced = sum(turn.tokens for turn in planner.shape.turns if turn.number in told)
-            freed += max(replaced - summary_limit(window or 0), 0)
+            freed += max(replaced - summary_limit(window or LARGE_WINDOW), 0)
             covered.update(told)
         gains.append(
             ProfileGain(

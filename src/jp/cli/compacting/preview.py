@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from jp.cli.compacting.order import Order
-from jp.cli.compacting.summarizer import input_of, summary_model, window_of
+from jp.cli.compacting.summarizer import input_of, limit_of, summary_model, window_of
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.fact_lines import FactLines
@@ -16,7 +16,6 @@ from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
 from jp.config.model import AppConfig
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
-from jp.context.summarizing import summary_limit
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.usage import usage_by_turn
 from jp.provider.base import ModelDetails
@@ -125,7 +124,7 @@ class Previewer:
         window = window_of(self._config, model)
         tokens, calls = input_of(self._entries, turns, self._loader, window)
         replaced = sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
-        at_most = summary_limit(window)
+        at_most = limit_of(self._config, self.model)
         details = details_of(self._config, model)
         usd = None
         if details.input_price is not None and details.output_price is not None:

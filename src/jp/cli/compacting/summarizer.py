@@ -43,7 +43,10 @@ MOST_CALLS = 12
 """How often a model is asked for one summary at most: a long range is told in parts."""
 
 UNKNOWN_WINDOW = 32_000
-"""What a model is taken to have of which nobody knows the window."""
+"""What a model is taken to have that is to read, where nobody knows its window."""
+
+LARGE_WINDOW = 200_000
+"""What a conversation's model is taken to have, where nobody knows its window."""
 
 _KINDS: dict[ProviderErrorKind, ErrorKind] = {
     "authentication": "auth",
@@ -103,14 +106,16 @@ class Summarizer:
         self._clock: Clock = SystemClock()
         self._error: ProviderError | None = None
 
-    async def write(self, entries: Sequence[AnyEntry], found: Range, order: SummaryOrder, loader: Loader) -> Written:
-        """The summary of the turns of `found`.
+    async def write(
+        self, entries: Sequence[AnyEntry], found: Range, order: SummaryOrder, loader: Loader, *, limit: int
+    ) -> Written:
+        """The summary of the turns of `found`, of at most `limit` tokens.
 
         Raises:
             ProviderError: the model could not be asked.
             SummaryFailedError: its answers cannot be used.
         """
-        terms = Terms(window=self._window, limit=summary_limit(self._window), may_fall_back=False, calls=MOST_CALLS)
+        terms = Terms(window=self._window, limit=limit, may_fall_back=False, calls=MOST_CALLS)
         asking = Asking(fence=os.urandom(12).hex(), today=_today())
         steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
         outcome = await self._run(steps, order)
@@ -204,19 +209,42 @@ def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Th
 
 def input_of(entries: Sequence[AnyEntry], found: Range, loader: Loader, window: int) -> tuple[int, int]:
     """About how many tokens a summary of `found` would be made of, and in how many questions. Nobody is asked."""
-    terms = Terms(window=window, limit=summary_limit(window), may_fall_back=True, calls=MOST_CALLS)
-    asking = Asking(fence="0" * 24, today=_today())
-    steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
+    steps = _steps(entries, found, loader, window=window, limit=window)
     tokens = calls = 0
-    unusable = SummaryError(kind="no_provider")
     try:
         request = next(steps)
         calls = request.parts
         tokens = estimate_tokens(request.prompt) * calls
-        steps.send(unusable)
+        steps.send(SummaryError(kind="no_provider"))
     except StopIteration:
         pass
     return tokens, calls
+
+
+def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, limit: int) -> SummaryPolicy | None:
+    """A summary of `found` that no model has written, and that says so; None where nothing was said there."""
+    steps = _steps(entries, found, loader, window=UNKNOWN_WINDOW, limit=limit)
+    try:
+        next(steps)
+        steps.send(SummaryError(kind="no_provider"))
+    except StopIteration as end:
+        outcome: Summarised | SummaryError = end.value
+        return outcome.policy if isinstance(outcome, Summarised) else None
+    return None
+
+
+def _steps(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int) -> Summarising:
+    """A summary that gets along without answers."""
+    terms = Terms(window=window, limit=limit, may_fall_back=True, calls=MOST_CALLS)
+    asking = Asking(fence="0" * 24, today=_today())
+    return summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
+
+
+def limit_of(config: AppConfig, model: ModelId) -> int:
+    """How many tokens a summary may have at most in a conversation with `model`."""
+    from jp.cli.model_details import details_of
+
+    return summary_limit(details_of(config, model).context_window or LARGE_WINDOW)
 
 
 def window_of(config: AppConfig, model: ModelId) -> int:

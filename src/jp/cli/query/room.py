@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from time import time
 
@@ -16,25 +17,22 @@ from msgspec.structs import replace
 
 from jp.cli.compacting.order import order_of
 from jp.cli.compacting.report import turns_text
-from jp.cli.compacting.summarizer import error_kind_of
 from jp.cli.estimates import known_of
 from jp.cli.places import AnyWorkspace
+from jp.cli.query.room_making import Need, RoomMaker
 from jp.cli.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.overlays import compactions_in_force
-from jp.compaction.planning import Planner, PolicyWish, wish_of
-from jp.compaction.ranges import KeepTurns, RangeWish, SinceCompaction
-from jp.config.compaction import AutoConfig, profiles_of
+from jp.compaction.planning import Planner
+from jp.config.compaction import AutoConfig
 from jp.context.failure_policy import (
     Circumstances,
     PolicyState,
-    after_failure,
     after_ineffective,
     after_success,
-    may_ask,
     may_summarise,
 )
-from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.entries import Compaction
 from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.errors import JpError
 from jp.provider.base import WireRequest
@@ -126,12 +124,12 @@ class AutomaticRoom:
     ) -> None:
         self._wiring = wiring
         self._recorder = recorder
-        self._workspace = workspace
         self._conversation = conversation
         self._log = log
         path = workspace.user_data / "compaction" / f"{conversation}.json" if remembers else None
         self._file = PolicyFile(path)
         self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
+        self._maker = RoomMaker(wiring, recorder, workspace, self._order, log=log)
         self._window = self._known_window()
         self._ratio: float | None = None
         self._overflowed = False
@@ -173,80 +171,31 @@ class AutomaticRoom:
         """
         entries = tuple(self._recorder.entries)
         planner = Planner(entries, FactLines(), self._wiring.config.conversation.tools, now=time(), source="auto")
-        used = projected or round(planner.tokens * self._measured_ratio())
+        ratio = self._measured_ratio()
+        used = projected or round(planner.tokens * ratio)
         at = Circumstances(now=time(), configuration=str(self._wiring.model), used=used)
         permission = may_summarise(self._file.read(), at)
         self._file.write(permission.state)
-        if permission.verdict != "go" and not must_fit:
+        if permission.verdict in {"growth", "strikes"} and not must_fit:
             return ()
-        target = used - (0 if self._window is None else self._window.threshold)
-        overlays = self._mechanical(planner, is_forced=must_fit)
-        freed = round(planner.effect(overlays).freed * self._measured_ratio())
-        state = permission.state
-        if freed < target and self._order.wish.summary and may_ask(state, at) == "go":
-            overlays, state = await self._with_summary(planner, overlays, entries, state, at)
-            freed = round(planner.effect(overlays).freed * self._measured_ratio())
+        draft = await self._maker.make(planner, self._need(used, ratio, must_fit=must_fit), permission.state, at)
+        freed = round(draft.freed * ratio)
         is_worth_it = freed > 0 and (must_fit or freed * 100 >= used * _WORTH_PERCENT)
-        self._file.write(after_success(state) if is_worth_it else after_ineffective(state, at))
+        self._file.write(after_success(draft.state) if is_worth_it else after_ineffective(draft.state, at))
         if not is_worth_it:
             self._log(f"automatic compaction: {freed:,} of {used:,} tokens could be left out, which is not worth it")
             return ()
-        self._tell(overlays, used, used - freed)
-        self._made_at = len(entries) + len(overlays)
+        self._tell(draft.overlays, used, used - freed)
+        self._made_at = len(entries) + len(draft.overlays)
         stamped = timestamp(SYSTEM.now())
-        return [replace(overlay, at=stamped) for overlay in overlays]
+        return [replace(overlay, at=stamped) for overlay in draft.overlays]
 
-    def _mechanical(self, planner: Planner, *, is_forced: bool) -> tuple[Compaction, ...]:
-        """What needs no model: old turns, and old results of the turn that runs."""
-        profile = profiles_of(self._wiring.config.conversation.compaction)["default"]
-        wish = replace(wish_of(profile), summary=False)
-        overlays: tuple[Compaction, ...] = ()
-        if is_forced or len(planner.shape.turns) > self._auto.min_turns:
-            overlays = planner.plan(wish, self._bounds(is_forced=False)).overlays
-        overlays = planner.with_inside(overlays, wish)
-        if is_forced and not overlays:
-            overlays = planner.plan(wish, self._bounds(is_forced=True)).overlays
-        return overlays
-
-    async def _with_summary(
-        self,
-        planner: Planner,
-        overlays: tuple[Compaction, ...],
-        entries: Sequence[AnyEntry],
-        state: PolicyState,
-        at: Circumstances,
-    ) -> tuple[tuple[Compaction, ...], PolicyState]:
-        """`overlays` with a summary behind them, where one comes to be, and what is remembered of that."""
-        plan = planner.plan(PolicyWish(summary=True), self._bounds(is_forced=False))
-        if plan.summary is None:
-            return overlays, state
-        from jp.cli.compacting.summarizer import summarizer_for
-
-        wiring = self._wiring
-        try:
-            summarizer = summarizer_for(
-                wiring.config,
-                self._order.summary,
-                self._workspace,
-                model=wiring.model,
-                notice=self._log,
-                cap=wiring.cap,
-            )
-            written = await summarizer.write(entries, plan.summary, self._order.summary, self._recorder)
-        except JpError as error:
-            wiring.notice(f"no summary: {error.message}")
-            return overlays, after_failure(state, error_kind_of(error), at)
-        summary = replace(planner.bare(plan.summary), summary=written.policy)
-        whole = (*overlays, summary)
-        is_shorter = planner.effect(whole).after < planner.effect(overlays).after
-        return (whole if is_shorter else overlays), state
-
-    def _bounds(self, *, is_forced: bool) -> RangeWish:
-        """What follows the last compaction, without what is kept and without the turn that runs."""
-        keep = KeepTurns(0) if is_forced else self._order.bounds.keep_last
-        if isinstance(keep, KeepTurns):
-            keep = KeepTurns(keep.turns + 1)
-        return RangeWish(start=SinceCompaction(), keep_first=self._order.bounds.keep_first, keep_last=keep)
+    def _need(self, used: int, ratio: float, *, must_fit: bool) -> Need:
+        """How much is to be freed, as it is estimated; without a window as much as can be."""
+        if self._window is None or used <= self._window.threshold:
+            return Need(wanted=round(used / ratio), is_urgent=must_fit)
+        wanted, least = used - self._window.threshold, max(used - self._window.limit, 0)
+        return Need(wanted=ceil(wanted / ratio), least=ceil(least / ratio), is_urgent=must_fit)
 
     def _measured_ratio(self) -> float:
         """Reported tokens for one that is estimated, of the newest request that this model has answered."""

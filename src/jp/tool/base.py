@@ -190,8 +190,8 @@ class ReadsOnly(Protocol):
     """A tool whose calls change nothing: it does not matter in which order they run."""
 
     @property
-    def reads_only(self) -> Literal[True]:
-        """True."""
+    def reads_only(self) -> bool:
+        """Whether it is so."""
         ...
 
 

@@ -42,10 +42,10 @@ class CallOrder:
         """Take note of a call that may run, or of its arguments where they have changed."""
         from anyio import Event
 
-        known = self._entered.get(checked.call.id)
+        tool, known = checked.configured.tool, self._entered.get(checked.call.id)
         self._entered[checked.call.id] = _Entered(
             paths=paths_named(checked.arguments, self._root),
-            reads_only=isinstance(checked.configured.tool, ReadsOnly),
+            reads_only=isinstance(tool, ReadsOnly) and tool.reads_only,
             is_over=Event() if known is None else known.is_over,
         )
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import anyio
 import pytest
@@ -22,7 +21,7 @@ class Writer:
 
 
 class Reader(Writer):
-    reads_only: Literal[True] = True
+    reads_only = True
 
 
 def checked(identity: str, arguments: JsonObject, tool: Writer | None = None) -> CheckedCall:

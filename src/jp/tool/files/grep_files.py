@@ -76,6 +76,11 @@ class GrepFiles:
         """See the port."""
         return _DEFINITION
 
+    @property
+    def reads_only(self) -> bool:
+        """True: see `jp.tool.base.ReadsOnly`."""
+        return True
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""
         try:

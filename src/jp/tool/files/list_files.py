@@ -57,6 +57,11 @@ class ListFiles:
         """See the port."""
         return _DEFINITION
 
+    @property
+    def reads_only(self) -> bool:
+        """True: see `jp.tool.base.ReadsOnly`."""
+        return True
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""
         try:

@@ -41,6 +41,11 @@ class ReadFile:
         """See the port."""
         return _DEFINITION
 
+    @property
+    def reads_only(self) -> bool:
+        """True: see `jp.tool.base.ReadsOnly`."""
+        return True
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""
         try:

@@ -75,9 +75,11 @@ async def execute(
 def _words(line: CommandLine, directory: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     name = line.words[0]
     path = find_program(name, directory, environment)
-    if path is None:
-        raise ProgramError(f"there is no program {name!r}: neither in the directories of PATH, nor is it a path")
-    return (path, *line.words[1:])
+    if path is not None:
+        return (path, *line.words[1:])
+    is_beside = os.path.lexists(f"{directory}/{name}")
+    where = f"; the file in the workspace is './{name}'" if is_beside else ", neither in PATH nor as a path"
+    raise ProgramError(f"there is no program {name!r}{where}")
 
 
 def _check(line: CommandLine) -> None:

@@ -97,13 +97,20 @@ def _asked(question: _OriginalQuestion) -> Question:
     text = "\n".join(filter(None, (question.preamble, question.text)))
     match question.answer_type:
         case "Boolean":
-            return Question(id=question.id, text=text, kind="boolean", default=question.default)
+            return _question(question.id, text, "boolean", default=question.default)
         case "Text":
-            return Question(id=question.id, text=text, kind="text", default=question.default)
+            return _question(question.id, text, "text", default=question.default)
         case _SelectType(select=select):
-            return Question(id=question.id, text=text, kind="select", options=select.options, default=question.default)
+            return _question(question.id, text, "select", options=select.options, default=question.default)
         case _ as never:
             assert_never(never)
+
+
+def _question(identity: str, text: str, kind: _Kind, *, options: tuple[str, ...] = (), default: Any) -> Question:
+    """A question. Where there is something to choose from it is a choice, and where there is nothing it is none."""
+    if kind != "boolean":
+        kind = "select" if options else "text"
+    return Question(id=identity, text=text, kind=kind, options=options, default=default)
 
 
 def _question_in(result: _CallResult) -> Question | None:
@@ -111,8 +118,7 @@ def _question_in(result: _CallResult) -> Question | None:
     asked = next((block for block in result.content if isinstance(block, _QuestionBlock)), None)
     if asked is None:
         return None
-    kind = "select" if asked.options else asked.kind
-    return Question(id=asked.id, text=asked.text, kind=kind, options=asked.options, default=asked.default)
+    return _question(asked.id, asked.text, asked.kind, options=asked.options, default=asked.default)
 
 
 def _returned(result: _CallResult) -> Returned | None:

@@ -127,6 +127,7 @@ def test_an_outcome_of_the_original_may_ask(question: str, expected: Question) -
             Question(id="w", text="Which?", kind="select", options=("a", "b")),
         ),
         ('{"type": "question", "id": "n", "text": "Name?"}', Question(id="n", text="Name?", kind="text")),
+        ('{"type": "question", "id": "n", "text": "?", "kind": "select"}', Question(id="n", text="?", kind="text")),
     ],
 )
 def test_a_block_may_ask(block: str, expected: Question) -> None:

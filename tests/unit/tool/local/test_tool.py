@@ -224,7 +224,9 @@ def test_a_flood_is_cut_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("command", "arguments", "said"),
     [
-        ("no-such-program", {}, "there is no program 'no-such-program'"),
+        ("no-such-program", {}, "there is no program 'no-such-program', neither in PATH"),
+        ("own.py", {}, "there is no program 'own.py'; the file in the workspace is './own.py'"),
+        ("./own.py", {}, "cannot run './own.py': Permission denied"),
         ("./missing", {}, "cannot run './missing': No such file"),
         ("echo {{tool.arguments.x}}", {"x": "a\0b"}, "zero byte"),
         ("echo {{tool.arguments.x}}", {"x": "\ud800"}, "not valid Unicode"),
@@ -232,6 +234,8 @@ def test_a_flood_is_cut_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_what_cannot_be_run_is_said(command: str, arguments: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").touch()
+
     with pytest.raises(JpError) as raised:
         output(tmp_path, ToolConfig(command=command), **arguments)
 

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Callable
 
+import delivery
 import log
 import markdown
 import processes
@@ -24,8 +25,10 @@ def main() -> None:
     measured = (
         ("Processes", processes.rows),
         ("Start to wire, by provider", processes.provider_rows),
+        ("Start to wire, with an MCP server", processes.server_rows),
         ("The log", log.rows),
         ("Streaming Markdown", _markdown),
+        ("What recorded sessions send, had their tools been jp's", delivery.rows),
         ("What is left of a session that was made to fit", tables.availability_rows),
         ("What a session costs at a provider with a prompt cache", tables.cache_rows),
         ("The passes of jp.context, over json.loads", tables.speed_rows),

@@ -109,10 +109,14 @@ def _environment(finalize: Callable[[object], str]) -> Environment:
         """An argument may be called `items` or `keys`, as a method is."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
-            if isinstance(obj, dict):
-                with suppress(KeyError):
-                    return cast("dict[str, Any]", obj)[attribute]
-            return super().getattr(obj, attribute)
+            if not isinstance(obj, dict):
+                return super().getattr(obj, attribute)
+            members = cast("dict[str, Any]", obj)
+            with suppress(KeyError):
+                return members[attribute]
+            if hasattr(members, attribute):
+                return super().getattr(members, attribute)
+            return self.undefined(f"there is no {attribute!r}; there are: {', '.join(members) or 'none'}")
 
     environment = MembersFirst(undefined=StrictUndefined, keep_trailing_newline=True, finalize=finalize)
     del environment.globals["lipsum"]  # chance

@@ -59,7 +59,7 @@ def check_script(name: str, command: CommandConfig) -> None:
     if "{{" in script:
         raise ConfigurationError(
             f"the command of the tool {name!r} has a template inside of a script, where its value would run as code",
-            hint='let jp put it in safely: {program = "SCRIPT", shell = true}',
+            hint='let jp put it in safely: `command = {program = "SCRIPT", shell = true}`',
         )
 
 

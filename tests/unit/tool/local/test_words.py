@@ -59,7 +59,8 @@ def test_all_that_is_known_of_a_call_is_one_argument_as_json() -> None:
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("{{tool.arguments.unknown}}", "has no attribute 'unknown'"),
+        ("{{tool.arguments.unknown}}", "there is no 'unknown'; there are: none"),
+        ("{{tool.argumens.x}}", "there is no 'argumens'; there are: name, arguments, options"),
         ("{{nothing}}", "'nothing' is undefined"),
         ("{% if %}", "rendered"),
         ("{{ ''.__class__ }}", "unsafe"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import statistics
@@ -81,6 +82,22 @@ def _providers(url: str) -> list[Program]:
     return [
         Program(model.partition("/")[0], (*_asking(model, url, path=path), "hello"), to_wire=True)
         for model, path in models.items()
+    ]
+
+
+def _with_servers(url: str) -> list[Program]:
+    """A one-shot query without tools, with one of jp's own, and with those of an MCP server that is remembered."""
+    ask = (*_asking("anthropic/claude-haiku-4-5", url), "--cfg")
+    script = Path(__file__).with_name("mcp_server.py")
+    server = json.dumps({"command": sys.executable, "arguments": ["-S", "-I", str(script)]})
+    tools = json.dumps({"source": "mcp.bench.*", "enable": True})
+    remembering = (*ask, f"providers.mcp.bench:={server}", "--cfg", f"conversation.tools.bench:={tools}", "hello")
+    return [
+        Program("without tools", (*ask, "user.name=x", "hello"), to_wire=True),
+        Program(
+            "with a tool of jp's own", (*ask, "conversation.tools.fs_read_file.enable=true", "hello"), to_wire=True
+        ),
+        Program("with 20 tools of an MCP server", remembering, to_wire=True),
     ]
 
 
@@ -169,9 +186,18 @@ def rows(report: Callable[[str], None]) -> list[str]:
 
 def provider_rows(report: Callable[[str], None]) -> list[str]:
     """From the start of a process to the first request byte, for each provider; the ratio is to the first of them."""
+    return _wire_rows(_providers, report)
+
+
+def server_rows(report: Callable[[str], None]) -> list[str]:
+    """The same, with and without an MCP server; the first run starts it, and the others remember its tools."""
+    return _wire_rows(_with_servers, report)
+
+
+def _wire_rows(programs: Callable[[str], list[Program]], report: Callable[[str], None]) -> list[str]:
     server = TimingServer()
     with tempfile.TemporaryDirectory() as scratch:
-        samples = _sample(_providers(server.url), Path(scratch), server, report)
+        samples = _sample(programs(server.url), Path(scratch), server, report)
     server.close()
     medians = {
         name: statistics.median([sample.wire for sample in taken if sample.wire is not None])

@@ -84,6 +84,8 @@ class ToolLines:
         if wanted == "off":
             return
         lines = [line for block in response.content for line in _text(block).splitlines()]
+        if response.is_error and len(lines) == 1:  # it stands in the call's own line
+            return
         shown = lines if wanted == "full" else lines[:wanted]
         for line in shown:
             text = sanitise(line, keep_colours=self._colour)

@@ -75,6 +75,14 @@ def test_colours_of_a_result_stay_where_colours_are_shown_and_end_with_the_line(
     assert shown == ["  \x1b[31mred\x1b[0m", "  plain", "  last"]
 
 
+def test_a_failure_of_one_line_is_not_said_twice() -> None:
+    failed = ToolCallResponse(request="e1", content=(TextBlock(text="no such file"),), is_error=True)
+
+    shown = lines_with(ToolStyleConfig(inline_results="full")).lines(CallAnswered(call=READ, response=failed))
+
+    assert [line.text for line in shown] == ["← read failed: no such file"]
+
+
 def test_of_a_result_that_was_there_before_or_is_no_text_nothing_is_shown() -> None:
     content = (
         ResourceBlock(resource=Resource(uri="file:///a", text="new")),

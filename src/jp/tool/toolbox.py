@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from jp.config.kinds import Section
-from jp.config.tools import Enable, ToolConfig
+from jp.config.tools import ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import ConfiguredTool, Tool, Toolbox
@@ -29,18 +29,14 @@ def settings_of(name: str, settings: Mapping[str, ToolConfig]) -> ToolConfig:
 
 def is_enabled(settings: ToolConfig) -> bool:
     """Whether the model is offered a tool: it is off until it is enabled."""
-    return _offers(settings.enable)
-
-
-def _offers(enable: Enable | None) -> bool:
-    return enable is True or enable == "always"
+    return settings.enable is True or settings.enable == "always"
 
 
 def enabled_names(known: Iterable[str], settings: Mapping[str, ToolConfig]) -> list[str]:
     """Those of the `known` tools that the model is offered, sorted. `settings` is `conversation.tools`."""
-    every = settings.get(ALL, _NOTHING).enable
-    said = ((name, settings.get(name, _NOTHING).enable) for name in sorted(known))
-    return [name for name, own in said if _offers(every if own is None else own)]
+    every = settings.get(ALL, _NOTHING)
+    said = ((name, settings.get(name, _NOTHING)) for name in sorted(known))
+    return [name for name, own in said if is_enabled(every if own.enable is None else own)]
 
 
 def build_toolbox(tools: Iterable[Tool], settings: Mapping[str, ToolConfig]) -> Toolbox:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import anyio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from file_calls import call
 from jp.tool.files.errors import FileAccessError
+from jp.tool.files.grep_files import GrepFiles
 from jp.tool.files.installed import installed_ripgrep
-from jp.tool.files.matching import LineMatcher
-from jp.tool.files.search_dialect import Expression, expression_of
+from jp.tool.files.search_dialect import expression_of
+from plain_names import PlainNames
 
 PLAIN = "ab_ -.{}[]()\\^$|*+?AZ09kKIi&~#</"
 ODD = "\t\r\x0b\x1c\x7f\x85\xa0éÉßẞ\u0131İ\u017f\u212a²ⅷ‿\u0301\u200d\u2028Ⓐ\u0663中😀\ufeff"
@@ -64,23 +68,34 @@ PATTERNS = st.builds(
         )
     ),
 )
-TEXTS = st.lists(st.text(CHARACTERS, max_size=6), max_size=60).map(
-    lambda lines: "".join(f"{line}\n" for line in lines).replace("\r\n", "\n")
+LINES = st.builds(str.__add__, st.text(CHARACTERS, max_size=6), st.sampled_from(["\n", "\n", "\r\n", ""]))
+FILES = st.one_of(
+    st.lists(LINES, max_size=30).map(lambda lines: "".join(lines).encode()),
+    st.binary(max_size=20).map(lambda data: b"a\n" + data),
 )
 
 
-def expression(pattern: str) -> Expression | None:
+def has_meaning(pattern: str) -> bool:
     try:
-        return expression_of(pattern)
+        expression_of(pattern)
     except FileAccessError:
-        return None
+        return False
+    return True
 
 
 @pytest.mark.skipif(installed_ripgrep() is None, reason="ripgrep is not installed, so there is nothing to compare with")
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
-@given(PATTERNS.map(expression).filter(bool), TEXTS)
-def test_ripgrep_and_python_find_the_same_lines(read: Expression, text: str) -> None:
-    async def search(ripgrep: str | None) -> list[int]:
-        return list(await LineMatcher(read, ripgrep=ripgrep).lines(text))
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(PATTERNS.filter(has_meaning), st.lists(FILES, max_size=4), st.integers(0, 2))
+def test_ripgrep_and_python_find_the_same(pattern: str, files: list[bytes], context: int) -> None:
+    with TemporaryDirectory() as name:
+        for number, data in enumerate(files):
+            Path(name, f"file{number}").write_bytes(data)
 
-    assert anyio.run(search, installed_ripgrep()) == anyio.run(search, None)
+        by_ripgrep = call(GrepFiles(PlainNames()), Path(name), pattern=pattern, context=context)
+        by_python = call(GrepFiles(PlainNames(), ripgrep=no_ripgrep), Path(name), pattern=pattern, context=context)
+
+    assert by_ripgrep == by_python
+
+
+def no_ripgrep() -> None:
+    return None

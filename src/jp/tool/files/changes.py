@@ -36,14 +36,18 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Previews:
-    """What was shown of calls before they ran, so that a file that has changed since is noticed."""
+    """What was shown of calls before they ran, so that a file that somebody else has changed since is noticed.
+
+    What calls of the same tool have made of it meanwhile, one after the other, was shown too.
+    """
 
     def __init__(self) -> None:
         self._shown: dict[bytes, str] = {}
+        self._made: dict[str, list[str]] = {}
 
     def remember(self, invocation: ToolInvocation, known: Content) -> None:
         """Keep in mind what the file had when the call was shown."""
-        self._shown[_identity(invocation)] = hashlib.sha256(known.data).hexdigest()
+        self._shown[_identity(invocation)] = _checksum(known.data)
 
     def require_same(self, invocation: ToolInvocation, place: Place, known: Content) -> None:
         """See that a file has what it had when the call was shown, if it was.
@@ -51,11 +55,21 @@ class Previews:
         Raises:
             FileAccessError: it has not.
         """
-        shown = self._shown.pop(_identity(invocation), None)
-        if shown is not None and shown != hashlib.sha256(known.data).hexdigest():
-            raise FileAccessError(
-                f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
-            )
+        current = _checksum(known.data)
+        shown = self._shown.pop(_identity(invocation), current)
+        made_since = self._made.get(place.path, [])
+        if shown == current or (shown in made_since and made_since[-1] == current):
+            return
+        raise FileAccessError(
+            f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
+        )
+
+    def made(self, place: Place, old: bytes, new: bytes) -> None:
+        """Keep in mind that a call has made the one content of the other."""
+        since = self._made.setdefault(place.path, [])
+        if not since or since[-1] != _checksum(old):
+            since[:] = [_checksum(old)]
+        since.append(_checksum(new))
 
 
 def made(change: Change) -> ToolOutput:
@@ -71,6 +85,10 @@ def made(change: Change) -> ToolOutput:
     found = difference(path, change.old, change.new)
     facts = Facts(kind="patch", path=path, lines=f"{found.first}-{found.last}")
     return ToolOutput(content=said(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _identity(invocation: ToolInvocation) -> bytes:

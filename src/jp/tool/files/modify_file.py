@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.calling import failed, in_thread, territory_of
@@ -12,6 +15,9 @@ from jp.tool.files.opening import Content, encoded, read_whole, text_of
 from jp.tool.files.surroundings import FileSurroundings
 from jp.tool.files.territory import Place
 from jp.tool.files.text_form import taken_apart
+
+if TYPE_CHECKING:
+    from anyio import Lock
 
 _DEFINITION = ToolDefinition(
     name="fs_modify_file",
@@ -66,6 +72,12 @@ class ModifyFile:
         self._surroundings = surroundings
         self._previews = Previews()
 
+    @cached_property
+    def _lock(self) -> Lock:
+        from anyio import Lock
+
+        return Lock()
+
     @property
     def definition(self) -> ToolDefinition:
         """See the port."""
@@ -83,11 +95,18 @@ class ModifyFile:
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""
         try:
-            change = await self._planned(invocation)
-            self._previews.require_same(invocation, change.place, change.known)
-            return await in_thread(made, change)
+            # Calls of one cycle run side by side, and several may be about one file.
+            async with self._lock:
+                return await self._changed(invocation)
         except FileAccessError as error:
             return failed(error, "patch", invocation.arguments["path"])
+
+    async def _changed(self, invocation: ToolInvocation) -> ToolOutput:
+        change = await self._planned(invocation)
+        self._previews.require_same(invocation, change.place, change.known)
+        output = await in_thread(made, change)
+        self._previews.made(change.place, change.known.data, change.new.encode())
+        return output
 
     async def _planned(self, invocation: ToolInvocation) -> Change:
         place, known = await in_thread(self._read, invocation)

@@ -7,10 +7,14 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from threading import Lock
 
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import Content, read_in, require_regular, status_of
 from jp.tool.files.territory import Place
+
+REPLACING = Lock()
+"""Held from the last look at a file to its replacement: other calls replace files too."""
 
 _ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -43,9 +47,10 @@ def replace(directory: int, place: Place, data: bytes, *, known: Content) -> Non
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with _aside(directory, data, 0o600) as aside:
         _give(directory, aside, known)
-        if read_in(directory, place).data != known.data:
-            raise FileAccessError(f"{place.written!r} was changed meanwhile, so nothing was written; read it again")
-        os.rename(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        with REPLACING:
+            if read_in(directory, place).data != known.data:
+                raise FileAccessError(f"{place.written!r} was changed meanwhile, so nothing was written; read it again")
+            os.rename(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
 
 
 def put_where_nothing_is(source: int, name: str, target: int, new_name: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 from file_calls import call, failure, invocation, text
 from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
-from jp.tool.files import modify_file
+from jp.tool.base import ToolInvocation
+from jp.tool.files import modify_file, writing
 from jp.tool.files.changes import MOST_SHOWN
 from jp.tool.files.modify_file import ModifyFile
 from plain_names import PlainNames
@@ -201,6 +202,65 @@ def test_a_file_that_changed_after_it_was_shown_is_kept(root: Path) -> None:
     assert refused.startswith("'src/poem.txt' has changed since this call was shown, so nothing was written")
     assert poem(root) == f"{POEM}four\n".encode()
     assert not anyio.run(tool.run, asked).is_error
+
+
+def test_several_calls_of_one_cycle_may_change_one_file(root: Path) -> None:
+    tool = ModifyFile(PlainNames())
+    edits = [("one", "1"), ("two", "2"), ("three", "3"), ("3", "drei")]
+    asked = [invocation(root, {"path": "src/poem.txt", "patterns": patterns(edit)}) for edit in edits[:3]]
+
+    async def shown_then_run() -> list[bool]:
+        for each in asked:
+            assert await tool.preview(each) is not None
+        failed: list[bool] = []
+
+        async def run(each: ToolInvocation) -> None:
+            failed.append((await tool.run(each)).is_error)
+
+        async with anyio.create_task_group() as group:
+            for each in (*asked, invocation(root, {"path": "src/poem.txt", "patterns": patterns(edits[3])})):
+                group.start_soon(run, each)
+        return failed
+
+    assert anyio.run(shown_then_run) == [False] * 4
+    assert poem(root) == b"1\n2\ndrei\n"
+
+
+def test_nobody_replaces_a_file_between_the_last_look_and_its_replacement(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+    rename = os.rename
+
+    def look_then_rename(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        held.append(writing.REPLACING.locked())
+        rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", look_then_rename)
+        call(ModifyFile(PlainNames()), root, path="src/poem.txt", patterns=patterns(("two", "2")))
+
+    assert held == [True]
+
+
+def test_what_somebody_else_changed_between_two_calls_is_kept(root: Path) -> None:
+    tool = ModifyFile(PlainNames())
+    first, second = (
+        invocation(root, {"path": "src/poem.txt", "patterns": patterns(edit)}) for edit in [("one", "1"), ("two", "2")]
+    )
+    anyio.run(tool.preview, first)
+    anyio.run(tool.preview, second)
+
+    anyio.run(tool.run, first)
+    (root / "src" / "poem.txt").write_text("1\ntwo\nfour\n", encoding="utf-8")
+    refused = [anyio.run(tool.run, second)]
+    anyio.run(tool.preview, second)
+    (root / "src" / "poem.txt").write_text("1\ntwo\nfive\n", encoding="utf-8")
+    anyio.run(tool.run, invocation(root, {"path": "src/poem.txt", "patterns": patterns(("five", "5"))}))
+    refused.append(anyio.run(tool.run, second))
+
+    assert all("has changed since this call was shown" in failure(output) for output in refused)
+    assert poem(root) == b"1\ntwo\n5\n"
 
 
 def test_a_file_that_changes_while_it_is_written_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

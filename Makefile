@@ -4,6 +4,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 FOREIGN := .venv-foreign
 FOREIGN_STAMP := $(FOREIGN)/.installed
+FOREIGN_NODE := $(FOREIGN)/node
+FOREIGN_NODE_STAMP := $(FOREIGN_NODE)/.installed
 
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,9 +16,9 @@ demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
 
 test: $(STAMP)  ## the whole suite
-	$(BIN)/python -m pytest -q --workers=auto -m "not foreign"
+	$(BIN)/python -m pytest -q -p no:inline_snapshot --workers=auto -m "not foreign"
 
-test-foreign: $(STAMP) $(FOREIGN_STAMP)  ## jp against a server that is not ours; the first time it is compiled, for minutes
+test-foreign: $(STAMP) $(FOREIGN_NODE_STAMP)  ## jp against servers that are not ours; the first time one is compiled, for minutes
 	$(BIN)/python -m pytest -q -m foreign tests/foreign
 
 check: lint types imports coverage  ## format, lint, types, import contracts, coverage of the pure packages
@@ -37,7 +39,7 @@ imports: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q --workers=auto tests/unit tests/properties tests/wire
+	$(BIN)/coverage run -m pytest -q -p no:inline_snapshot --workers=auto tests/unit tests/properties tests/wire
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -65,3 +67,10 @@ $(FOREIGN_STAMP): requirements/foreign.txt
 	$(PYTHON) -m venv $(FOREIGN)
 	$(FOREIGN)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/foreign.txt
 	@touch $(FOREIGN_STAMP)
+
+# Without Node.js, the tests that need what is installed here are skipped.
+$(FOREIGN_NODE_STAMP): $(FOREIGN_STAMP) requirements/node/package-lock.json
+	@mkdir -p $(FOREIGN_NODE)
+	cp requirements/node/package.json requirements/node/package-lock.json $(FOREIGN_NODE)
+	if command -v npm > /dev/null; then cd $(FOREIGN_NODE) && npm ci --ignore-scripts --no-audit --no-fund; fi
+	@touch $(FOREIGN_NODE_STAMP)

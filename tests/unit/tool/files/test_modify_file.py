@@ -254,6 +254,7 @@ def test_what_somebody_else_changed_between_two_calls_is_kept(root: Path) -> Non
     anyio.run(tool.run, first)
     (root / "src" / "poem.txt").write_text("1\ntwo\nfour\n", encoding="utf-8")
     refused = [anyio.run(tool.run, second)]
+    (root / "src" / "poem.txt").write_text("1\ntwo\nthree\n", encoding="utf-8")
     anyio.run(tool.preview, second)
     (root / "src" / "poem.txt").write_text("1\ntwo\nfive\n", encoding="utf-8")
     anyio.run(tool.run, invocation(root, {"path": "src/poem.txt", "patterns": patterns(("five", "5"))}))

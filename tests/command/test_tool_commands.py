@@ -12,6 +12,7 @@ from failures import check_failure
 from forked import run_jp
 from mcp_connections import SERVER
 from stage import make_workspace
+from terminal import CTRL_C, jp_at_terminal
 
 SETTINGS = """
 [conversation.tools."*"]
@@ -223,3 +224,23 @@ def test_who_configures_a_tool_that_there_is_not_is_told(value: str, note: str, 
     assert (result.code, result.stdout) == (0, f"{work / '.jp' / 'config.toml'}\n")
     assert result.stderr.startswith(f"note: {note}" if note else "")
     assert bool(result.stderr) == bool(note)
+
+
+def test_at_a_terminal_a_person_is_asked_and_ctrl_c_stops_what_runs(work: Path) -> None:
+    (work / "old.txt").write_text("x", encoding="utf-8")
+    settings = work / ".jp" / "config.toml"
+    with settings.open("a", encoding="utf-8") as file:
+        file.write('[conversation.tools.nap]\nrun = "unattended"\ncommand = "sleep 60"\n')
+    trusted(work)
+
+    with jp_at_terminal("tool", "run", "fs_delete_file", "-a", '{"path": "old.txt"}', cwd=work) as terminal:
+        terminal.expect("old.txt.*\\? ")
+        terminal.type("y\n")
+        deleted = terminal.finish()
+    with jp_at_terminal("tool", "run", "nap", cwd=work) as terminal:
+        terminal.expect("running nap")
+        terminal.type(CTRL_C)
+        stopped = terminal.finish()
+
+    assert (deleted, stopped) == (0, 130)
+    assert not (work / "old.txt").exists()

@@ -21,9 +21,23 @@ def test_every_file_tool_has_the_name_it_is_found_by_and_a_closed_schema(name: s
     assert argument_problems(definition.parameters, {"nonsense": 1})
 
 
-def test_what_lists_the_tools_imports_none_of_them() -> None:
-    code = "import sys, jp.tool.builtin; print([name for name in sys.modules if name.startswith('jp.tool.')])"
+@pytest.mark.parametrize(
+    ("code", "imported"),
+    [
+        ("pass", {"builtin"}),
+        (
+            "jp.tool.builtin.FILE_TOOLS['fs_list_files'](None).definition",
+            {"builtin", "base", "files", "files.list_files"},
+        ),
+    ],
+)
+def test_only_what_is_used_is_imported(code: str, imported: set[str]) -> None:
+    program = (
+        f"import sys, jp.tool.builtin; {code}; print(*(name for name in sys.modules if name.startswith('jp.tool.')))"
+    )
 
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, encoding="utf-8")
 
-    assert said.stdout == "['jp.tool.builtin']\n"
+    modules = {name.removeprefix("jp.tool.") for name in said.stdout.split()}
+    assert modules >= imported
+    assert not {name for name in modules - imported if name.endswith(("_file", "_files"))}

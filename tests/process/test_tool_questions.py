@@ -129,6 +129,16 @@ def test_arguments_are_edited_until_they_fit_and_asked_about_again(tmp_path: Pat
     assert [entry.arguments for entry in entries if isinstance(entry, ToolCallRequest)] == [{"path": "note.txt"}]
 
 
+def test_a_call_that_is_to_be_edited_opens_the_editor_before_it_is_asked_about(tmp_path: Path) -> None:
+    stage(tmp_path, NOTE, settings='run = "edit"\n')
+    env = editor_that_writes(tmp_path, '{"path": "other.txt"}')
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path, env=env) as terminal:
+        terminal.expect(r'Run fs_read_file\(path="other.txt"\)\? ')
+        terminal.type("n\n")
+        assert terminal.finish() == 8
+
+
 def test_without_an_editor_nothing_is_edited_and_the_end_of_input_is_a_no(tmp_path: Path) -> None:
     stage(tmp_path, NOTE)
 

@@ -22,6 +22,10 @@ class Pausable(Protocol):
         """Show what came meanwhile, and go on showing."""
         ...
 
+    def notice(self, text: str) -> None:
+        """Show a notice, or keep it until it may be shown."""
+        ...
+
 
 class Dialogue:
     """Everybody who asks while a turn runs asks within `question`.
@@ -45,6 +49,11 @@ class Dialogue:
             finally:
                 if screen is not None:
                     screen.resume()
+
+    def notice(self, text: str) -> None:
+        """Tell the person something, but into no question."""
+        if self.screen is not None:
+            self.screen.notice(text)
 
     @cached_property
     def _lock(self) -> Lock:

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
-from jp.conversation.entries import AnyEntry, Question, ToolCallRequest
+from jp.conversation.entries import AnyEntry, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import (
-    Answer,
     CallOutcome,
     CallStarted,
     ConfiguredTool,
     Delivery,
-    Inquired,
     Inquirer,
     KeepsTime,
     NobodyToAsk,
@@ -29,9 +27,9 @@ from jp.tool.base import (
     ToolEvent,
     ToolInvocation,
     ToolOutput,
-    Unanswered,
     error_output,
 )
+from jp.tool.call_inquirer import CallInquirer
 from jp.tool.ceiling import within_ceiling
 from jp.tool.checking import CheckedCall, check
 from jp.tool.consent import Asking, Consent
@@ -222,8 +220,7 @@ class _Cycle:
         name, seconds = checked.call.name, timeout_of(checked.configured)
         try:
             with move_on_after(seconds) as scope:
-                inquiries = self._inquiries(checked.call, scope)
-                return within_ceiling(await checked.configured.tool.run(self._invocation(checked, inquiries)))
+                return within_ceiling(await self._result(checked, scope))
         except JpError as error:
             return error_output(error.message)
         except (Exception, SystemExit) as error:  # noqa: BLE001  a tool may raise anything; the turn goes on
@@ -231,9 +228,14 @@ class _Cycle:
             return error_output(f"{name} failed: {type(error).__name__}: {error}")
         return error_output(f"{name} was stopped: it took longer than {seconds:g} s. What it did until then stays.")
 
-    def _inquiries(self, call: ToolCallRequest, scope: CancelScope) -> Inquirer:
-        inquirer = self._ports.inquirer_for(call, self._stream)
-        return _Inquiries(call, inquirer, scope, tell=self._tell, unanswered=self._unanswered)
+    async def _result(self, checked: CheckedCall, scope: CancelScope) -> ToolOutput:
+        call = checked.call
+        inquirer = CallInquirer(call, self._ports.inquirer_for(call, self._stream), scope, self._tell)
+        try:
+            return await checked.configured.tool.run(self._invocation(checked, inquirer))
+        finally:
+            if inquirer.is_unanswered:
+                self._unanswered.add(call.id)
 
     def _invocation(self, checked: CheckedCall, inquirer: Inquirer = _NOBODY) -> ToolInvocation:
         call = checked.call
@@ -263,36 +265,6 @@ class _Cycle:
     def _fail(self, error: Exception) -> None:
         self._failure = error
         self._tasks.cancel_scope.cancel()
-
-
-class _Inquiries:
-    """Has the questions of one call answered; the time that an answer takes is not the call's.
-
-    Where nobody can answer, `unanswered` gets the call's id.
-    """
-
-    def __init__(
-        self, call: ToolCallRequest, inquirer: Inquirer, scope: CancelScope, *, tell: Tell, unanswered: set[str]
-    ) -> None:
-        self._call = call
-        self._inquirer = inquirer
-        self._scope = scope
-        self._tell = tell
-        self._unanswered = unanswered
-
-    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
-        """See the port."""
-        from anyio import current_time
-
-        start, deadline = current_time(), self._scope.deadline
-        self._scope.deadline = float("inf")
-        answer = await self._inquirer.ask(question, person_only=person_only)
-        self._scope.deadline = deadline + current_time() - start
-        if isinstance(answer, Answer):
-            self._tell(Inquired(call=self._call, question=question, answer=answer))
-        elif answer.cause == "nobody":
-            self._unanswered.add(self._call.id)
-        return answer
 
 
 def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:

@@ -97,7 +97,7 @@ def wire(
         servers=standing.servers,
         root=place.workspace.root,
     )
-    tools = _tools(config, toolset, place, arguments, notice, answering)
+    tools = _tools(config, toolset, place, arguments, answering)
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
@@ -171,7 +171,6 @@ def _tools(
     toolset: Toolset,
     place: Place,
     arguments: QueryArguments,
-    notice: Callable[[str], None],
     answering: Answering,
 ) -> ToolCoordinator:
     from jp.cli.file_names import AttachmentNames
@@ -186,7 +185,7 @@ def _tools(
     ports = ToolPorts(
         root=place.root,
         consent=Consent(answers, _approver(answering.dialogue, config), real=AttachmentNames().real_path),
-        notice=notice,
+        notice=answering.dialogue.notice,
         log=answering.log,
         delivery=delivery_of(config.conversation.deduplication),
         inquirer_for=answering.of(toolbox),

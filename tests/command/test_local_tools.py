@@ -88,6 +88,16 @@ def test_the_tools_of_the_page_do_what_it_says(tmp_path: Path) -> None:
     assert block.resource.uri == (root / "VERSION").as_uri()
 
 
+def test_a_tool_of_the_page_is_run_by_hand(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work", settings=blocks("toml")[0])
+    (root / "a.py").write_text("# TODO: more\n", encoding="utf-8")
+
+    trusted = run_jp("workspace", "trust", "--yes", cwd=root)
+    result = run_jp("tool", "run", "find_todos", "--arguments", '{"directory": "."}', cwd=root)
+
+    assert (trusted.code, result.code, result.stdout) == (0, 0, "./a.py:1:# TODO: more\n")
+
+
 def test_the_configuration_answers_and_the_model_is_not_asked(tmp_path: Path) -> None:
     root = make_workspace(tmp_path / "work", scenario([("set_version", {"version": "1.0"})], answer="no JSON"))
     own_settings(root, blocks("toml")[2] + "\n[conversation.tools.set_version.questions.sure]\nanswer = false\n")

@@ -36,6 +36,8 @@ class SqliteQuery:
         },
     )
 
+    reads_only = True
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Whatever blocks runs in a thread. When the call is cancelled, the statement ends, too."""
         from anyio.to_thread import run_sync

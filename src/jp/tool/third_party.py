@@ -11,7 +11,7 @@ import msgspec
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError
-from jp.tool.base import Previewed, Tool, ToolInvocation, ToolOutput
+from jp.tool.base import Previewed, ReadsOnly, Tool, ToolInvocation, ToolOutput
 
 GROUP = "jp.tools"
 """The entry point group. The name of an entry is the tool's name, its value a tool or a callable that gives one."""
@@ -77,6 +77,11 @@ class _Checked:
     def definition(self) -> ToolDefinition:
         """See the port."""
         return self._definition
+
+    @property
+    def reads_only(self) -> bool:
+        """See `ReadsOnly`."""
+        return isinstance(self._tool, ReadsOnly) and bool(self._tool.reads_only)
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port.

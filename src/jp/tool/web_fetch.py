@@ -61,6 +61,11 @@ class WebFetch:
         """See the class."""
         return _DEFINITION
 
+    @property
+    def reads_only(self) -> bool:
+        """True: see `jp.tool.base.ReadsOnly`."""
+        return True
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""
         url = str(invocation.arguments["url"])

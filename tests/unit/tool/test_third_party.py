@@ -8,7 +8,7 @@ import pytest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.base import Previewed, ReadsOnly, ToolInvocation, ToolOutput
 from jp.tool.third_party import ToolDefectError, load
 
 
@@ -16,6 +16,11 @@ class Echo:
     """What another package might provide."""
 
     definition = ToolDefinition(name="echo", description="Say it again.", parameters={"type": "object"})
+
+    reads_only = True
+
+    async def preview(self, invocation: ToolInvocation) -> str | None:
+        return "say it"
 
     async def run(self, invocation: ToolInvocation) -> object:
         if "defect" in invocation.arguments:
@@ -40,6 +45,10 @@ def test_a_tool_is_a_class_a_function_or_an_object(value: str) -> None:
     tool = load("echo", value)
 
     assert tool.definition == Echo.definition
+    assert isinstance(tool, ReadsOnly)
+    assert isinstance(tool, Previewed)
+    assert tool.reads_only
+    assert anyio.run(tool.preview, INVOCATION) == "say it"
     assert anyio.run(tool.run, INVOCATION).content == (TextBlock(text="{'a': 1}"),)
 
 

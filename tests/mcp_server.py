@@ -204,6 +204,8 @@ def read(uri: object) -> Json:
         "memo://picture": [{"mimeType": "image/png", "blob": PNG}],
         "memo://archive": [{"mimeType": "application/zip", "blob": "UEsDBAAAAAA="}],
         "memo://broken": [{"blob": "%%%"}],
+        "memo://packed": [{"mimeType": "text/plain", "blob": "d29y\nZHM="}],
+        "memo://latin": [{"mimeType": "text/plain", "blob": "6Q=="}],
         "memo://all": [{"text": "one"}, {"text": "two"}],
     }
     if uri not in contents:

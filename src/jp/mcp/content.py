@@ -16,6 +16,7 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
+from jp.mcp.links import is_textual
 from jp.mcp.uris import canonical_uri
 
 if TYPE_CHECKING:
@@ -70,7 +71,21 @@ def resource_of(
     if isinstance(contents, types.TextResourceContents):
         return Resource(uri=uri, mime_type=contents.mime_type, annotations=said, text=contents.text)
     data = decoded(contents.blob)
-    return None if data is None else Resource(uri=uri, mime_type=contents.mime_type, annotations=said, blob=data)
+    if data is None:
+        return None
+    text = _text(data, contents.mime_type)
+    blob = data if text is None else None
+    return Resource(uri=uri, mime_type=contents.mime_type, annotations=said, text=text, blob=blob)
+
+
+def _text(data: bytes, mime_type: str | None) -> str | None:
+    """The text that bytes are, where their type says so."""
+    if mime_type is None or not is_textual(mime_type):
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _annotations(said: types.Annotations) -> Annotations:

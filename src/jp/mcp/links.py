@@ -31,7 +31,9 @@ def worth_reading(content: Iterable[types.ContentBlock]) -> list[types.ResourceL
 
 def _is_small_text(link: types.ResourceLink) -> bool:
     """What a link does not say is not held against it."""
-    is_text = (
-        link.mime_type is None or link.mime_type.startswith(_TEXTUAL) or link.mime_type.endswith(("+json", "+xml"))
-    )
-    return is_text and (link.size or 0) <= _LARGEST
+    return (link.mime_type is None or is_textual(link.mime_type)) and (link.size or 0) <= _LARGEST
+
+
+def is_textual(mime_type: str) -> bool:
+    """Whether what is of this type is text."""
+    return mime_type.startswith(_TEXTUAL) or mime_type.endswith(("+json", "+xml"))

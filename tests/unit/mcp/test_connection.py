@@ -109,6 +109,9 @@ def test_resources_are_read(tmp_path: Path) -> None:
             ("mcp+s+memo://all", "one"),
             ("mcp+s+memo://all#2", "two"),
         ]
+        (packed,) = await connection.read("memo://packed")
+        (latin,) = await connection.read("memo://latin")
+        assert (packed.text, packed.blob, latin.text, latin.blob) == ("words", None, None, b"\xe9")
         with pytest.raises(RefusalError, match="no resource memo://gone"):
             await connection.read("memo://gone")
         with pytest.raises(ServerError, match="not base64"):

@@ -138,12 +138,12 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
     )
 
 
-def facts_of(ended: Ended, *, kind: str = "terminal") -> Facts:
+def facts_of(ended: Ended) -> Facts:
     """What a stand-in says of it."""
     error = ""
     if ended.exit_code or ended.stopped:
         error = first_error(said(ended.stderr)) or first_error(said(ended.stdout))
-    return Facts(kind=kind, exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
+    return Facts(kind="terminal", exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
 
 
 def _as_a_shell(code: int) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.config.tools import AccessConfig, ToolConfig
-from jp.conversation.entries import Facts, Header, JsonObject, Question
+from jp.conversation.entries import Header, JsonObject, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
@@ -22,6 +23,7 @@ from jp.tool.local.words import CommandLine, check_script, command_of, plain, re
 if TYPE_CHECKING:
     from jp.process.running import Ended
 
+_NOTHING = (TextBlock(text="(no output)"),)
 _MOST_QUESTIONS = 20
 """A tool that asks more in one call does not come to an end."""
 
@@ -74,7 +76,7 @@ class LocalTool:
         answers: dict[str, Any] = {}
         for _ in range(_MOST_QUESTIONS + 1):
             ended = await self._execute(invocation, answers)
-            asked = self._output(ended, invocation.settings)
+            asked = self._output(ended, invocation.settings.timeout_secs)
             if isinstance(asked, ToolOutput):
                 return asked
             answer = await invocation.inquirer.ask(asked)
@@ -123,23 +125,19 @@ class LocalTool:
             },
         }
 
-    def _output(self, ended: Ended, settings: ToolConfig) -> ToolOutput | Question:
-        kind = settings.kind
+    def _output(self, ended: Ended, timeout_secs: float | None) -> ToolOutput | Question:
         is_whole = ended.stopped is None and not ended.stdout.omitted and is_text(ended.stdout)
         found = read_output(said(ended.stdout)) if is_whole else None
         if isinstance(found, Question):
             return found
         if isinstance(found, Returned):
             is_error = bool(ended.exit_code) if found.is_error is None else found.is_error
-            content = found.content or (TextBlock(text="(no output)"),)
-            facts = facts_of(ended, kind=kind or "terminal") if ended.exit_code else Facts(kind=kind)
-            return ToolOutput(content=content, is_error=is_error, facts=facts)
+            content = found.content or _NOTHING
+            return ToolOutput(content=content, is_error=is_error, facts=facts_of(ended) if ended.exit_code else None)
         if ended.exit_code or ended.stopped is not None or not is_text(ended.stdout):
-            output = transcript(ended, timeout_secs=settings.timeout_secs)
-            facts = facts_of(ended, kind=kind or "terminal")
-            return ToolOutput(content=output.content, is_error=True, facts=facts)
-        text = said(ended.stdout) or "(no output)"
-        return ToolOutput(content=(TextBlock(text=text),), facts=facts_of(ended, kind=kind or "terminal"))
+            return replace(transcript(ended, timeout_secs=timeout_secs), is_error=True)
+        text = said(ended.stdout)
+        return ToolOutput(content=(TextBlock(text=text),) if text else _NOTHING, facts=facts_of(ended))
 
 
 def unanswered(name: str, question: Question, answer: Unanswered) -> str:

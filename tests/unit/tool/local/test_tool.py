@@ -81,7 +81,7 @@ def test_what_a_command_prints_is_the_result_and_its_errors_are_logged(tmp_path:
 
 
 def test_a_command_that_fails_says_all_that_it_said(tmp_path: Path) -> None:
-    found = output(tmp_path, shell("echo out; echo 'fatal: no such thing' >&2; exit 3", kind="test"))
+    found = output(tmp_path, shell("echo out; echo 'fatal: no such thing' >&2; exit 3"))
 
     assert found == ToolOutput(
         content=(
@@ -90,7 +90,7 @@ def test_a_command_that_fails_says_all_that_it_said(tmp_path: Path) -> None:
             ),
         ),
         is_error=True,
-        facts=Facts(kind="test", exit_code=3, first_error="fatal: no such thing"),
+        facts=Facts(kind="terminal", exit_code=3, first_error="fatal: no such thing"),
     )
 
 
@@ -128,10 +128,10 @@ def test_a_command_may_read_the_call_as_json(tmp_path: Path) -> None:
 def test_blocks_are_results_as_they_are(tmp_path: Path) -> None:
     said = json.dumps({"content": [{"type": "resource", "resource": {"uri": "x:y", "text": "t"}}], "isError": False})
 
-    found = output(tmp_path, shell(f"echo '{said}'; exit 1", kind="read"))
+    found = output(tmp_path, shell(f"echo '{said}'; exit 1"))
 
     assert found == ToolOutput(
-        content=(ResourceBlock(resource=Resource(uri="x:y", text="t")),), facts=Facts(kind="read", exit_code=1)
+        content=(ResourceBlock(resource=Resource(uri="x:y", text="t")),), facts=Facts(kind="terminal", exit_code=1)
     )
     assert output(tmp_path, shell("echo '{\"content\": []}'; exit 1")).is_error
 

@@ -11,11 +11,6 @@ from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.tool.base import ToolOutput
 
 
-def _no_problems(arguments: JsonObject) -> Sequence[str]:
-    del arguments
-    return ()
-
-
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What a person is asked about: a call with the arguments that it would run with.
 
@@ -24,8 +19,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     call: ToolCallRequest
     arguments: JsonObject
-    preview: str | None = None
-    problems: Callable[[JsonObject], Sequence[str]] = _no_problems
+    preview: str | None
+    problems: Callable[[JsonObject], Sequence[str]]
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):

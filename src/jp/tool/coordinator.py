@@ -288,8 +288,8 @@ def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
 
 def timeout_of(configured: ConfiguredTool) -> float | None:
     """After how many seconds a call is stopped; None: never, or by the tool itself."""
-    settings = configured.settings
-    if isinstance(configured.tool, KeepsTime):
+    settings, tool = configured.settings, configured.tool
+    if isinstance(tool, KeepsTime) and tool.keeps_time:
         return None
     if settings.timeout_secs is not None:
         return settings.timeout_secs or None

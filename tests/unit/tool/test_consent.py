@@ -33,8 +33,9 @@ class Write:
 
     definition = ToolDefinition(name="write", description="", parameters=PARAMETERS)
 
-    def __init__(self, *, fails: bool = False) -> None:
+    def __init__(self, *, fails: bool = False, hangs: bool = False) -> None:
         self._fails = fails
+        self._hangs = hangs
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         raise NotImplementedError
@@ -42,6 +43,8 @@ class Write:
     async def preview(self, invocation: ToolInvocation) -> str | None:
         if self._fails:
             raise ZeroDivisionError
+        if self._hangs:
+            await anyio.sleep_forever()
         return f"would write {invocation.arguments['path']} in {invocation.root}"
 
 
@@ -152,10 +155,12 @@ def test_where_nobody_can_be_asked_the_call_is_denied() -> None:
     assert asked(Consent(Answers(), None), checked()) == Denied(cause="nobody")
 
 
-def test_a_preview_that_fails_is_none() -> None:
+@pytest.mark.parametrize("tool", [Write(fails=True), Write(hangs=True)])
+def test_a_preview_that_fails_or_does_not_come_is_none(tool: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jp.tool.consent.PREVIEW_SECS", 0)
     person = Person(Granted())
 
-    assert asked(Consent(Answers(), person), checked(tool=Write(fails=True))) != Denied(cause="nobody")
+    assert isinstance(asked(Consent(Answers(), person), checked(tool=tool)), CheckedCall)
     assert person.asked == [("approve", {"path": "a", "lines": 1}, None)]
 
 

@@ -507,6 +507,30 @@ def test_the_time_that_an_answer_takes_is_not_the_calls_and_questions_and_progre
     assert text_of(events[3]) == "done"
 
 
+class Gone:
+    """A person whose terminal fails."""
+
+    async def approve(self, proposal: Proposal) -> Nobody:
+        raise OSError("the terminal is gone")
+
+    edit = approve
+
+    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
+        raise OSError("the terminal is gone")
+
+    edit_result = deliver
+
+
+@pytest.mark.parametrize("settings", [ToolConfig(run="ask"), ToolConfig(run="unattended", result="ask")])
+def test_where_asking_fails_that_is_raised_as_it_is(settings: ToolConfig) -> None:
+    coordinator = coordinating(
+        ConfiguredTool(tool=Behaving("echo"), settings=settings), consent=Consent(Answers(), Gone())
+    )
+
+    with pytest.raises(OSError, match="the terminal is gone"):
+        events_of(coordinator, call())
+
+
 def test_a_tool_that_wants_to_end_the_program_has_failed() -> None:
     async def leave(invocation: ToolInvocation) -> ToolOutput:
         raise SystemExit(3)

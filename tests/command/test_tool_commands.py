@@ -117,6 +117,9 @@ def test_what_is_shown_of_a_tool_is_data_too(work: Path) -> None:
     assert tool["parameters"]["required"] == ["path"]
     where = f"the workspace's file {work / '.jp' / 'config.toml'}"
     assert tool["origins"] == {"enable": where, "run": f"{where}, for all tools"}
+    standing = run_jp("tool", "show", "refresh_resource", cwd=work).stdout
+    rules = '[{"arguments":{"uri":"cmd:**"},"run":"ask"}]  (what jp does by itself)'
+    assert f"rules         {rules}\n" in standing
 
 
 def test_a_tool_that_there_is_not_is_an_error_that_names_the_nearest(work: Path) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from jp.cli.built_in_tools import STANDING
 from jp.config.keys import key_text
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
+from jp.tool.standing import STANDING, STANDING_SETTINGS
 from jp.tool.toolbox import ALL, is_enabled, settings_of
 
 if TYPE_CHECKING:
@@ -78,6 +78,13 @@ def facts_of(name: str, toolset: Toolset) -> ToolFacts:
         return ToolFacts(name=name, source=source, settings=settings, tool=None, problem=error.message)
 
 
+def plain(settings: ToolConfig) -> dict[str, Any]:
+    """Settings as JSON has them. A rule says how calls run, even where that is the default."""
+    values: dict[str, Any] = {name: getattr(settings, name) for name in settings.__struct_fields__}
+    rules = [{"arguments": rule.arguments, "run": rule.run} for rule in settings.rules]
+    return {**msgspec.to_builtins(values), "rules": rules}
+
+
 def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
     """For each setting that the tool has, where it came from, in words."""
     own = resolved.config.conversation.tools.get(facts.name, _UNSET)
@@ -88,7 +95,7 @@ def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
             continue
         if getattr(own, setting) != unset:
             found[setting] = _origin(resolved, facts.name, setting)
-        elif facts.name in STANDING and setting in {"enable", "run"}:
+        elif getattr(STANDING_SETTINGS.get(facts.name, _UNSET), setting) != unset:
             found[setting] = "what jp does by itself"
         else:
             found[setting] = f"{_origin(resolved, ALL, setting)}, for all tools"

@@ -39,19 +39,19 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
 
 
 def _details(facts: ToolFacts) -> dict[str, object]:
-    import msgspec
-
     definition = None if facts.tool is None else facts.tool.definition
-    settings = {setting: getattr(facts.settings, setting) for setting in facts.settings.__struct_fields__}
+    from jp.cli.tool.facts import plain
+
     return {
         "description": None if definition is None else definition.description,
         "parameters": None if definition is None else definition.parameters,
         "hints": list(_hints(facts)),
-        "settings": msgspec.to_builtins(settings),
+        "settings": plain(facts.settings),
     }
 
 
 def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
+    from jp.cli.tool.facts import plain
     from jp.tool.base import ConfiguredTool
     from jp.tool.describe_tools import description_of
 
@@ -60,10 +60,9 @@ def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
         _line("offered", facts.offered, origins.get("enable", "the default")),
         _line("run", facts.run, origins.get("run", "the default")),
     ]
+    settings = plain(facts.settings)
     lines += [
-        _line(setting, _json(getattr(facts.settings, setting)), origin)
-        for setting, origin in origins.items()
-        if setting not in _APART
+        _line(setting, _json(settings[setting]), origin) for setting, origin in origins.items() if setting not in _APART
     ]
     if facts.tool is None:
         return "\n".join([f"# {facts.name}", "", facts.problem, "", *lines])

@@ -111,7 +111,7 @@ class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True,
     enable: Enable | None = None
     """Whether the model is offered the tool. `explicit`: only where --tool=NAME says so; `always`: no flag takes it."""
     source: str | None = None
-    """Where it comes from: `builtin`, `local`, `mcp.SERVER` or `mcp.SERVER.TOOL`."""
+    """Where it comes from: `builtin`, `local`, `mcp.SERVER`, `mcp.SERVER.TOOL`, or for all of it `mcp.SERVER.*`."""
     run: RunMode | None = None
     """Whether a call asks first, runs at once, is edited first, or is answered without running."""
     rules: tuple[RuleConfig, ...] = ()

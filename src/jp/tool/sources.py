@@ -74,5 +74,5 @@ def source_of(name: str, settings: ToolConfig, built_in: Collection[str]) -> Too
         case _:
             raise ConfigurationError(
                 f"'conversation.tools.{name}.source' cannot be {settings.source!r}",
-                hint="it is `builtin`, `local`, `mcp.SERVER` or `mcp.SERVER.TOOL`",
+                hint="it is `builtin`, `local`, `mcp.SERVER`, `mcp.SERVER.TOOL` or `mcp.SERVER.*`",
             )

@@ -37,7 +37,9 @@ def check(call: ToolCallRequest, toolbox: Toolbox) -> CheckedCall | ToolOutput:
     checked = with_arguments(CheckedCall(call=call, configured=configured, arguments=given), given)
     if isinstance(checked, CheckedCall):
         return checked
-    return error_output(f"The arguments do not fit, so nothing ran: {'; '.join(checked)}.")
+    problems = "; ".join(checked)
+    end = "" if problems.endswith("?") else "."
+    return error_output(f"The arguments do not fit, so nothing ran: {problems}{end}")
 
 
 def with_arguments(checked: CheckedCall, arguments: JsonObject) -> CheckedCall | list[str]:

@@ -60,7 +60,7 @@ def test_a_call_that_fits_has_its_defaults_and_its_types(arguments: JsonObject |
         ('"so be it"', "The arguments are not JSON (JSON is malformed: invalid character (byte 0)), so nothing ran."),
         ("{" * 3000, "The arguments are not JSON ("),
         ('{"path": "a"', "The arguments are not JSON (Input data was truncated), so nothing ran."),
-        ({"pth": "a"}, "so nothing ran: 'path' is missing; 'pth' is not known; did you mean 'path'?."),
+        ({"pth": "a"}, "so nothing ran: 'path' is missing; 'pth' is not known; did you mean 'path'?"),
     ],
 )
 def test_what_does_not_fit_is_told_so_that_it_can_be_mended(arguments: JsonObject | str, why: str) -> None:

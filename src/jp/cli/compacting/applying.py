@@ -18,7 +18,7 @@ from jp.provider.registry import ModelId
 from jp.workspace.stamp import SYSTEM, timestamp
 
 if TYPE_CHECKING:
-    from jp.turn.cost_cap import CappedProvider
+    from jp.cli.compacting.summarizer import Pay
     from jp.turn.ports import Recorder
 
 
@@ -53,11 +53,11 @@ async def make(
     workspace: AnyWorkspace,
     recorder: Recorder,
     notice: Callable[[str], None],
-    cap: CappedProvider | None = None,
+    pay: Pay | None = None,
 ) -> Made:
     """The overlays of `plan`, its summary written by a model. One that would not make the view smaller is left out.
 
-    With a `cap` the summary is paid from what the query may cost.
+    With `pay` the summary is paid from what a query may cost.
 
     Raises:
         JpError: the summary did not come to be; nothing was written.
@@ -67,7 +67,7 @@ async def make(
         return Made(overlays=overlays, effect=previewer.planner.effect(overlays))
     from jp.cli.compacting.summarizer import limit_of, summarizer_for
 
-    summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, cap=cap)
+    summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, pay=pay)
     limit = limit_of(config, previewer.model)
     written = await summarizer.write(entries, plan.summary, order.summary, recorder, limit=limit)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)

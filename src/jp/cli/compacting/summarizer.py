@@ -39,6 +39,9 @@ from jp.turn.settings import retry_policy_of
 if TYPE_CHECKING:
     from jp.turn.cost_cap import CappedProvider
 
+Pay = Callable[[Provider, ModelId], "CappedProvider"]
+"""Another model, paid from what a query may cost."""
+
 MOST_CALLS = 12
 """How often a model is asked for one summary at most: a long range is told in parts."""
 
@@ -261,9 +264,9 @@ def summarizer_for(
     *,
     model: ModelId,
     notice: Callable[[str], None],
-    cap: CappedProvider | None = None,
+    pay: Pay | None = None,
 ) -> Summarizer:
-    """The one whom `order` names, else `model`, the conversation's own; paid from what `cap` leaves.
+    """The one whom `order` names, else `model`, the conversation's own; `pay` holds it to a limit on costs.
 
     Raises:
         JpError: there is no key, or nobody is known by that name.
@@ -273,11 +276,9 @@ def summarizer_for(
 
     chosen = summary_model(config, order, model)
     provider = create_provider(config, chosen, environ=os.environ, root=base_directory(workspace), stored=UserKeys())
-    if cap is None:
+    if pay is None:
         return Summarizer(config, chosen, provider, notice=notice)
-    from jp.cli.query.budget import beside
-
-    paid = beside(cap, provider, chosen, config)
+    paid = pay(provider, chosen)
     return Summarizer(config, chosen, paid, notice=notice, cap=paid)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jp.cli.pricing import pricing
 from jp.config.model import AppConfig
@@ -43,6 +43,17 @@ def beside(main: CappedProvider, provider: Provider, model: ModelId, config: App
     inner = main.inner if provider is main else provider
     prices = _prices(model, config, main.purse.limit, cache="off")
     return CappedProvider(inner, main.purse, prices, ratio=_ratio(model))
+
+
+def payment(cap: CappedProvider | None, config: AppConfig) -> Callable[[Provider, ModelId], CappedProvider] | None:
+    """What has other models paid from the purse of `cap`; None where costs are not limited."""
+    if cap is None:
+        return None
+
+    def pay(provider: Provider, model: ModelId) -> CappedProvider:
+        return beside(cap, provider, model, config)
+
+    return pay
 
 
 def permits_turn(

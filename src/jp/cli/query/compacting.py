@@ -28,6 +28,7 @@ async def compact_first(
     from jp.cli.compacting.order import order_of
     from jp.cli.compacting.preview import Previewer
     from jp.cli.compacting.report import made_sentence
+    from jp.cli.query.budget import payment
 
     config = wiring.config
     order = order_of(config.conversation.compaction, profile=arguments.compact or None)
@@ -42,7 +43,7 @@ async def compact_first(
         workspace=place.workspace,
         recorder=begun.log,
         notice=wiring.notice,
-        cap=wiring.cap,
+        pay=payment(wiring.cap, config),
     )
     append(begun.log, made.overlays)
     notice(options, made_sentence(made, str(begun.info.id)))

@@ -45,6 +45,10 @@ from jp.workspace.stamp import SYSTEM, timestamp
 _WORTH_PERCENT = 10
 """What is left out has to be so much of the request, or the break of the cache is not worth it."""
 
+_REFUSED_SECS = 3600
+"""For how long at most nobody is asked who would not take a key, or whose quota was used up: jp is not told of
+another key, nor of a bill that was paid."""
+
 _NEAR = 3
 """Estimates are hardly ever off by more: a request that is so many times smaller is not looked at closely."""
 
@@ -173,7 +177,8 @@ class AutomaticRoom:
         planner = Planner(entries, FactLines(), self._wiring.config.conversation.tools, now=time(), source="auto")
         ratio = self._measured_ratio()
         used = projected or round(planner.tokens * ratio)
-        at = Circumstances(now=time(), configuration=str(self._wiring.model), used=used)
+        now = time()
+        at = Circumstances(now=now, configuration=f"{self._wiring.model} {now // _REFUSED_SECS:.0f}", used=used)
         permission = may_summarise(self._file.read(), at)
         self._file.write(permission.state)
         if permission.verdict in {"growth", "strikes"} and not must_fit:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from jp.cli.compacting.order import Order
 from jp.cli.compacting.summarizer import error_kind_of, limit_of, local_summary, summarizer_for
 from jp.cli.places import AnyWorkspace
+from jp.cli.query.budget import payment
 from jp.cli.query.wiring import Wiring
 from jp.compaction.planning import Planner, PolicyWish, wish_of
 from jp.compaction.ranges import KeepTurns, Range, RangeWish, SinceCompaction
@@ -127,7 +128,12 @@ class RoomMaker:
         wiring, order = self._wiring, self._order.summary
         try:
             summarizer = summarizer_for(
-                wiring.config, order, self._workspace, model=wiring.model, notice=self._log, cap=wiring.cap
+                wiring.config,
+                order,
+                self._workspace,
+                model=wiring.model,
+                notice=self._log,
+                pay=payment(wiring.cap, wiring.config),
             )
             written = await summarizer.write(entries, found, order, self._recorder, limit=limit)
         except JpError as error:

@@ -31,15 +31,26 @@ _BEFORE = 4
 _NEWLINE_NEAR = 4
 """A cut is moved to the end of a line that is at most one part in so many of the piece away."""
 
-_WRONG = re.compile(
-    rb"error:|error\[|\berror\b(?= )|exception:|panicked at|fatal:|fatal error|assertion failed|segmentation fault"
+_WRONG = (
+    b"error:",
+    b"error[",
+    b" error ",
+    b"exception:",
+    b"panicked at",
+    b"fatal",
+    b"assertion failed",
+    b"segmentation fault",
 )
+"""What says that something went wrong, and what."""
+
 _FAILED = re.compile(
-    rb"^(?:failed |[ \t]*--- fail: |not ok |[ \t]*\xe2\x9c\x95 |[ \t]*\xe2\x9c\x97 |[ \t]*\xc3\x97 |fail[:! \t]"
-    rb"|test [^\n]{1,200} \.\.\. failed)",
+    rb"^(?:failed |[ \t]*--- fail: |not ok |[ \t]*\xe2\x9c\x95 |[ \t]*\xe2\x9c\x97 |[ \t]*\xc3\x97 |fail[:! \t])",
     re.MULTILINE,
 )
-_SUSPICIOUS = re.compile(rb"traceback|panic|failed|failure|exception|denied|not found|no such|cannot ")
+_HINTS_OF_FAILED = (b"fail", b"not ok", b"\xe2\x9c\x95", b"\xe2\x9c\x97", b"\xc3\x97")
+_SUSPICIOUS = (b"traceback", b"panic", b"failed", b"failure", b"exception", b"denied", b"not found", b"no such")
+"""What may say so."""
+
 _CONTINUES = range(0x80, 0xC0)
 """The bytes that continue a character of UTF-8."""
 
@@ -112,11 +123,19 @@ def _around(data: bytes, room: int) -> list[Piece]:
 def _error_places(lowered: bytes, pieces: Sequence[Piece]) -> list[int]:
     """Where `lowered` tells of errors, outside of its beginning and its end: each once, the most telling first."""
     (_, start), (end, _) = pieces
-    places: list[int] = []
-    for pattern in (_WRONG, _FAILED, _SUSPICIOUS):
-        found = [match.start() for match in pattern.finditer(lowered, start, end)]
-        places += [found[0], found[-1]] if found and pattern is not _SUSPICIOUS else found[:1]
+    places = _outermost(lowered, _WRONG, start, end)
+    if any(lowered.find(hint, start, end) >= 0 for hint in _HINTS_OF_FAILED):
+        failed = _FAILED.search(lowered, start, end)
+        places += [] if failed is None else [failed.start()]
+    places += _outermost(lowered, _SUSPICIOUS, start, end)
     return list(dict.fromkeys(places))
+
+
+def _outermost(lowered: bytes, words: Sequence[bytes], start: int, end: int) -> list[int]:
+    """Where the first and the last of `words` stand."""
+    firsts = [place for word in words if (place := lowered.find(word, start, end)) >= 0]
+    lasts = [place for word in words if (place := lowered.rfind(word, start, end)) >= 0]
+    return [min(firsts), max(lasts)] if firsts else []
 
 
 def _with_windows(data: bytes, limit: int, address: Address, places: Sequence[int]) -> list[Piece]:

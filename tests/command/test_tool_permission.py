@@ -91,8 +91,8 @@ def test_calls_that_do_not_fit_are_answered_with_what_is_wrong_and_cost_nothing_
     assert (result.code, result.stdout) == (0, "Done.\n")
     assert said(result.stderr)[2:] == [
         (
-            "← fs_read_file failed: The arguments do not fit, so nothing ran: 'path' is missing; 'pth' is not known; did "
-            "you mean 'path'?"
+            "← fs_read_file failed: The arguments do not fit, so nothing ran: 'path' is missing; 'pth' is not known; "
+            "did you mean 'path'?"
         ),
         "← fs_read_file: b.txt lines 1-1, 1 line, 4 B",
     ]

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from context.sessions import RULES
 from context.store import Store
 from jp.context.anchors import is_real_user
-from jp.context.budget import estimate_message, estimate_messages
+from jp.context.budget import estimate_message
 from jp.context.compress import compressing
 from jp.context.failure_policy import Circumstances, PolicyState
 from jp.context.groups import index_groups
@@ -59,7 +59,7 @@ class OurPasses:
             has_provider=False,
         )
         setup = Setup(terms=terms, asking=Asking(fence=_FENCE, today=_TODAY), cutter=Cutter(NONCE, self.store))
-        at = Circumstances(now=0.0, configuration="", used=estimate_messages(messages))
+        at = Circumstances(now=0.0, configuration="", used=0)
         steps = compressing(messages, target, setup, RULES, policy=PolicyState(), at=at)
         try:
             next(steps)

@@ -55,9 +55,9 @@ def test_words_are_what_one_pattern_would_find(text: str) -> None:
 def test_every_word_is_looked_at_and_every_line_that_tells_of_an_error(before: str, between: str) -> None:
     said = [f"{before}{word}{between}{other}" for word, other in zip(WORDS, (*WORDS[7:], *WORDS[:7]), strict=True)]
     words = [classified(word) for text in said for word in WORD.findall(text)]
-    lines = [line.strip() for text in said for line in text.splitlines() if ERROR.search(line)]
+    lines = [line.strip() for text in said[1::2] for line in text.splitlines() if ERROR.search(line)]
 
-    found = mentions_in(said, outputs=said)
+    found = mentions_in(said[::2], outputs=said[1::2])
 
     assert set(found.errors) == set(filter(None, lines))
     assert set(found.paths) == {value for kind, value in words if kind == "paths"}

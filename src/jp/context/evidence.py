@@ -49,8 +49,9 @@ _COUNTED_MATCHES = 10_000
 def outcome_lines(text: str) -> tuple[str, ...]:
     """Of what a command printed: the first and the last error, failed tests, and the last line; in their order."""
     lowered = lowered_ascii(text)
-    firsts = [at for at in (lowered.find(word) for word in _WRONG) if at >= 0]
-    lasts = [at for at in (lowered.rfind(word) for word in _WRONG) if at >= 0]
+    found = [(lowered.find(word), word) for word in _WRONG]
+    firsts = [at for at, _ in found if at >= 0]
+    lasts = [lowered.rfind(word, at) for at, word in found if at >= 0]
     places = [*([min(firsts), max(lasts)] if firsts else []), *_failed_tests(text), _last_place(text)]
     return _lines_at(text, places)
 

@@ -61,7 +61,7 @@ def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Lea
         spoken=spoken.spoken,
         evicted=spoken.evicted,
         ledger=ledger_of(gone, cutter.known),
-        mentions=mentions_in((piece.text for piece in source.pieces), outputs=outputs),
+        mentions=mentions_in((piece.text for piece in source.pieces if not piece.is_output), outputs=outputs),
         recallable=_recallable(gone, cutter.artifacts),
         answers=answers_in(gone, cutter, previous.answers if previous else ()),
     )

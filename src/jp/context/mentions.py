@@ -22,17 +22,23 @@ _BETWEEN_WORDS = "\"'`<>()[]{},;|\\…"
 _ENDINGS = ".:!?*"
 """What a word that ends a sentence, or stands out in it, ends with."""
 
-_SPACED = bytes(
-    ord(" ") if character in _BETWEEN_WORDS or character.isspace() else ord(character)
-    for character in map(chr, range(0x80))
-) + bytes(range(0x80, 0x100))
-"""For bytes of UTF-8: spaces for whatever ends a word and is ASCII."""
+_ENDS = re.escape(
+    "".join(letter for letter in map(chr, range(0x80)) if letter.isspace() or letter in _BETWEEN_WORDS)
+).encode()
+_TOLD_APART = re.compile(
+    rb"(?:[^%(ends)s/#0-9]*+[%(ends)s]++)*+([^%(ends)s/#0-9]*+(?:[/#0-9][^%(ends)s]*+)?)" % {b"ends": _ENDS}
+)
+"""A word with a slash, a `#` or a digit, as all words with a class have, and what stands before it; or the rest.
+
+In UTF-8, where what ends a word and is not ASCII is still a part of it.
+"""
 
 _TELLING = re.compile(
-    rb"^(?:[^\n/]*+/.*|(?=.*[#0-9]).*[\x80-\xff].*|(?:#|[A-Z][A-Z0-9]{1,9}-)[0-9]{1,7}[.:!?*]*|[0-9a-f]{7,40}[.:!?*]*)$",
+    rb"^(?:[^\n/]*+/.*|(?=[^\n#0-9]*+[#0-9])[^\n\x80-\xff]*+[\x80-\xff].*"
+    rb"|(?:(?:#|[A-Z][A-Z0-9]{1,9}-)[0-9]{1,7}|[0-9a-f]{7,40})[.:!?*]*)$",
     re.MULTILINE,
 )
-"""Every word that may have a class, and few others: of words on lines of their own, as UTF-8."""
+"""Of words on lines of their own, those that may have a class, and few others."""
 
 _ISSUE = re.compile(r"#[0-9]{1,7}|[A-Z][A-Z0-9]{1,9}-[0-9]{1,7}")
 _COMMIT = re.compile(r"(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}")
@@ -43,7 +49,7 @@ _ERROR = re.compile(r"(?i)\b(?:\w*error|\w*exception|failed|failure|fatal|panic|
 _HINTS_OF_ERRORS = (b"error", b"exception", b"fail", b"fatal", b"panic", b"traceb")
 """In lower case, one of these stands in every line that tells of an error."""
 
-_FORMS_OF_I = "\u0130\u0131"
+_FORMS_OF_I = ("\u0130".encode(), "\u0131".encode())
 """Letters that the pattern takes for an `i` and that are none in lower case."""
 
 
@@ -61,12 +67,13 @@ _MOST = {"issues": 120, "commits": 40, "paths": 80, "errors": 40, "urls": 30}
 
 
 def mentions_in(texts: Iterable[str], *, outputs: Iterable[str] = ()) -> Mentions:
-    """The index of `texts`, which are redacted; lines that tell of errors are looked for in `outputs`, of tools."""
+    """The index of `texts` and of `outputs`, of tools, all redacted; only in those are lines that tell of errors."""
+    printed = [_encoded(text) for text in outputs]
     errors: Counter[str] = Counter()
-    for line, count in _error_lines(outputs):
+    for line, count in _error_lines(printed):
         errors[shortened(line.strip(), LONGEST_ERROR)] += count
     found: dict[str, Counter[str]] = {name: Counter() for name in _MOST}
-    for word, count in _telling_words(texts):
+    for word, count in _telling_words(chain(map(_encoded, texts), printed)):
         name, value = classified(word)
         if name:
             found[name][value] += count
@@ -108,51 +115,57 @@ def within(classes: Mapping[str, Sequence[str]], limit: int = INDEX_LIMIT) -> Me
     return replace(Mentions(), **{name: tuple(texts) for name, texts in kept.items()})
 
 
-def _telling_words(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def _telling_words(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
     """The words of all `texts` that may have a class, and how often each stands there; some of them more than once."""
     counts: Counter[bytes] = Counter()
     for text in texts:
-        counts.update(text.encode("utf-8", "surrogatepass").translate(_SPACED).split())
+        counts.update(_TOLD_APART.findall(text))
     for word in _TELLING.findall(b"\n".join(counts)):
-        text = word.decode("utf-8", "surrogatepass")
-        for part in (text,) if text.isascii() else text.replace("…", " ").split():
+        whole = _decoded(word)
+        for part in (whole,) if whole.isascii() else whole.replace("…", " ").split():
             yield part, counts[word]
 
 
-def _error_lines(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _error_lines(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
     """The lines of all `texts` that tell of errors, and how often each stands there; some of them more than once.
 
     The pattern is slow, so it only sees lines that have a hint.
     """
     counts: Counter[bytes] = Counter()
     for text in texts:
-        if not text.isascii() and any(letter in text for letter in _FORMS_OF_I):
-            counts.update(line.encode("utf-8", "surrogatepass") for line in text.splitlines())
-        else:
-            counts.update(_lines_with_hints(text.encode("utf-8", "surrogatepass")))
+        has_forms = not text.isascii() and any(letter in text for letter in _FORMS_OF_I)
+        counts.update(text.split(b"\n") if has_forms else _lines_with_hints(text))
     for raw, count in counts.items():
-        for line in raw.decode("utf-8", "surrogatepass").splitlines():
+        for line in _decoded(raw).splitlines():
             if _ERROR.search(line):
                 yield line, count
 
 
-def _lines_with_hints(raw: bytes) -> Iterable[bytes]:
-    lowered = raw.lower()
+def _lines_with_hints(text: bytes) -> Iterable[bytes]:
+    lowered = text.lower()
     found: dict[int, bytes] = {}
     for hint in _HINTS_OF_ERRORS:
         at = lowered.find(hint)
         while at >= 0:
-            start = raw.rfind(b"\n", 0, at) + 1
-            end = raw.find(b"\n", at)
-            found[start] = raw[start : len(raw) if end < 0 else end]
+            start = text.rfind(b"\n", 0, at) + 1
+            end = text.find(b"\n", at)
+            found[start] = text[start : len(text) if end < 0 else end]
             at = -1 if end < 0 else lowered.find(hint, end)
     return found.values()
 
 
 def _with_slash(value: str) -> tuple[str, str]:
-    if _URL.fullmatch(value):
+    if value.startswith("http") and _URL.fullmatch(value):
         return "urls", value
-    path = _POSITION.sub("", value)
+    path = _POSITION.sub("", value) if ":" in value else value
     return ("paths", path) if _is_path(path) else ("", "")
 
 

@@ -17,7 +17,7 @@ from jp.context.spoken import fold_spoken
 from jp.context.summary_fold import within_requirements
 from jp.context.summary_schema import TouchedFiles
 from jp.context.summary_state import Recallable, SummaryState
-from jp.context.summary_text import render_summary
+from jp.context.summary_text import Renderer
 
 _Item = TypeVar("_Item")
 _Step = Callable[[SummaryState, Artifacts], SummaryState]
@@ -31,8 +31,9 @@ def fit_summary(
     The goal and the next step always stay, and of the request being worked on its beginning and end; all of it, unless
     that may be cut. What the person said and required goes to `artifacts`, and a handle stays.
     """
+    renderer = Renderer(nonce)
     for step in (*_STEPS, *(_LAST_STEPS if may_cut_request else ())):
-        if estimate_tokens(render_summary(state, nonce)) <= limit:
+        if estimate_tokens(renderer.text(state)) <= limit:
             break
         state = step(state, artifacts)
     return state

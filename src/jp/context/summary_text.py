@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -80,6 +81,7 @@ _RECORDS = frozenset({
 """The headings under which an item has members with names."""
 
 _PLACES = {title: path.split(".") for title, path in _TITLES}
+_PARTS = {title: attrgetter(path) for title, path in _TITLES}
 
 
 def opening(nonce: str) -> str:
@@ -94,10 +96,29 @@ def closing(nonce: str) -> str:
 
 def render_summary(state: SummaryState, nonce: str) -> str:
     """The text of `state`, in which empty parts do not appear."""
-    plain: _Plain = msgspec.to_builtins(state)
-    notes = (PREFACE, LOCAL_NOTE) if state.provenance.is_local else (PREFACE,)
-    body = "\n".join(line for title, path in _PLACES.items() for line in _section(title, _at(plain, path)))
-    return "\n".join((opening(nonce), *notes, *filter(None, (escaped(body),)), closing(nonce)))
+    return Renderer(nonce).text(state)
+
+
+class Renderer:
+    """Renders several states of which most parts are the same objects; each part once."""
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self._sections: dict[tuple[str, int], tuple[object, str]] = {}
+
+    def text(self, state: SummaryState) -> str:
+        """The text of `state`, in which empty parts do not appear."""
+        notes = (PREFACE, LOCAL_NOTE) if state.provenance.is_local else (PREFACE,)
+        body = (self._section(title, get(state)) for title, get in _PARTS.items())
+        return "\n".join((opening(self._nonce), *notes, *filter(None, body), closing(self._nonce)))
+
+    def _section(self, title: str, value: object) -> str:
+        """The section is kept with its value, so that no other one gets that's identity."""
+        key = title, id(value)
+        if key not in self._sections:
+            lines = _section(title, msgspec.to_builtins(value)) if value else ()
+            self._sections[key] = value, escaped("\n".join(lines))
+        return self._sections[key][1]
 
 
 def parse_summary(text: str, nonce: str) -> SummaryState | None:
@@ -127,13 +148,6 @@ def escaped(text: str) -> str:
 def unescaped(text: str) -> str:
     """What `escaped` was given."""
     return _ESCAPED.sub(r"\1\2", text) if "[[" in text else text
-
-
-def _at(plain: _Plain, path: Sequence[str]) -> Any:
-    found: Any = plain
-    for name in path:
-        found = found.get(name, {})
-    return found
 
 
 def _section(title: str, value: Any) -> Iterator[str]:

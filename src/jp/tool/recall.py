@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, Protocol
 
 import msgspec
@@ -12,8 +13,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import Stream, ToolInvocation, ToolOutput, error_output
 from jp.tool.bounding import BOUND
-
-NAME = "recall"
+from jp.tool.standing import RECALL
 
 _NOTE = 120
 """How many bytes what is said below a page takes at most."""
@@ -21,7 +21,7 @@ _NOTE = 120
 _SMALLEST_PAGE = 256
 
 _DEFINITION = ToolDefinition(
-    name=NAME,
+    name=RECALL,
     description=(
         "Read what was left out of this conversation to save room. Where text was cut stands "
         "[[cut:…:HANDLE:+CHARACTERS]] from offset BYTES; what stands for an old result or argument says recall HANDLE. "
@@ -98,12 +98,18 @@ class Recall:
         """Read it in a thread of its own: the disk may hang."""
         from anyio.to_thread import run_sync
 
-        wanted = str(invocation.arguments["handle"])
+        wanted = _handle_in(str(invocation.arguments["handle"]))
         try:
             found = await run_sync(self._contents.find, wanted, invocation.stream, abandon_on_cancel=True)
         except HandleError as error:
             return error_output(f"{error.message}. {_WHERE}")
         return _page(found, invocation)
+
+
+def _handle_in(text: str) -> str:
+    """The handle that `text` is, or has in it where it is a whole marker."""
+    marked = re.search(r"\[\[cut:[^:\]]*:([0-9a-f]+):", text)
+    return text if marked is None else marked[1]
 
 
 def _page(found: FoundContent, invocation: ToolInvocation) -> ToolOutput:

@@ -16,13 +16,12 @@ from jp.conversation.turns import turns_of
 from jp.tool.base import Stream, ToolInvocation, ToolOutput, error_output
 from jp.tool.bounding import BOUND
 from jp.tool.resource_diff import Version, short_diff
-
-NAME = "refresh_resource"
+from jp.tool.standing import REFRESH
 
 _MOST_NAMED = 20
 
 _DEFINITION = ToolDefinition(
-    name=NAME,
+    name=REFRESH,
     description=(
         "Read an attachment again. Attachments are as they were when the user attached them; use this where one may "
         "have changed since, for example after you have modified the file. It gives the content, or what has changed, "

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping
 from jp.config.tools import RuleConfig, ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 
-ON_CONTENT = frozenset({"recall", "refresh_resource"})
+RECALL = "recall"
+REFRESH = "refresh_resource"
+
+ON_CONTENT = frozenset({RECALL, REFRESH})
 """Those that read what a conversation has."""
 
 STANDING = frozenset({*ON_CONTENT, "ask_user", "describe_tools"})
@@ -19,9 +22,7 @@ STANDING = frozenset({*ON_CONTENT, "ask_user", "describe_tools"})
 _UNATTENDED = ToolConfig(enable="always", run="unattended")
 STANDING_SETTINGS: Mapping[str, ToolConfig] = {
     **dict.fromkeys(sorted(STANDING), _UNATTENDED),
-    "refresh_resource": ToolConfig(
-        enable="always", run="unattended", rules=(RuleConfig(arguments={"uri": "cmd:**"}, run="ask"),)
-    ),
+    REFRESH: ToolConfig(enable="always", run="unattended", rules=(RuleConfig(arguments={"uri": "cmd:**"}, run="ask"),)),
 }
 """What holds for each where the configuration does not say otherwise: what runs a command asks like a command."""
 

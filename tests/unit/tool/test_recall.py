@@ -89,6 +89,12 @@ def test_a_page_may_have_fewer_lines() -> None:
     assert note == f"[bytes 0 to 22 of {len(LINES.encode())} of {checksum(TEXT)[:8]}; go on with offset 22]"
 
 
+def test_a_whole_marker_says_its_handle() -> None:
+    marker = f"[[cut:n0nce:{checksum(TEXT)[:8]}:+300]] from offset 9"
+
+    assert texts(recall({"handle": marker, "lines": 1}))[0] == "line 0 ✓\n"
+
+
 def test_what_is_recalled_of_a_resource_says_of_which_and_is_no_delivery_of_it() -> None:
     output = recall({"handle": f"sha256:{checksum(FILE)}"})
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from jp.compaction.fact_lines import NO_NONCE
 from jp.context.markers import marker
@@ -42,5 +43,6 @@ def test_other_calls_run() -> None:
     another = marker("another-nonce", "0123abcd", 900)
 
     assert refusal_of(call({"text": another}), [HEADER]) is None
+    assert refusal_of(replace(call({"handle": CUT}), name="recall"), [HEADER]) is None
     assert refusal_of(call({"zeros": NO_NONCE}), []) is None
     assert refusal_of(call({"text": marker(NO_NONCE, "0123abcd", 9)}), []) is not None

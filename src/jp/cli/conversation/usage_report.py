@@ -15,15 +15,12 @@ from jp.conversation.entries import AnyEntry
 from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.caching import CacheFacts, cache_facts
 from jp.provider.registry import kind_of
+from jp.tool.standing import RECALL
 from jp.turn.cache_misses import CacheReport, cache_report
 from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, total_of
 
 if TYPE_CHECKING:
     from jp.workspace.metadata import Parent
-
-
-RECALL = "recall"
-"""The tool by which a model recalls what was left out."""
 
 
 class CycleRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,15 +19,21 @@ class Switching:
     """Switches tools on and off, one after the other.
 
     `settings` is `conversation.tools`, `names` are the tools that patterns match. `is_known` says whether there is a
-    tool of some other name, too.
+    tool of some other name, too. `groups` has for tools that are named in a body the name that speaks for all of them.
     """
 
     def __init__(
-        self, settings: Mapping[str, ToolConfig], names: Collection[str], is_known: Callable[[str], bool]
+        self,
+        settings: Mapping[str, ToolConfig],
+        names: Collection[str],
+        is_known: Callable[[str], bool],
+        *,
+        groups: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
         self._names = names
         self._is_known = is_known
+        self._groups = groups or {}
         self._switched: dict[str, bool] = {}
 
     def switch(self, specifications: Sequence[str]) -> dict[str, bool]:
@@ -70,7 +76,10 @@ class Switching:
                 self._switched[name] = on
 
     def _state(self, name: str) -> Enable | None:
-        return self._switched[name] if name in self._switched else settings_of(name, self._settings).enable
+        for spoken in (name, self._groups.get(name, name)):
+            if spoken in self._switched:
+                return self._switched[spoken]
+        return settings_of(name, self._settings).enable
 
 
 def _is_offered(state: Enable | None) -> bool:

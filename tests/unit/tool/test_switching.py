@@ -45,6 +45,17 @@ def test_the_star_of_the_configuration_counts_for_tools_that_say_nothing() -> No
     assert switch("!fs_*", **every) == {"fs_list": False, "fs_read": False}
 
 
+def test_who_speaks_for_a_body_of_tools_speaks_until_one_is_named() -> None:
+    settings = {"git": ToolConfig(source="mcp.git.*"), "git_log": ToolConfig(), "git_add": ToolConfig()}
+    groups = {"git_log": "git", "git_add": "git"}
+
+    def switched(*specifications: str) -> dict[str, bool]:
+        return Switching(settings, settings.keys(), settings.__contains__, groups=groups).switch(specifications)
+
+    assert switched("git", "!git_add", "git_log") == {"git": True, "git_add": False}
+    assert switched("git_log", "!git", "git_add") == {"git_log": True, "git_add": True}
+
+
 @pytest.mark.parametrize(
     ("specification", "message", "hint"),
     [

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Held, Place
 from jp.config.layers import Layer
 from jp.config.sources import flag_layer
+from jp.config.tools import ToolConfig
 from jp.errors import UsageError
 
 if TYPE_CHECKING:
     from jp.config.model import AppConfig
-    from jp.config.tools import ToolConfig
 
 _ALL = frozenset({"*", "!*"})
 
@@ -32,23 +34,42 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
 
     config = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags).config
     toolset = Toolset(config, cache_directory=place.cache)
-    on_servers = _on_servers(config, place)
-    names = {*toolset.names, *on_servers}
+    remembered = _remembered(config, place)
+    names = {*toolset.names, *remembered.settings}
     _check_words(arguments, names)
-    switching = Switching({**toolset.settings, **on_servers}, names, toolset.is_known)
-    switched = switching.switch(arguments.tools)
+
+    def is_known(name: str) -> bool:
+        return name in names or (toolset.is_known(name) and not remembered.lacks(name))
+
+    settings = {**toolset.settings, **remembered.settings}
+    switched = Switching(settings, names, is_known, groups=remembered.groups).switch(arguments.tools)
     if not switched:
         return []
     tools = {name: {"enable": on} for name, on in switched.items()}
     return [flag_layer("--tool", {"conversation": {"tools": tools}})]
 
 
-def _on_servers(config: AppConfig, place: Place) -> Mapping[str, ToolConfig]:
-    """The tools of MCP servers, as far as it is remembered what these have: nobody is asked."""
+class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools of MCP servers, as far as it is remembered what these have: nobody is asked.
+
+    `groups` has the name that speaks for all tools of a server, for each of them; `complete` are the names of groups
+    of which everything is remembered.
+    """
+
+    settings: Mapping[str, ToolConfig] = {}
+    groups: Mapping[str, str] = {}
+    complete: frozenset[str] = frozenset()
+
+    def lacks(self, name: str) -> bool:
+        """Whether a name begins like those of a server that has no such tool."""
+        return any(name.startswith(f"{group}_") for group in self.complete) and name not in self.settings
+
+
+def _remembered(config: AppConfig, place: Place) -> _Remembered:
     if not config.providers.mcp:
-        return {}
+        return _Remembered()
     from jp.mcp.cache import ListingCache, fingerprint
-    from jp.tool.mcp.offered import offer
+    from jp.tool.mcp.offered import groups_of, offer
 
     cache = ListingCache(place.cache / "mcp")
     listings = {
@@ -57,7 +78,17 @@ def _on_servers(config: AppConfig, place: Place) -> Mapping[str, ToolConfig]:
         if (listing := cache.read(fingerprint(server, place.root))) is not None
     }
     offered = offer(config.conversation.tools, listings)
-    return {one.name: offered.settings[one.name] for one in offered.tools}
+    groups = [group for group in groups_of(config.conversation.tools) if group.server in listings]
+    return _Remembered(
+        settings={one.name: offered.settings[one.name] for one in offered.tools},
+        groups={
+            one.name: group.name
+            for one in offered.tools
+            for group in reversed(groups)
+            if one.name.startswith(f"{group.name}_")
+        },
+        complete=frozenset(group.name for group in groups),
+    )
 
 
 def _check_words(arguments: QueryArguments, names: Collection[str]) -> None:

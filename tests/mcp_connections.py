@@ -62,12 +62,11 @@ async def connected(
     around = Surroundings(directory=directory, cwd=Path.cwd(), environment=environment)
     connection = Connection("s", config, around, heard)
     with anyio.fail_after(PATIENCE):
-        async with anyio.create_task_group() as tasks:
-            connection.begin(tasks)
-            try:
-                yield connection, heard
-            finally:
-                await connection.close()
+        connection.begin()
+        try:
+            yield connection, heard
+        finally:
+            await connection.close()
 
 
 def with_server(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -238,3 +239,41 @@ def test_what_a_workspace_declares_of_servers_needs_trust(tmp_path: Path) -> Non
         tmp_path / "attaching", CALLS, settings='[conversation]\nattachments = ["mcp+my_notes+x"]'
     )
     check_failure(query(attaching, "hello"), 3, "mcp+my_notes+x", "trust")
+
+
+HANGS = """
+[[reply]]
+when = { contains = "call" }
+times = 1
+calls = [{ name = "notes_hang", arguments = {} }]
+
+[[reply]]
+text = "Done."
+"""
+
+
+def test_a_call_that_is_interrupted_is_cancelled_at_the_server_which_ends(tmp_path: Path) -> None:
+    work = desk(tmp_path, scenario=HANGS, MCP_TOOLS="hang")
+    query(work, "--dry-run", "hello")
+    heard(work)
+    os.mkfifo(tmp_path / "trace")
+    trace = os.open(tmp_path / "trace", os.O_RDONLY | os.O_NONBLOCK)
+    said = b""
+
+    process = start_jp("query", "--new", "--no-stdin", "call", cwd=work)
+    try:
+        while b"tools/call" not in said:
+            assert select.select([trace], [], [], PATIENCE)[0]
+            said += os.read(trace, 4096)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+        while more := os.read(trace, 4096):
+            said += more
+    finally:
+        os.close(trace)
+
+    assert process.returncode == 130
+    assert b"stopped; what came is kept" in errors
+    assert said.splitlines()[-1] == b"notifications/cancelled"
+    (response,) = [entry for entry in entries_of(logs(work)[-1]) if isinstance(entry, ToolCallResponse)]
+    assert response.is_error

@@ -27,8 +27,6 @@ from jp.config.model import AppConfig
 from jp.errors import JpError
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
     from jp.cli.server_listings import ServerListings
     from jp.config.tools import McpServerConfig, ToolConfig
     from jp.conversation.resource import Resource
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from jp.mcp.definitions import Listing
     from jp.mcp.ports import Call, Called
     from jp.tool.base import Tool
-
-
-_SECS_TO_END = 2.0
 
 
 class Servers:
@@ -55,29 +50,18 @@ class Servers:
         self._configured: Mapping[str, McpServerConfig] = {}
         self._connections: dict[str, Connection] = {}
         self._awaited: set[str] = set()
-        self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
-        from anyio import create_task_group
-
-        self._tasks = create_task_group()
-        await self._tasks.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._tasks is not None:
-            await self._close()
-            self._tasks.cancel_scope.cancel()
-            # What ends the command is told as it is, not as one of a group.
-            await self._tasks.__aexit__(None, None, None)
+        if not self._connections:
+            return
+        from anyio import CancelScope, create_task_group
 
-    async def _close(self) -> None:
-        """End all sessions in order; what takes too long is cut off."""
-        from anyio import create_task_group, move_on_after
-
-        with move_on_after(_SECS_TO_END, shield=True):
+        with CancelScope(shield=True):
             async with create_task_group() as ending:
                 for connection in self._connections.values():
                     ending.start_soon(connection.close)
@@ -162,10 +146,8 @@ class Servers:
             around = Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ)
             talk = Talking(self._options, self._listings, self._configured, self._awaited)
             self._connections[name] = Connection(name, config, around, talk)
-        connection = self._connections[name]
-        if self._tasks is not None:
-            connection.begin(self._tasks)
-        return connection
+        self._connections[name].begin()
+        return self._connections[name]
 
     async def read(self, server: str, uri: str) -> tuple[Resource, ...]:
         """See `jp.attachment.mcp.handler.ResourceReader`."""

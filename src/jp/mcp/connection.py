@@ -25,7 +25,7 @@ from jp.mcp.stdio import StdioLink
 from jp.process.programs import exit_code_text
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
+    from asyncio import Task
 
     from jp.conversation.resource import Resource
     from jp.mcp.process import ServerProcess
@@ -35,16 +35,24 @@ T = TypeVar("T")
 _SECS_TO_TELL = 2.0
 """For how long somebody whose call was cut off waits to hear why."""
 
+_SECS_TO_END = 2.0
+"""For how long a session may end in order."""
+
 
 class Connection:
-    """The session with the server `name`. Who begins it closes it; where its task is cancelled, it ends, too."""
+    """The session with the server `name`. Who begins it closes it.
+
+    It lives in a task of its own, which nothing cancels that goes on around it: a server is to hear that a call was
+    given up before it is ended.
+    """
 
     def __init__(self, name: str, config: McpServerConfig, around: Surroundings, talk: Talk) -> None:
         self.name = name
         self.config = config
         self._around = around
         self._talk = talk
-        self._has_begun = False
+        self._task: Task[None] | None = None
+        self._process: ServerProcess | None = None
         self._session: Session | None = None
         self._failure: JpError | None = None
         self._life = CancelScope()
@@ -52,18 +60,26 @@ class Connection:
         self._closing = Event()
         self._over = Event()
 
-    def begin(self, tasks: TaskGroup) -> None:
-        """Start it in a task of its own, if that has not been done."""
-        if not self._has_begun:
-            self._has_begun = True
-            tasks.start_soon(self._run)
+    def begin(self) -> None:
+        """Start it, if that has not been done."""
+        if self._task is None:
+            from asyncio import create_task
+
+            self._task = create_task(self._run())
 
     async def close(self) -> None:
-        """End the session in order, and wait until that is done."""
+        """End the session, and wait until that is done: in order where that does not take too long."""
+        if self._task is None:
+            return
         self._closing.set()
-        if self._session is None:
+        with CancelScope(shield=True):
+            if self._session is not None:
+                with move_on_after(_SECS_TO_END):
+                    await self._over.wait()
+            elif self._process is not None:
+                # It has done nothing yet that it could want to keep.
+                self._process.kill()
             self._life.cancel()
-        if self._has_begun:
             await self._over.wait()
 
     async def listing(self) -> Listing:
@@ -151,7 +167,7 @@ class Connection:
             )
 
     async def _serve_process(self, scope: CancelScope) -> None:
-        process = start(self.name, self.config, self._around)
+        process = self._process = start(self.name, self.config, self._around)
         link = StdioLink(process, lambda line: self._talk.log(f"{self.name}: {line}"))
         try:
             async with open_session(self.name, link.transport(), self._talk) as session:

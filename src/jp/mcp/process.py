@@ -16,7 +16,7 @@ _CHUNK = 64 * 1024
 _LONGEST_LINE = 2000
 _LAST_WORDS = 300
 
-GRACE_SECS = 0.5
+GRACE_SECS = 0.3
 """How long a server may take to end: first by itself, when its input is closed, and again when it is asked to."""
 
 

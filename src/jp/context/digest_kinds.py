@@ -15,12 +15,13 @@ from jp.context.evidence import (
     outcome_lines,
     symbols,
 )
-from jp.context.outcomes import ended, extent, status
+from jp.context.outcomes import ended, extent, fetched, line_range, status
 from jp.context.redaction import redacted
 from jp.context.tool_kinds import ToolKind, shown
 from jp.context.types import Facts
 
 _LONGEST_PATH = 200
+_LONGEST_TITLE = 120
 _LONGEST_ERROR = 200
 _LONGEST_MATCH = 100
 _LONGEST_SYMBOLS = 300
@@ -69,8 +70,11 @@ def headline(result: Result) -> tuple[str, ...]:
     parts = (
         status(result.tool, is_error=result.is_error),
         shown(facts.path, _LONGEST_PATH),
-        f"lines {shown(facts.lines, _LONGEST_KEY)}" if facts.lines else "",
-        subject,
+        shown(facts.url, _LONGEST_PATH),
+        shown(facts.title, _LONGEST_TITLE),
+        "" if facts.status is None else fetched(facts.status),
+        line_range(shown(facts.lines, _LONGEST_KEY), facts.total_lines),
+        "" if facts.url and result.subject == shown(facts.url, _LONGEST_PATH) else subject,
         "" if facts.exit_code is None else ended(facts.exit_code),
         "" if facts.matches is None else f"{facts.matches} matches",
         f"took {facts.duration_ms / _MILLISECONDS:.1f} s" if facts.duration_ms is not None else "",

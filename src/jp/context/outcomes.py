@@ -20,6 +20,18 @@ def ended(exit_code: int) -> str:
     return f"exit {exit_code} (SIG{name}{', no failure' if name == 'PIPE' else ''})"
 
 
+def fetched(status: int) -> str:
+    """How a request over HTTP ended."""
+    return f"HTTP {status}"
+
+
+def line_range(lines: str, total: int | None) -> str:
+    """Which lines a result has, and of how many; empty where it has all, or nobody said which."""
+    if not lines:
+        return ""
+    return f"lines {lines}" if total is None else f"lines {lines} of {total}"
+
+
 def extent(size: int, lines: int | None) -> str:
     """How large the result is, in bytes and, where they were counted, lines."""
     if lines is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.context.outcomes import ended, extent, status
+from jp.context.outcomes import ended, extent, fetched, line_range, status
 from jp.context.tool_kinds import ToolRule, shown, subject_of
 from jp.context.types import Call, Facts
 
 _LONGEST_PATH = 200
+_LONGEST_TITLE = 120
 _LONGEST_ERROR = 200
 _NO_RULE = ToolRule()
 
@@ -47,13 +48,16 @@ def stand_in(call: Call, facts: Facts | None, stripped: Stripped, rule: ToolRule
 def _parts(facts: Facts, stripped: Stripped, subject: str) -> tuple[tuple[int, str], ...]:
     """What can be said, in the order in which it is said, each with its rank: the lower, the sooner there is room."""
     return (
-        (2, shown(facts.path, _LONGEST_PATH)),
-        (4, f"lines {shown(facts.lines, _LONGEST_PATH)}" if facts.lines else ""),
-        (6, subject),
+        (3, shown(facts.path, _LONGEST_PATH)),
+        (4, shown(facts.url, _LONGEST_PATH)),
+        (9, shown(facts.title, _LONGEST_TITLE)),
+        (2, "" if facts.status is None else fetched(facts.status)),
+        (6, line_range(shown(facts.lines, _LONGEST_PATH), facts.total_lines)),
+        (8, "" if facts.url and subject == shown(facts.url, _LONGEST_PATH) else subject),
         (1, "" if facts.exit_code is None else ended(facts.exit_code)),
-        (5, "" if facts.matches is None else f"{facts.matches} matches"),
-        (7, extent(stripped.size, stripped.lines)),
-        (3, shown(facts.first_error, _LONGEST_ERROR)),
+        (7, "" if facts.matches is None else f"{facts.matches} matches"),
+        (10, extent(stripped.size, stripped.lines)),
+        (5, shown(facts.first_error, _LONGEST_ERROR)),
         (0, f"recall {stripped.handle}" if stripped.handle else ""),
     )
 

@@ -66,12 +66,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a tool recorded while it ran, so that nobody has to read it out of its output.
 
-    `kind` names the sort of tool (`terminal`, `read`, `search`, …); `lines` is a range such as `10-200`.
+    `kind` names the sort of tool (`terminal`, `read`, `search`, …); `lines` is a range such as `10-200`, of a file that
+    has `total_lines`. What was fetched has a `url`, perhaps a `title`, and over HTTP a `status`.
     """
 
     kind: str = ""
     path: str = ""
+    url: str = ""
+    title: str = ""
+    status: int | None = None
     lines: str = ""
+    total_lines: int | None = None
     exit_code: int | None = None
     matches: int | None = None
     first_error: str = ""

@@ -21,6 +21,15 @@ def test_it_says_on_one_line_whatever_is_known() -> None:
     assert stand_in(CALL, None, Stripped(size=9_000)) == "[compacted] run: success; 9000 bytes"
 
 
+def test_what_was_fetched_is_named_once() -> None:
+    call = Call(id="c", name="fetch", arguments='{"url": "https://docs.test/a"}')
+    known = Facts(url="https://docs.test/a", title="How to", status=200, lines="1-9", total_lines=90)
+
+    said = stand_in(call, known, Stripped(size=900), ToolRule(kind="web", subject="url"))
+
+    assert said == "[compacted] fetch: success; https://docs.test/a; How to; HTTP 200; lines 1-9 of 90; 900 bytes"
+
+
 def test_where_there_is_little_room_what_matters_most_is_said() -> None:
     stripped = Stripped(size=52, handle="01234567")
 

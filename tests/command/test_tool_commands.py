@@ -189,10 +189,13 @@ arguments = ["-S", "-I", {json.dumps(SERVER)}]
 
 [conversation.tools.said]
 source = "mcp.demo.echo"
+
+[conversation.tools.demo]
+source = "mcp.demo.*"
 """
 
 
-def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_run_by_hand(tmp_path: Path) -> None:
+def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_by_hand(tmp_path: Path) -> None:
     work = trusted(make_workspace(tmp_path / "work", settings=ON_SERVER))
 
     before = run_jp("tool", "show", "said", cwd=work)
@@ -202,9 +205,17 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_run_by_hand(tmp_
 
     check_failure(before, 2, "there is no tool 'said'", "`jp tool ls --refresh` asks the MCP servers")
     assert asked.stderr == "note: the MCP server 'demo' has 19 tools\n"
-    assert "said              mcp.demo.echo  no         ask         echo it\n" in asked.stdout
+    rows = [line.split() for line in asked.stdout.splitlines()]
+    assert ["said", "mcp.demo.echo", "no", "ask", "echo", "it"] in rows
+    assert ["demo_fail", "mcp.demo.fail", "no", "ask", "fail", "it"] in rows
     assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
     assert said == (0, "hello\n", "")
+    flags = ("--tool=demo", "--no-tool=demo_[a-r]*", "--no-tool=demo_slow_to_end", "--tool=demo_fail")
+    request = json.loads(run_jp("query", "--new", "--dry-run", "-F", "json", *flags, "hi", cwd=work).stdout)["request"]
+    offered = [tool["name"] for tool in request["body"]["tools"] if tool["name"].startswith("demo")]
+    assert offered == ["demo_fail", "demo_sample", "demo_steps", "demo_structured"]
+    misspelt = run_jp("query", "--tool=demo_fial", "hi", cwd=work)
+    check_failure(misspelt, 2, "--tool names an unknown tool 'demo_fial'", "did you mean 'demo_fail'?")
 
 
 @pytest.mark.parametrize(

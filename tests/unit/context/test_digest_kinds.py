@@ -122,14 +122,17 @@ PAGE = Facts(kind="web", url="https://docs.test/a?token=hunter2-XYZ9", title="Ho
 def test_what_was_fetched_is_named_by_its_address_its_title_and_how_the_server_answered() -> None:
     said = "error; https://docs.test/a?token=[redacted:token]; How to use it; HTTP 404"
 
-    assert describe("web", None, PAGE, is_error=True) == said
-    assert describe("web", None, PAGE, subject="https://docs.test/a?token=[redacted:token]", is_error=True) == said
-    assert describe("web", None, PAGE, subject="POST", is_error=True) == f"{said}; POST"
+    assert describe("web", None, PAGE, is_error=True) == f"{said}; 9000 bytes"
+    assert (
+        describe("web", None, PAGE, subject="https://docs.test/a?token=[redacted:token]", is_error=True)
+        == f"{said}; 9000 bytes"
+    )
+    assert describe("web", None, PAGE, subject="POST", is_error=True) == f"{said}; POST; 9000 bytes"
 
 
 def test_a_part_of_a_file_is_said_to_be_one_of_so_many_lines() -> None:
-    assert describe("read", None, Facts(path="a.py", lines="10-200", total_lines=900)) == (
-        "success; a.py; lines 10-200 of 900"
-    )
-    assert describe("read", None, Facts(path="a.py", lines="10-200")) == "success; a.py; lines 10-200"
-    assert describe("read", None, Facts(path="a.py", total_lines=900)) == "success; a.py"
+    some = Facts(path="a.py", lines="10-200", total_lines=900)
+
+    assert describe("read", None, some) == "success; a.py; lines 10-200 of 900; 9000 bytes"
+    assert describe("read", None, Facts(path="a.py", lines="10-200")) == "success; a.py; lines 10-200; 9000 bytes"
+    assert describe("read", None, Facts(path="a.py", total_lines=900)) == "success; a.py; 9000 bytes"

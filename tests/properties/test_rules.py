@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.config.kinds import RunMode
 from jp.config.tools import RuleConfig, ToolConfig
-from jp.tool.rules import Paths, run_mode
+from jp.tool.rules import Paths, glob_regex, run_mode
 
 NAMES = ("src", "docs", "keys", "a", "b.py")
 ROOT = "/work/main"
@@ -66,3 +67,16 @@ def test_a_link_never_lets_through_what_its_target_would_not(
     linked = run_mode(ToolConfig(rules=tuple(listed)), {"path": path}, Paths(root=ROOT, real=real))
 
     assert ORDER.index(linked) >= ORDER.index(mode(followed, listed))
+
+
+def naive(pattern: str) -> str:
+    """What a pattern means, said in the plainest way."""
+    wildcards = {"**": ".*", "*": "[^/]*"}
+    return "".join(wildcards.get(part, re.escape(part)) for part in re.split(r"(\*\*|\*)", pattern))
+
+
+@given(pattern=st.text("ab/*", max_size=9), text=st.text("ab/", max_size=12))
+def test_a_pattern_means_what_the_plainest_expression_for_it_means(pattern: str, text: str) -> None:
+    expected = re.fullmatch(naive(pattern), text, re.DOTALL)
+
+    assert bool(re.fullmatch(glob_regex(pattern), text, re.DOTALL)) == bool(expected)

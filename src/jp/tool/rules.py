@@ -22,9 +22,11 @@ from jp.conversation.entries import JsonObject
 MOST_READINGS = 10_000
 """Of a call with more readings the strictest rule counts, whichever it is."""
 
+LONGEST_TEXT = 16_384
+"""And so it is with one that has a longer text where a rule asks for it."""
+
 _STRICTEST_FIRST: Sequence[RunMode] = ("skip", "edit", "ask", "unattended")
 _PATH_WORDS = frozenset({"path", "paths", "file", "files", "directory", "directories", "prefix", "prefixes"})
-_WILDCARD = re.compile(r"(\*\*|\*)")
 
 _STEP = re.compile(r"(?:^|/)\.\.?(?:/|$)|(?<!:)//")
 
@@ -49,7 +51,7 @@ def run_mode(settings: ToolConfig, arguments: JsonObject, paths: Paths) -> RunMo
     wanted = {name for rule in settings.rules for name in rule.arguments}
     given = {name: _texts_of(name, arguments[name], paths) for name in sorted(wanted) if name in arguments}
     readings = list(islice(_readings(given), MOST_READINGS + 1))
-    if len(readings) > MOST_READINGS:
+    if len(readings) > MOST_READINGS or any(len(text) > LONGEST_TEXT for texts in given.values() for text in texts):
         return _strictest([usual, *(rule.run for rule in settings.rules)])
     patterns: _Patterns = [(_expressions(rule, paths), rule.run) for rule in settings.rules]
     return _strictest(_mode(reading, patterns, usual) for reading in readings)
@@ -138,15 +140,27 @@ def _expression(name: str, pattern: str, paths: Paths) -> re.Pattern[str]:
     is_tree = is_path(name) and pattern.endswith("/**")
     if is_path(name):
         pattern = _relative(pattern.removeprefix("./"), paths)
-    regex = "".join(_part(part) for part in _WILDCARD.split(pattern.removesuffix("/**") if is_tree else pattern))
-    return re.compile(regex + ("(/.*)?" if is_tree else ""), re.DOTALL)
+    base = glob_regex(pattern.removesuffix("/**") if is_tree else pattern)
+    return re.compile(f"{base}(?:/.*)?" if is_tree else base, re.DOTALL)
 
 
-def _part(part: str) -> str:
-    match part:
-        case "**":
-            return ".*"
-        case "*":
-            return "[^/]*"
-        case _:
-            return re.escape(part)
+def glob_regex(pattern: str) -> str:
+    """A regular expression for the whole of what a pattern matches.
+
+    What follows a wildcard is looked for once, from where it may begin on: the first place is as good as any other,
+    because the next wildcard takes what lies between. So no text that a model writes can make it look for ever.
+    """
+    first, *others = map(_segment_regex, pattern.split("**"))
+    if not others:
+        return first
+    between = "".join(f"(?>.*?{segment})" for segment in others[:-1])
+    return f"(?>{first}){between}.*{others[-1]}"
+
+
+def _segment_regex(segment: str) -> str:
+    """The same for a pattern without `**`."""
+    first, *others = map(re.escape, segment.split("*"))
+    if not others:
+        return first
+    between = "".join(f"(?>[^/]*?{text})" for text in others[:-1])
+    return f"{first}{between}[^/]*?{others[-1]}"

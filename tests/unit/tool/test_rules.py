@@ -7,7 +7,7 @@ import pytest
 
 from jp.config.kinds import RunMode
 from jp.config.tools import RuleConfig, ToolConfig
-from jp.tool.rules import MOST_READINGS, Paths, is_path, run_mode
+from jp.tool.rules import LONGEST_TEXT, MOST_READINGS, Paths, is_path, run_mode
 
 LINKS = {"/w/src/secret": "/w/keys", "/w/out": "/etc"}
 SOURCES: tuple[RuleConfig, ...] = (
@@ -143,6 +143,20 @@ def test_of_a_call_with_too_many_readings_the_strictest_rule_counts() -> None:
 
     assert mode(rules, one=many, other=["a"]) == "unattended"
     assert mode(rules, one=many, other=["a", "b"]) == "edit"
+
+
+def test_of_a_text_that_is_too_long_to_compare_the_strictest_rule_counts() -> None:
+    rules = (RuleConfig(arguments={"text": "**"}, run="unattended"), RuleConfig(arguments={"text": "b"}, run="skip"))
+
+    assert mode(rules, text="a" * LONGEST_TEXT) == "unattended"
+    assert mode(rules, text="a" * (LONGEST_TEXT + 1)) == "skip"
+
+
+def test_no_text_makes_a_pattern_look_for_ever() -> None:
+    pattern = "**a" * 12 + "**b"
+
+    assert mode((RuleConfig(arguments={"text": pattern}, run="skip"),), text="a" * LONGEST_TEXT) == "ask"
+    assert mode((RuleConfig(arguments={"text": pattern.replace("**", "*")}, run="skip"),), text="a" * 9999) == "ask"
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ class ServerProcess:
         for descriptor in (self._input, self._output, self._errors):
             os.set_blocking(descriptor, False)
         self._has_exited = False
+        self._is_over = False
         self._takes_input = True
         self.last_words = ""
 
@@ -95,8 +96,9 @@ class ServerProcess:
             say(text)
 
     def kill(self) -> None:
-        """End it and everything of its group at once."""
-        self._signal(signal.SIGKILL)
+        """End it and everything of its group at once, unless it has ended."""
+        if not self._is_over:
+            self._signal(signal.SIGKILL)
 
     async def end(self) -> None:
         """Let nothing of its group go on. It may end by itself first. Cancelling does not shorten this."""
@@ -106,7 +108,9 @@ class ServerProcess:
             if not self._has_exited:
                 self._signal(signal.SIGTERM)
                 await self._exit_within_grace()
-            self._signal(signal.SIGKILL)
+            self.kill()
+            # From here on its number may be another one's.
+            self._is_over = True
             with move_on_after(GRACE_SECS):
                 await run_sync(self._process.wait, abandon_on_cancel=True)
 
@@ -126,10 +130,9 @@ class ServerProcess:
         self._close(self._output, self._errors)
 
     def _signal(self, number: int) -> None:
-        if self._process.returncode is None:
-            # macOS refuses where only zombies are left.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
+        # macOS refuses where only zombies are left.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
 
 async def _read(descriptor: int) -> bytes:

@@ -17,8 +17,8 @@ from jp.context.markers import marker
 BOUND = 16 * 1024
 """How many bytes of a result a model is shown, unless the tool's `max_bytes` says otherwise."""
 
-LARGEST_MEDIA = 4 * 1024 * 1024
-"""Pictures and sounds of more bytes are not shown: in base64, providers refuse what is not much larger."""
+LARGEST_MEDIA = 3_500 * 1024
+"""Pictures and sounds of more bytes are not shown: in base64 they come near to 5 MB, and larger ones are refused."""
 
 _TAIL_SHARE = 3
 _WINDOW_SHARE = 16

@@ -23,6 +23,7 @@ from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
+from jp.tool.standing import STANDING
 from jp.tool.toolbox import nearest
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.ports import NoCap
@@ -149,9 +150,11 @@ def _cap(config: AppConfig, arguments: QueryArguments, provider: Provider, model
 def _check_choice(settings: RequestSettings) -> None:
     choice = settings.parameters.tool_choice
     names = [tool.name for tool in settings.tools]
-    if choice in {*FREE_CHOICES, *names} or (choice == "required" and names):
+    # Nobody demands a call of what is only there in case it is of use.
+    enabled = [name for name in names if name not in STANDING]
+    if choice in {*FREE_CHOICES, *names} or (choice == "required" and enabled):
         return
-    offered = f"the enabled tools are: {', '.join(map(repr, names))}" if names else "no tool is enabled"
+    offered = f"the enabled tools are: {', '.join(map(repr, enabled))}" if enabled else "no tool is enabled"
     message = f"'assistant.tool_choice' is {choice!r}, but {offered}"
     raise ConfigurationError(message, hint="offer one with --tool=NAME, or let the model choose: --tool-use auto")
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import anyio
@@ -9,7 +10,7 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import Previewed, ReadsOnly, ToolInvocation, ToolOutput
-from jp.tool.third_party import ToolDefectError, load
+from jp.tool.third_party import ToolDefectError, load, third_party_tools
 
 
 class Echo:
@@ -75,3 +76,20 @@ def test_an_output_that_is_none_is_the_tools_defect() -> None:
 
     with pytest.raises(ToolDefectError, match=r"^echo gave 'str' where a ToolOutput has to be$"):
         anyio.run(tool.run, ToolInvocation(arguments={"defect": True}, root=Path("/")))
+
+
+def test_tools_are_found_by_entry_point_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "echo-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: echo\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text(
+        "[jp.tools]\necho = echo:Echo\nEcho = echo:Other\n[jp.attachments]\nx = y\n", encoding="utf-8"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site")])
+
+    found = third_party_tools(tmp_path / "cache")
+    monkeypatch.delattr("importlib.metadata.entry_points")
+
+    assert found == {"echo": "echo:Echo", "Echo": "echo:Other"}
+    assert third_party_tools(tmp_path / "cache") == found
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["tools.json"]

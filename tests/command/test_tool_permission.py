@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from failures import check_failure
 from forked import run_jp
 from running import home_beside
 from stage import make_workspace
@@ -66,6 +67,17 @@ def test_rules_let_some_paths_through_however_they_are_spelled(tmp_path: Path) -
         ),
         "← fs_read_file: src/a.txt, 1 line, 4 B",
     ]
+
+
+def test_a_rule_that_can_never_match_is_an_error_before_anything_is_asked(tmp_path: Path) -> None:
+    stage(tmp_path, RULES.replace("{ path =", "{ pth ="), '{ path = "b.txt" }')
+
+    check_failure(
+        run_jp("query", "hi", cwd=tmp_path),
+        3,
+        "error: 'conversation.tools.fs_read_file.rules' asks for an argument 'pth', which the tool does not have\n"
+        "hint: it has 'path', 'start_line', 'end_line'\n",
+    )
 
 
 def test_a_result_that_is_kept_back_is_told_and_one_that_needs_a_person_ends_with_its_exit_code(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ import msgspec
 from jp.config.kinds import RunMode
 from jp.config.tools import RuleConfig, ToolConfig
 from jp.conversation.entries import JsonObject
+from jp.conversation.thread import ToolDefinition
+from jp.errors import ConfigurationError
 
 MOST_READINGS = 10_000
 """Of a call with more readings the strictest rule counts, whichever it is."""
@@ -55,6 +57,23 @@ def run_mode(settings: ToolConfig, arguments: JsonObject, paths: Paths) -> RunMo
         return _strictest([usual, *(rule.run for rule in settings.rules)])
     patterns: _Patterns = [(_expressions(rule, paths), rule.run) for rule in settings.rules]
     return _strictest(_mode(reading, patterns, usual) for reading in readings)
+
+
+def check_rules(rules: Iterable[RuleConfig], definition: ToolDefinition) -> None:
+    """See that rules for a tool ask for arguments that it has: one that does not can never match.
+
+    Raises:
+        ConfigurationError: one asks for another argument, and the tool takes no others.
+    """
+    schema = definition.parameters
+    known = schema.get("properties", {})
+    if schema.get("additionalProperties") is not False:
+        return
+    for name in (name for rule in rules for name in rule.arguments if name not in known):
+        raise ConfigurationError(
+            f"'conversation.tools.{definition.name}.rules' asks for an argument {name!r}, which the tool does not have",
+            hint=f"it has {', '.join(map(repr, known)) or 'none'}",
+        )
 
 
 def is_path(argument: str) -> bool:

@@ -7,7 +7,10 @@ import pytest
 
 from jp.config.kinds import RunMode
 from jp.config.tools import RuleConfig, ToolConfig
-from jp.tool.rules import LONGEST_TEXT, MOST_READINGS, Paths, is_path, run_mode
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import ToolDefinition
+from jp.errors import ConfigurationError
+from jp.tool.rules import LONGEST_TEXT, MOST_READINGS, Paths, check_rules, is_path, run_mode
 
 LINKS = {"/w/src/secret": "/w/keys", "/w/out": "/etc"}
 SOURCES: tuple[RuleConfig, ...] = (
@@ -165,3 +168,17 @@ def test_no_text_makes_a_pattern_look_for_ever() -> None:
 )
 def test_the_name_of_an_argument_says_that_it_is_a_path(name: str, expected: str) -> None:
     assert is_path(name) == (expected == "y")
+
+
+def test_a_rule_for_an_argument_that_a_tool_does_not_have_is_an_error_unless_it_takes_any() -> None:
+    strict: JsonObject = {"properties": {"path": {}, "lines": {}}, "additionalProperties": False}
+    rules = (RuleConfig(arguments={"path": "a"}), RuleConfig(arguments={"pth": "a"}, run="skip"))
+
+    with pytest.raises(ConfigurationError, match="asks for an argument 'pth', which the tool does not have") as raised:
+        check_rules(rules, ToolDefinition(name="read", description="", parameters=strict))
+    assert raised.value.hint == "it has 'path', 'lines'"
+    with pytest.raises(ConfigurationError) as raised:
+        check_rules(rules, ToolDefinition(name="read", description="", parameters={"additionalProperties": False}))
+    assert raised.value.hint == "it has none"
+    check_rules(rules[:1], ToolDefinition(name="read", description="", parameters=strict))
+    check_rules(rules, ToolDefinition(name="read", description="", parameters={"properties": {"path": {}}}))

@@ -179,12 +179,16 @@ def _tools(
     from jp.cli.file_names import AttachmentNames
     from jp.tool.consent import Consent
     from jp.tool.permission import Answers
+    from jp.tool.rules import check_rules
 
     for name in sorted(arguments.approve):
         if not toolset.is_known(name):
             raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
     toolbox = toolset.toolbox()
+    for name, own in config.conversation.tools.items():
+        if name in toolbox:
+            check_rules(own.rules, toolbox[name].tool.definition)
     ports = ToolPorts(
         root=place.root,
         consent=Consent(answers, _approver(answering.dialogue, config), real=AttachmentNames().real_path),

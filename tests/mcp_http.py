@@ -43,6 +43,9 @@ class Listening(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.behaviour = behaviour
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever was sent too much has left."""
+
 
 class Handler(BaseHTTPRequestHandler):
     """One connection."""

@@ -17,7 +17,7 @@ from jp.errors import JpError
 from jp.mcp.definitions import Listing
 from jp.mcp.errors import ClosedError, ServerError
 from jp.mcp.failures import explained
-from jp.mcp.http import http_transport
+from jp.mcp.http import HttpLink
 from jp.mcp.ports import Call, Called, Talk
 from jp.mcp.session import Session, open_session
 from jp.mcp.starting import Surroundings, check, headers_of, start
@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 _SECS_TO_TELL = 2.0
 """For how long somebody whose call was cut off waits to hear why."""
+
+_UNAUTHORISED = frozenset({401, 403})
 
 _SECS_TO_END = 2.0
 """For how long a session may end in order."""
@@ -188,9 +190,21 @@ class Connection:
         return ServerError(f"the MCP server {self.name!r} ended{how}{said}")
 
     async def _serve_url(self, url: str, scope: CancelScope) -> None:
-        transport = http_transport(url, headers_of(self.name, self.config, self._around.environment))
-        async with open_session(self.name, transport, self._talk) as session:
-            await self._open(session, scope, Event())
+        link = HttpLink(url, headers_of(self.name, self.config, self._around.environment))
+        try:
+            async with open_session(self.name, link.transport(), self._talk) as session:
+                link.refused = None
+                await self._open(session, scope, Event())
+        except Exception as error:
+            if link.refused is not None:
+                raise self._refused(link.refused) from error
+            raise
+
+    def _refused(self, status: int) -> ServerError:
+        hint = ""
+        if status in _UNAUTHORISED:
+            hint = f"`providers.mcp.{self.name}.headers_env` says in which variables headers with credentials are"
+        return ServerError(f"the MCP server {self.name!r} answers with the status {status}", hint=hint)
 
     async def _open(self, session: Session, scope: CancelScope, ended: Event) -> None:
         """Let everybody have the session until it has `ended` or is closed. It may take as long as it likes."""

@@ -15,39 +15,47 @@ if TYPE_CHECKING:
 _CONNECT_SECS = 20.0
 
 
-@asynccontextmanager
-async def http_transport(url: str, headers: Mapping[str, str]) -> AsyncGenerator[TransportStreams]:
-    """The two streams of a session with the server at `url`, which gets `headers` with every request.
+class HttpLink:
+    """What connects an address with a session. `refused` is the status of the last answer that was a refusal."""
 
-    How long an answer may take is the caller's business.
-    """
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        """Every request gets `headers`."""
+        self.refused: int | None = None
+        self._url = url
+        self._headers = headers
 
-    client = httpx2.AsyncClient(
-        # What is compressed may be a thousand times as long.
-        headers={"accept-encoding": "identity", **headers},
-        timeout=httpx2.Timeout(None, connect=_CONNECT_SECS),
-        event_hooks={"response": [_bound]},
-    )
-    async with (
-        client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
-    ):
-        yield streams
+    @asynccontextmanager
+    async def transport(self) -> AsyncGenerator[TransportStreams]:
+        """The two streams of a session. How long an answer may take is the caller's business."""
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
 
+        client = httpx2.AsyncClient(
+            # What is compressed may be a thousand times as long.
+            headers={"accept-encoding": "identity", **self._headers},
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECS),
+            event_hooks={"response": [self._look]},
+        )
+        async with (
+            client,
+            streamable_http_client(self._url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
+        ):
+            yield streams
 
-async def _bound(response: httpx2.Response) -> None:
-    """Have the body of a response end where it is too long. One of events has its bound in each of them."""
-    import httpx2
+    async def _look(self, response: httpx2.Response) -> None:
+        """Note a refusal, and have a body end where it is too long. One of events has its bound in each of them."""
+        import httpx2
 
-    if response.headers.get("content-type", "").startswith("text/event-stream"):
-        return
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("the answer is compressed, though that was not asked for", request=response.request)
-    stream = response.stream
-    if isinstance(stream, httpx2.AsyncByteStream):
-        response.stream = _bounded_stream(stream)
+        if response.is_error and response.request.method == "POST":
+            self.refused = response.status_code
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            return
+        if response.headers.get("content-encoding", "identity") != "identity":
+            message = "the answer is compressed, though that was not asked for"
+            raise httpx2.DecodingError(message, request=response.request)
+        stream = response.stream
+        if isinstance(stream, httpx2.AsyncByteStream):
+            response.stream = _bounded_stream(stream)
 
 
 def _bounded_stream(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:

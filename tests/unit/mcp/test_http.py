@@ -65,8 +65,8 @@ def test_a_header_whose_variable_is_not_set_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        (HttpServer(status=401), "says: "),
-        (HttpServer(status=500), "says: "),
+        (HttpServer(status=401), "answers with the status 401"),
+        (HttpServer(status=500), "answers with the status 500"),
         (HttpServer(status=307), "Redirect to https://example.com/mcp not followed"),
         (HttpServer(padding=17 * 1024 * 1024), "more than 16,777,216 bytes"),
         (HttpServer(encoding="gzip"), "compressed"),

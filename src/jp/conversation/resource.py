@@ -149,6 +149,26 @@ def formatted_of(carrier: Carrier) -> str | None:
     return carrier.formatted if isinstance(carrier, (TextBlock, Resource, ImageBlock, AudioBlock)) else None
 
 
+def resource_as_shown(resource: Resource) -> Resource:
+    """`resource` with what a model is shown in place of its content, where that is something else."""
+    if resource.formatted is None:
+        return resource
+    return Resource(uri=resource.uri, name=resource.name, title=resource.title, text=resource.formatted)
+
+
+def as_shown(block: Block) -> Block:
+    """`block` with what a model is shown in place of its content, where that is something else."""
+    match block:
+        case ResourceBlock(resource=resource):
+            return block if resource.formatted is None else ResourceBlock(resource=resource_as_shown(resource))
+        case TextBlock() | ImageBlock() | AudioBlock():
+            return block if block.formatted is None else TextBlock(text=block.formatted)
+        case ResourceLink():
+            return block
+        case _:
+            assert_never(block)
+
+
 def raw_bytes(content: TextContent | BinaryContent) -> bytes:
     """What is hashed, counted and stored: text as UTF-8."""
     match content:

@@ -9,6 +9,7 @@ import msgspec
 
 from jp.compaction.view import Kept, ProjectedTurn, Projection, Summarised
 from jp.conversation.carriers import CarrierChange, map_view_carriers
+from jp.conversation.resource import as_shown, resource_as_shown
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
@@ -88,7 +89,8 @@ def _parts(event: ViewEvent, load: CarrierChange, extent: Extent) -> Iterator[Pa
         case UserText(text=text):
             yield Request(text)
         case UserResource(resource=resource):
-            yield from resource_parts(resource, "attached", load=load, lines=extent.attachment_lines)
+            shown = resource_as_shown(resource)
+            yield from resource_parts(shown, "attached", load=load, lines=extent.attachment_lines)
         case AssistantText(text=text):
             yield Message(text)
         case AssistantData(text=text):
@@ -111,6 +113,6 @@ def _tool(event: ToolCall | ToolResult, load: CarrierChange, extent: Extent) -> 
         case ToolResult(name=name, content=content):
             yield Note(text=f"{'error' if event.is_error else 'result'} of {name}", is_failure=event.is_error)
             for block in content:
-                yield from block_parts(block, load=load, lines=extent.tool_lines)
+                yield from block_parts(as_shown(block), load=load, lines=extent.tool_lines)
         case _:
             assert_never(event)

@@ -12,12 +12,16 @@ from jp.conversation.resource import (
     ImageBlock,
     Payload,
     Resource,
+    ResourceBlock,
+    ResourceLink,
     StoredContent,
     TextBlock,
     TextContent,
+    as_shown,
     checksum,
     content_of,
     raw_bytes,
+    resource_as_shown,
     size_in_bytes,
 )
 
@@ -57,3 +61,16 @@ def test_identity_and_size_are_those_of_the_raw_content() -> None:
     assert {checksum(form) for form in forms} == {hashlib.sha256(raw).hexdigest()}
     assert {size_in_bytes(form) for form in forms} == {3}
     assert raw_bytes(TextContent("ä\n")) == raw_bytes(BinaryContent(raw)) == raw
+
+
+def test_what_is_formatted_is_what_a_model_is_shown_in_place_of_the_content() -> None:
+    resource = Resource(uri="u:1", name="n", mime_type="text/plain", sha256="ab" * 32, size=9, formatted="@@")
+    plain = Resource(uri="u:1", text="x")
+    link = ResourceLink(uri="u:2")
+
+    assert resource_as_shown(resource) == Resource(uri="u:1", name="n", text="@@")
+    assert as_shown(ResourceBlock(resource=resource)) == ResourceBlock(resource=resource_as_shown(resource))
+    assert as_shown(TextBlock(text="all", formatted="")) == TextBlock(text="")
+    assert as_shown(ImageBlock(mime_type="image/png", blob=b"x", formatted="too large")) == TextBlock(text="too large")
+    for block in (ResourceBlock(resource=plain), TextBlock(text="x"), AudioBlock(mime_type="a/b", blob=b"x"), link):
+        assert as_shown(block) is block

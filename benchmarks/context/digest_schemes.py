@@ -96,12 +96,12 @@ class HashDigests:
             if row.role != "tool":
                 rows.append(_with_arguments(row, _cut_at_160))
             elif newest[body] != at or (at not in exempt and len(body) > 2_000):
-                rows.append(self._line(row, calls.get(row.call_id), newest[body] != at))
+                rows.append(self._line(row, calls.get(row.call_id), is_duplicate=newest[body] != at))
             else:
                 rows.append(row)
         return tuple(rows)
 
-    def _line(self, row: Message, call: Call | None, is_duplicate: bool) -> Message:  # noqa: FBT001 - private
+    def _line(self, row: Message, call: Call | None, *, is_duplicate: bool) -> Message:
         body = _body(row)
         if body.startswith("[tool result digest"):
             return row

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
-from jp.context.budget import estimate_messages
+from jp.context.budget import estimate_messages, size_of
 from jp.context.compress import compressing, run
 from jp.context.groups import index_groups
 from jp.context.markers import Cutter
-from jp.context.types import Message, Transcript
+from jp.context.types import Message, Transcript, texts_of
 from summaries import AT, FRESH, NONCE, TERMS, Played, setup
 from transcript_validator import complaints
-from transcripts import transcripts
+from transcripts import SECRET, transcripts
 
 
 def systems(messages: Transcript) -> list[Message]:
@@ -23,7 +24,7 @@ def systems(messages: Transcript) -> list[Message]:
 def test_the_chain_of_passes_holds_to_what_each_of_them_does(messages: Transcript, percent: int) -> None:
     store = MemoryArtifacts()
     host = setup(replace(TERMS, has_provider=False), Cutter(NONCE, store))
-    target = estimate_messages(messages) * percent // 100
+    target = share_of(messages, percent)
 
     found = run(compressing(messages, target, host, policy=FRESH, at=AT), Played())
 
@@ -40,8 +41,46 @@ def test_the_chain_of_passes_holds_to_what_each_of_them_does(messages: Transcrip
         assert again.messages is found.messages
 
 
+@given(transcripts(), st.integers(0, 120))
+def test_the_chain_of_passes_has_the_properties_of_each_pass(messages: Transcript, percent: int) -> None:
+    store = MemoryArtifacts()
+    host = setup(replace(TERMS, has_provider=False), Cutter(NONCE, store))
+    before = msgspec.json.encode(messages)
+
+    found = run(compressing(messages, share_of(messages, percent), host, policy=FRESH, at=AT), Played())
+
+    after = found.messages
+    assert msgspec.json.encode(messages) == before
+    assert after is messages or sum(map(size_of, after)) < sum(map(size_of, messages))
+    pending = len(messages) - len(settled(messages))
+    assert after[len(after) - pending :] == messages[len(messages) - pending :]
+    written = [
+        row for row in after if row.meta.digested and row.meta.digested.rule != "bounded" and row not in messages
+    ]
+    assert SECRET not in "".join(text for row in written for text in texts_of(row))
+    shown = {text for row in after for text in texts_of(row)}
+    gone = {text for row in messages if row.meta.kind != "summary" for text in texts_of(row)} - shown - {""}
+    assert gone <= set(store.kept.values())
+
+
+@given(st.lists(transcripts(), min_size=1, max_size=3))
+def test_what_fits_stays_the_beginning_of_what_comes_later(parts: list[Transcript]) -> None:
+    """So the provider's cache is missed only where something had to go."""
+    host = setup(replace(TERMS, has_provider=False), Cutter(NONCE, MemoryArtifacts()))
+    longer = tuple(row for part in parts for row in settled(part))
+
+    for end in (group.end for group in index_groups(longer).groups):
+        found = run(compressing(longer[:end], estimate_messages(longer), host, policy=FRESH, at=AT), Played())
+
+        assert found.messages == longer[:end]
+
+
 SHORTEST_SUMMARY = 1_200
 """Tokens, at most, of a summary that says as little as it may: of people who write in other scripts than Latin."""
+
+
+def share_of(messages: Transcript, percent: int) -> int:
+    return estimate_messages(messages) * percent // 100
 
 
 def settled(messages: Transcript) -> Transcript:

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
 from jp.context.arguments import shrink_old_arguments
 from jp.context.breakdown import break_down
 from jp.context.cache_carriers import cache_hints
 from jp.context.cache_key import ToolSchema, static_prefix_key
+from jp.context.compress import compressing, run
 from jp.context.groups import index_groups
 from jp.context.items import items_of
 from jp.context.markers import Cutter
@@ -20,7 +22,7 @@ from jp.context.pressure import bounding, relieve_pressure
 from jp.context.sanitize import sanitize_pairs
 from jp.context.types import Call, Message, Transcript
 from jp.context.volatile import find_volatile
-from summaries import ACCOUNT, Played, compact, setup
+from summaries import ACCOUNT, AT, FRESH, TERMS, Played, compact, setup
 
 CALLS = tuple(Call(id=f"c{number}", name="run", arguments=f'["{str(number) * 900}"]') for number in range(5))
 MESSAGES: Transcript = (
@@ -45,7 +47,11 @@ def everything() -> bytes:
         shrunk.messages, index_groups(shrunk.messages), bounding(cutter, 100), tail_start=0, ceiling=0
     )
     summed_up = compact(sanitized.messages, 3, Played(ACCOUNT), setup(desk=cutter))
-    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up, reports()))
+    host = setup(replace(TERMS, has_provider=False), cutter)
+    chained = [
+        run(compressing(sanitized.messages, target, host, policy=FRESH, at=AT), Played()) for target in (400, 1_500)
+    ]
+    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up, chained, reports()))
 
 
 def reports() -> tuple[object, ...]:

@@ -5,8 +5,9 @@ from hypothesis import given
 from msgspec.structs import replace
 
 import transcripts
+from jp.context.budget import estimate_message
 from jp.context.groups import index_groups, opens_round
-from jp.context.types import Call, Message, Meta, Transcript
+from jp.context.types import Call, Message, Meta, ReasoningBlock, Transcript, texts_of
 from transcript_validator import complaints
 
 USER = Message(role="user", content="go")
@@ -87,3 +88,16 @@ def test_a_round_of_a_well_formed_transcript_has_its_calls_and_results(transcrip
         answered = {row.call_id for row in transcript[group.start + 1 : group.end]}
         assert (group.kind == "round") == opens_round(first)
         assert group.pending or answered == {call.id for call in first.calls}
+
+
+@given(transcripts.transcripts())
+def test_no_message_is_far_cheaper_than_the_text_that_is_sent_of_it(messages: Transcript) -> None:
+    """Names, ids and envelopes of calls count, and reasoning; signatures and pictures are not text."""
+    for message in messages:
+        texts = [*texts_of(message), message.call_id]
+        texts += [part for call in message.calls for part in (call.id, call.name, call.arguments)]
+        if isinstance(message.content, tuple):
+            texts += [block.text for block in message.content if isinstance(block, ReasoningBlock)]
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+        assert estimate_message(message) * 5 >= size

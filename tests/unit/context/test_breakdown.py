@@ -65,7 +65,7 @@ def test_system_messages_of_a_transcript_are_system_prompt() -> None:
     assert tokens(found) == {"system_prompt": 104}
 
 
-def test_measured_provider_usage_overrides_rough_estimates() -> None:
+def test_measured_provider_usage_can_override_rough_estimates_in_reports() -> None:
     found = break_down(PARTS, ITEMS, known_tools=["run"], measured=Measurement(tokens=133))
 
     assert (found.total, found.source, found.estimated) == (133, "provider_usage", 100)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -206,7 +207,8 @@ def test_a_server_that_is_killed_in_mid_call_fails_that_call_and_the_next(tmp_pa
 
 def test_a_server_over_http_works_like_one_on_a_pipe(tmp_path: Path) -> None:
     server = node_server("server-everything", "streamableHttp")
-    port = "38417"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
     environment = {**os.environ, "PORT": port}
     with subprocess.Popen(
         ["node", *server.arguments], env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL

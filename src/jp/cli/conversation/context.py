@@ -41,6 +41,7 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     from jp.cli.streams import write_stdout
     from jp.compaction.fact_lines import FactLines
     from jp.provider.registry import ModelId
+    from jp.tool.mcp.offered import on_servers
 
     read = read_conversation(options, target)
     if read.info is None:
@@ -49,7 +50,10 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     config = read.resolved.config
     model = ModelId(settings.provider, settings.model)
     known = Known(
-        details=details_of(config, model), ratio=known_of(str(model)).ratio, prompt=config.assistant.system_prompt
+        details=details_of(config, model),
+        ratio=known_of(str(model)).ratio,
+        prompt=config.assistant.system_prompt,
+        on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
     )
     report = report_of(read.entries, settings, known, loader=read.loader, stand_ins=FactLines())
     ratio = report.breakdown.ratio or 1.0

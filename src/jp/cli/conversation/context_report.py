@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -63,12 +63,13 @@ class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What is known beside the log: of the model, how far estimates of its tokens are off, and the prompt that is set.
 
-    The other parts of a system prompt are sections and instructions.
+    The other parts of a system prompt are sections and instructions. `on_servers` are the tools of MCP servers.
     """
 
     details: ModelDetails
     ratio: float = 1.0
     prompt: str = ""
+    on_servers: Collection[str] = frozenset()
 
 
 def report_of(
@@ -80,7 +81,7 @@ def report_of(
         StorageError: a system prompt or definitions of tools cannot be read.
     """
     transcript = transcript_of(project(entries, stand_ins), entries)
-    parts = tuple(_parts(settings, known.prompt))
+    parts = tuple(_parts(settings, known.prompt, known.on_servers))
     items = tuple(items_of(transcript.messages))
     last = _last_cycle(entries, transcript.messages, loader, stand_ins)
     breakdown = break_down(
@@ -99,14 +100,17 @@ def report_of(
     )
 
 
-def _parts(settings: RequestSettings, configured: str = "") -> Iterator[Part]:
+def _parts(
+    settings: RequestSettings, configured: str = "", on_servers: Collection[str] = frozenset()
+) -> Iterator[Part]:
     """What a request has beside its messages. Of the system prompt, sections and instructions are rules."""
     prompt = configured if configured in settings.system else "".join(settings.system[:1])
     for text in settings.system:
         bucket = "system_prompt" if text == prompt else "rules"
         yield Part(bucket=bucket, tokens=estimate_tokens(text), size=len(text.encode()))
     for tool in settings.tools:
-        yield Part(bucket="tool_definitions", tokens=_tool_tokens(tool), size=len(canonical_json(tool).encode()))
+        bucket = "mcp_tools" if tool.name in on_servers else "tool_definitions"
+        yield Part(bucket=bucket, tokens=_tool_tokens(tool), size=len(canonical_json(tool).encode()))
 
 
 def _tool_tokens(tool: ToolDefinition) -> int:

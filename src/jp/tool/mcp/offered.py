@@ -8,7 +8,7 @@ for each of them that does not say otherwise, as those of `*` do for all tools, 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -93,6 +93,16 @@ def declared_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
         ConfigurationError: a source is none.
     """
     return frozenset(source.server for _, source in _on_servers(settings))
+
+
+def on_servers(names: Iterable[str], settings: Mapping[str, ToolConfig]) -> frozenset[str]:
+    """Those of the `names` of offered tools that come from servers, as far as `settings` say.
+
+    Raises:
+        ConfigurationError: a source is none.
+    """
+    singles, groups = single_tools(settings), groups_of(settings)
+    return frozenset(name for name in names if name in singles or member_of(name, settings.get(name, _UNSET), groups))
 
 
 def wanted_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:

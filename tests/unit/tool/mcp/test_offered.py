@@ -5,7 +5,7 @@ import pytest
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
-from jp.tool.mcp.offered import Group, declared_servers, names_in, offer, wanted_servers
+from jp.tool.mcp.offered import Group, declared_servers, names_in, offer, on_servers, wanted_servers
 
 GROUP = Group(name="git", server="git")
 ON = ToolConfig(enable=True)
@@ -144,6 +144,12 @@ def test_a_tool_belongs_to_the_longest_group_that_begins_its_name() -> None:
 def test_a_server_is_wanted_for_a_tool_that_is_enabled(settings: dict[str, ToolConfig], wanted: set[str]) -> None:
     assert wanted_servers(settings) == wanted
     assert wanted <= declared_servers(settings)
+
+
+def test_names_of_offered_tools_tell_which_come_from_servers() -> None:
+    settings = {"git": of("mcp.git.*"), "commit": of("mcp.git"), "git_up": ToolConfig(command="git pull")}
+
+    assert on_servers(["git_log", "git_up", "commit", "fs_read_file"], settings) == {"git_log", "commit"}
 
 
 def test_a_source_that_is_none_is_refused() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.conversation.entries import Question
+from jp.conversation.entries import JsonObject, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.mcp.definitions import Hints, ServerTool
@@ -17,7 +17,7 @@ from jp.tool.base import Answer, Inquirer, NobodyToAsk, ToolInvocation, ToolOutp
 from jp.tool.mcp.offered import OfferedTool
 from jp.tool.mcp.tool import McpTool
 
-SCHEMA = {"type": "object", "properties": {}}
+SCHEMA: JsonObject = {"type": "object", "properties": {}}
 OFFERED = OfferedTool(
     name="s_look",
     server="s",
@@ -61,11 +61,9 @@ class Person:
 
 
 def run(respond: Respond, *, inquirer: Inquirer | None = None, said: list[str] | None = None) -> ToolOutput:
+    heard: list[str] = [] if said is None else said
     invocation = ToolInvocation(
-        arguments={"a": 1},
-        root=Path("/"),
-        inquirer=inquirer or NobodyToAsk(),
-        progress=[].append if said is None else said.append,
+        arguments={"a": 1}, root=Path("/"), inquirer=inquirer or NobodyToAsk(), progress=heard.append
     )
     return anyio.run(McpTool(OFFERED, Scripted(respond)).run, invocation)
 

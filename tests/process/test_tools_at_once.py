@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import running
 from forked import run_jp, start_jp
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import TextBlock
-from running import JP, home_beside, isolated_environment
+from running import JP, home_beside
 from stage import make_workspace, only_log
 from terminal import at_terminal
 
 MOST_KIB = 200 * 1024
+
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+"""Runs a program and says how much memory it took: with what starts it counts, and the runner of the tests is large."""
 
 TOOL = """
 [conversation.tools.NAME]
@@ -88,16 +98,10 @@ def test_of_ten_tools_one_hangs_one_floods_and_one_is_killed_and_the_turn_ends_i
     settings += tool("dies", "kill -9 $$")
     stage(tmp_path, settings, "hangs", "floods", "dies", *fine)
 
-    environment = isolated_environment(home_beside(tmp_path))
-    with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
-            [*JP, "query", "hi"], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    done = running.run_jp("query", "hi", cwd=tmp_path, program=(sys.executable, "-c", MEASURED, *JP))
 
-    assert process.returncode == 0, (tmp_path / "said").read_text(encoding="utf-8")
-    assert used.ru_maxrss < MOST_KIB
+    assert done.code == 0, done
+    assert int(done.stderr.splitlines()[-1]) < MOST_KIB
     given = answers(only_log(tmp_path))
     assert {name: text_of(given[name]) for name in fine} == {name: f"{name}\n" for name in fine}
     assert {name for name, response in given.items() if response.is_error} >= {"hangs", "dies"}

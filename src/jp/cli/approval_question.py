@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import indent
 
 import msgspec
 
-from jp.conversation.entries import ToolCallRequest
+from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.render.amounts import count_text, size_text
 from jp.render.preview import preview_text
 from jp.render.prompt import ask_key, can_ask, tell
 from jp.render.sanitise import one_line, sanitise
-from jp.render.tool_call import call_text
+from jp.render.tool_call import arguments_text, call_text
 from jp.tool.approver import Proposal
 from jp.tool.base import ToolOutput
 from jp.tool.results import text_of
@@ -52,11 +53,26 @@ def call_question(proposal: Proposal, *, colour: bool) -> Question:
     """Whether a call may run."""
     call = ToolCallRequest(call_id="", name=proposal.call.name, arguments=proposal.arguments)
     arguments = msgspec.json.format(msgspec.json.encode(proposal.arguments), indent=2).decode()
-    introduction, whole = "", sanitise(arguments) + "\n"
-    if proposal.preview is not None:
-        introduction = preview_text(proposal.preview, colour=colour, most_lines=PREVIEW_LINES)
-        whole = preview_text(proposal.preview, colour=colour) + whole
-    return Question(text=f"Run {call_text(call)}?", keys=_CALL_KEYS, whole=whole, introduction=introduction)
+    preview = _legible(proposal.arguments) if proposal.preview is None else proposal.preview
+    return Question(
+        text=f"Run {call_text(call)}?",
+        keys=_CALL_KEYS,
+        whole=preview_text(proposal.preview or "", colour=colour) + sanitise(arguments) + "\n",
+        introduction=preview_text(preview, colour=colour, most_lines=PREVIEW_LINES),
+    )
+
+
+def _legible(arguments: JsonObject) -> str:
+    """The arguments where the question shortens them: nobody shall let run what they cannot see."""
+    if arguments_text(arguments) == arguments_text(arguments, is_whole=True):
+        return ""
+    return "\n".join(f"{name}: {_value(value)}" for name, value in arguments.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str) and "\n" in value:
+        return indent(f"\n{value}", "  ", lambda line: line != "\n")
+    return msgspec.json.encode(value).decode()
 
 
 def result_question(call: ToolCallRequest, output: ToolOutput) -> Question:

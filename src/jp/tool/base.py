@@ -170,7 +170,8 @@ class Previewed(Protocol):
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """A unified diff, or lines of text, without control sequences; None where the arguments say it all.
 
-        Nothing is changed by it, and it is shown whole. What fails here fails when the call runs: then None.
+        Nothing is changed by it. Of a long one the beginning is shown unasked. What fails here fails when the call
+        runs: then None.
         """
         ...
 

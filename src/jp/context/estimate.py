@@ -41,7 +41,7 @@ def estimate_tokens(text: str) -> int:
     Text that is added never makes it less.
     """
     if text.isascii():
-        return round(len(text) * _ASCII / 100)
+        return round(len(text) / _BYTES_PER_TOKEN)
     raw = text.encode("utf-8", "surrogatepass")
     rest = raw.translate(None, _ASCII_BYTES)
     wide = rest.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass")

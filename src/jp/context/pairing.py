@@ -89,6 +89,9 @@ def _windows(messages: Sequence[Message]) -> Iterator[_Window]:
 
 
 def _paired(messages: Sequence[Message], window: _Window, ordinal: int) -> tuple[tuple[PairedCall, ...], list[int]]:
+    calls = messages[window.group.start].calls
+    if _is_plain(messages, window):
+        return tuple([PairedCall(call, call.id, at) for call, at in zip(calls, window.adjacent, strict=True)]), []
     candidates: dict[str, list[int]] = {}
     for at in (*window.early, *window.apart, *window.adjacent):
         candidates.setdefault(messages[at].call_id, []).append(at)
@@ -98,12 +101,19 @@ def _paired(messages: Sequence[Message], window: _Window, ordinal: int) -> tuple
         superfluous = max(len(positions) - window.ids[call_id], 0)
         duplicates += [at for at in positions[:superfluous] if at > window.group.start]
         answers[call_id] = iter(sorted(positions[superfluous:]))
-    calls = messages[window.group.start].calls
     paired = (
         PairedCall(call, call_id, next(answers.get(call.id, iter(())), None))
         for call, call_id in zip(calls, _unique_ids(calls, ordinal), strict=True)
     )
     return tuple(paired), duplicates
+
+
+def _is_plain(messages: Sequence[Message], window: _Window) -> bool:
+    """Whether each call has one id and one result, in the same order, as in nearly all rounds."""
+    calls, places = messages[window.group.start].calls, window.adjacent
+    if window.early or window.apart or not len(calls) == len(places) == len(window.ids) or "" in window.ids:
+        return False
+    return all(messages[at].call_id == call.id for call, at in zip(calls, places, strict=True))
 
 
 def _unique_ids(calls: Sequence[Call], ordinal: int) -> list[str]:

@@ -13,7 +13,7 @@ import msgspec
 
 from jp.context.secret_names import SecretKind
 from jp.context.secret_shapes import Span, shapes
-from jp.context.secret_values import assigned
+from jp.context.secret_values import assigned, lowered_ascii
 
 
 class Redacted(msgspec.Struct, frozen=True):
@@ -25,7 +25,8 @@ class Redacted(msgspec.Struct, frozen=True):
 
 def redact(text: str) -> Redacted:
     """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
-    found = [*shapes(text), *assigned(text)]
+    lowered = lowered_ascii(text)
+    found = [*shapes(text, lowered), *assigned(text, lowered)]
     if not found:
         return Redacted(text)
     spans = list(_merged(sorted(found)))

@@ -79,9 +79,8 @@ _NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*[kKmM%]?")
 _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]{12,}")
 
 
-def assigned(text: str) -> list[Span]:
+def assigned(text: str, lowered: str) -> list[Span]:
     """The secrets in `text` that a name before them gives away, in any order; they may overlap."""
-    lowered = lowered_ascii(text)
     names = [match for pattern in _ASSIGNED for match in pattern.finditer(lowered)]
     has_pairs = "value" in lowered
     if not names and not has_pairs:

@@ -64,7 +64,7 @@ async def make(
     """
     overlays = plan.overlays
     if plan.summary is None:
-        return Made(overlays=overlays, effect=previewer.planner.effect(overlays))
+        return Made(overlays=overlays, effect=previewer.effect(overlays))
     from jp.cli.compacting.summarizer import limit_of, summarizer_for
 
     summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, pay=pay)
@@ -72,7 +72,7 @@ async def make(
     written = await summarizer.write(entries, plan.summary, order.summary, recorder, limit=limit)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
     with_summary = (*overlays, summary)
-    mechanical, whole = previewer.planner.effect(overlays), previewer.planner.effect(with_summary)
+    mechanical, whole = previewer.effect(overlays), previewer.effect(with_summary)
     if whole.after >= mechanical.after:
         notice("the summary is no shorter than what it stands for, so it is not used")
         return Made(overlays=overlays, effect=mechanical, usage=written.usage, model=written.model)

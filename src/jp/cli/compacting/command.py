@@ -23,7 +23,10 @@ from jp.cli.compacting.report import (
 from jp.cli.held import HeldConversation, hold_conversation, read_conversation
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import notice, print_result
+from jp.cli.places import open_session, open_workspace
+from jp.cli.targets import choose_all
 from jp.cli.trust import require_trust
+from jp.cli.turn_range import parse_turns
 from jp.compaction.overlays import compactions_in_force
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, Compaction, Revert
@@ -77,12 +80,30 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
         JpError: it could not be done; what was done in conversations before that stays.
     """
     _check(arguments)
-    reports = [await _report(options, arguments, target) for target in dict.fromkeys(arguments.targets)]
-    several = len(reports) > 1
+    targets = _targets(options, arguments)
+    reports: list[_Report] = []
+    try:
+        for target in targets:
+            reports.append(await _report(options, arguments, target))
+    finally:
+        # What was done before a failure is said, too.
+        if reports:
+            _print(options, reports, several=len(targets) > 1)
+    return ExitCode.OK if any(report.did for report in reports) else ExitCode.NOTHING_TO_DO
+
+
+def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[str]:
+    """The conversations, each once; where there are several, all of them are looked for before anything is done."""
+    if len(arguments.targets) < 2:
+        return arguments.targets
+    workspace = open_workspace(options)
+    return [str(info.id) for info in choose_all(arguments.targets, workspace, open_session(workspace))]
+
+
+def _print(options: GlobalOptions, reports: Sequence[_Report], *, several: bool) -> None:
     texts = [f"{report.value['id']}\n{report.text}" if several else report.text for report in reports]
     value = {"conversations": [report.value for report in reports]} if several else reports[0].value
     print_result(options, text="\n\n".join(filter(None, texts)), value=value)
-    return ExitCode.OK if any(report.did for report in reports) else ExitCode.NOTHING_TO_DO
 
 
 def _check(arguments: CompactArguments) -> None:
@@ -97,6 +118,8 @@ def _check(arguments: CompactArguments) -> None:
         raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
     says_what = arguments.policies.are_given or arguments.profile is not None or arguments.model is not None
     is_ranged = arguments.ranges != RangeFlags()
+    if arguments.apply is not None and len(arguments.targets) > 1:
+        raise UsageError("--apply takes one conversation", hint="a proposal is for the one that it was made for")
     for name, is_given in (("--apply", arguments.apply is not None), ("--reset", arguments.reset is not None)):
         if is_given and (says_what or is_ranged):
             raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
@@ -124,27 +147,26 @@ def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -
         value = {"id": read.info.id, "reset": [overlay_value(overlay) for overlay in found]}
         return _Report(text="\n".join(lines) or "there is no compaction to undo", value=value, did=bool(found))
     config = read.resolved.config
-    order = _order(config, arguments)
+    order = _order(config, arguments, read.entries)
     previewer = Previewer(read.entries, config, read.loader, now=time())
     preview = previewer.preview(order, previewer.plan(order))
-    text = preview_text(preview, width=_width(options)) if preview.frees else _nothing(preview.turns)
+    text = preview_text(preview, width=_width(options)) if preview.frees else _nothing(read.entries)
     return _Report(text=text, value={"id": read.info.id, **preview_value(preview)}, did=preview.frees)
 
 
 async def _compact(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
     made = await _made(held, arguments, options)
     if not made.overlays:
-        turns = len(turns_of(held.log.entries))
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
-        return _Report(text=_nothing(turns), value=value, did=False)
+        return _Report(text=_nothing(held.log.entries), value=value, did=False)
     return _propose(held, made) if arguments.propose else _written(held, made)
 
 
 async def _made(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> Made:
     resolved = held.with_layers(())
     config = resolved.config
-    order = _order(config, arguments)
     entries = tuple(held.log.entries)
+    order = _order(config, arguments, entries)
     previewer = Previewer(entries, config, held.log, now=time())
     plan = previewer.plan(order)
     if plan.summary is not None:
@@ -176,8 +198,7 @@ def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Re
     proposals = _proposals(held)
     overlays = proposals.read(identity, str(held.info.id), held.log.entries)
     config = held.with_layers(()).config
-    planner = Previewer(tuple(held.log.entries), config, held.log, now=time()).planner
-    effect = planner.effect(overlays)
+    effect = Previewer(tuple(held.log.entries), config, held.log, now=time()).effect(overlays)
     if effect.freed <= 0:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
         return _Report(text="it would not make the view smaller any more", value=value, did=False)
@@ -219,14 +240,17 @@ def _chosen(entries: Sequence[AnyEntry], which: str) -> list[Compaction]:
     return [found[int(which) - 1]]
 
 
-def _order(config: AppConfig, arguments: CompactArguments) -> Order:
-    return order_of(
+def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[AnyEntry]) -> Order:
+    order = order_of(
         config.conversation.compaction,
         profile=arguments.profile,
         policies=arguments.policies,
         ranges=arguments.ranges,
         model=arguments.model,
     )
+    if arguments.ranges.turn is not None:
+        parse_turns(arguments.ranges.turn, len(turns_of(entries)), option="--turn")
+    return order
 
 
 def _proposals(held: HeldConversation) -> Proposals:
@@ -254,7 +278,8 @@ def _where(held: HeldConversation) -> str:
     return f" {held.info.id}"
 
 
-def _nothing(turns: int) -> str:
+def _nothing(entries: Sequence[AnyEntry]) -> str:
+    turns = len(turns_of(entries))
     if not turns:
         return "nothing to compact: there is no turn yet"
     return f"nothing to compact in {count_text(turns, 'turn')}; `--keep 0` leaves no turn out"

@@ -95,6 +95,7 @@ class Previewer:
         self._loader = loader
         self._now = now
         self.model = model or conversation_model(entries, config)
+        self._ratio = known_of(str(self.model)).ratio
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now)
 
     def plan(self, order: Order) -> Plan:
@@ -103,11 +104,10 @@ class Previewer:
 
     def preview(self, order: Order, plan: Plan) -> Preview:
         """What would come of `plan`."""
-        ratio = known_of(str(self.model)).ratio
-        effect = _scaled(self.planner.effect(plan.overlays), ratio)
+        effect = self.effect(plan.overlays)
         details = details_of(self._config, self.model)
         is_warm = self._is_warm()
-        summary = None if plan.summary is None else self._summary(plan.summary, order, ratio)
+        summary = None if plan.summary is None else self._summary(plan.summary, order)
         return Preview(
             model=str(self.model) if self.model.name else "",
             turns=len(self.planner.shape.turns),
@@ -119,7 +119,11 @@ class Previewer:
             is_warm=is_warm,
         )
 
-    def _summary(self, turns: Range, order: Order, ratio: float) -> SummaryPreview:
+    def effect(self, overlays: Sequence[Compaction]) -> Effect:
+        """What the stream would show with `overlays` at its end, in tokens as the model counts them."""
+        return _scaled(self.planner.effect(overlays), self._ratio)
+
+    def _summary(self, turns: Range, order: Order) -> SummaryPreview:
         model = summary_model(self._config, order.summary, self.model)
         window = window_of(self._config, model)
         tokens, calls = input_of(self._entries, turns, self._loader, window)
@@ -132,7 +136,7 @@ class Previewer:
         return SummaryPreview(
             turns=turns,
             model=str(model),
-            replaced=round(replaced * ratio),
+            replaced=round(replaced * self._ratio),
             at_most=at_most,
             input=tokens,
             calls=calls,

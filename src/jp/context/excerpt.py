@@ -19,7 +19,11 @@ def without_secrets(original: str, known: dict[str, str] | None = None) -> str:
     `known` is what `jp.context.redaction.redacted` remembers.
     """
     text = redacted(original, {} if known is None else known)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
 
 
 def excerpt(original: str, limit: int, cutter: Cutter) -> str:

@@ -42,16 +42,17 @@ def index_groups(messages: Sequence[Message]) -> GroupIndex:
     groups: list[Group] = []
     group_of: list[int] = []
     last_round = _last_round(messages)
-    start = 0
-    while start < len(messages):
+    is_result = [message.role == "tool" for message in messages]
+    start, count = 0, len(messages)
+    while start < count:
         first = messages[start]
         is_round = opens_round(first)
         end = start + 1
-        if is_round or first.role == "tool":
-            while end < len(messages) and messages[end].role == "tool":
+        if is_round or is_result[start]:
+            while end < count and is_result[end]:
                 end += 1
-        kind = "round" if is_round else "stray" if first.role == "tool" else "message"
-        group_of.extend([len(groups)] * (end - start))
+        kind = "round" if is_round else "stray" if is_result[start] else "message"
+        group_of += [len(groups)] * (end - start)
         groups.append(Group(start, end, kind, start == last_round and first.meta.pending))
         start = end
     return GroupIndex(tuple(groups), tuple(group_of))

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -203,6 +204,18 @@ def test_a_server_that_is_killed_in_mid_call_fails_that_call_and_the_next(tmp_pa
         assert errors[0].startswith("the MCP server 's' ended with exit code 137 (SIGKILL)")
 
     with_server(work, tmp_path, wrapped)
+
+
+def test_changes_of_a_list_are_heard_in_the_newest_version_of_the_protocol(tmp_path: Path) -> None:
+    script = str(Path(__file__).with_name("sdk_server.py"))
+
+    async def work(connection: Connection, heard: Heard) -> None:
+        await connection.listing()
+        await connection.call(calling("grow"))
+        await heard.listed_again.wait()
+        assert [[tool.name for tool in listing.tools] for listing in heard.listings] == [["grow"], ["grow", "grown"]]
+
+    with_server(work, tmp_path, McpServerConfig(command=sys.executable, arguments=(script,)))
 
 
 def test_a_server_over_http_works_like_one_on_a_pipe(tmp_path: Path) -> None:

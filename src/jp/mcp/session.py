@@ -68,6 +68,7 @@ class Session:
 
     def __init__(self, client: Client, hearing: Hearing, *, name: str, listing: Listing, talk: Talk) -> None:
         self.listing = listing
+        self._newest = listing
         self._client = client
         self._hearing = hearing
         self._name = name
@@ -136,6 +137,8 @@ class Session:
 
     async def _follow_subscription(self) -> None:
         async with self._client.listen(tools_list_changed=True) as changes:
+            # What has changed before it is listened to, nobody tells.
+            await self._list_again()
             left = _MOST_CHANGES
             async for _ in changes:
                 await self._list_again()
@@ -150,7 +153,9 @@ class Session:
             await self._list_again()
 
     async def _list_again(self) -> None:
-        self._talk.listed(self._name, await list_tools(self._client))
+        before, self._newest = self._newest, await list_tools(self._client)
+        if self._newest != before:
+            self._talk.listed(self._name, self._newest)
 
     async def _linked(self, result: types.CallToolResult) -> dict[str, Block]:
         """What is read of the resources that a result links to, by their URIs. What fails stays a link."""

@@ -142,7 +142,16 @@ def test_what_other_packages_provide_is_not_looked_up_for_files() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "scheme"), [("file:x", "file"), ("MCP+a+b://x", "mcp"), ("src/a:b", ""), ("1a:b", ""), ("x", "")]
+    ("uri", "scheme"),
+    [
+        ("file:x", "file"),
+        ("MCP+a+b://x", "mcp"),
+        ("mcp+a_b+c", "mcp"),
+        ("mcp+a/b+c", ""),
+        ("src/a:b", ""),
+        ("1a:b", ""),
+        ("x", ""),
+    ],
 )
 def test_the_scheme_ends_at_a_plus(uri: str, scheme: str) -> None:
     assert scheme_of(uri) == scheme

@@ -96,6 +96,26 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             ],
         ),
         (
+            {"conversation": {"attachments": ["mcp+notes+memo://x", "MCP+my_notes+x", "mcp+x.md", "a_b:c"]}},
+            [("conversation.attachments", "MCP+my_notes+x"), ("conversation.attachments", "mcp+notes+memo://x")],
+        ),
+        (
+            {
+                "conversation": {
+                    "tools": {"a": {"source": "mcp.git.*"}, "b": {"source": "local"}, "c": {"enable": True}}
+                }
+            },
+            [("conversation.tools.a.source", "mcp.git.*")],
+        ),
+        (
+            {"providers": {"mcp": {"git": {"command": "git-server", "arguments": ["-v"], "optional": True}}}},
+            [
+                ("providers.mcp.git.arguments", "-v"),
+                ("providers.mcp.git.command", "git-server"),
+                ("providers.mcp.git.optional", True),
+            ],
+        ),
+        (
             {"conversation": {"attachments": ["https://example.org", "notion:x"]}},
             [("conversation.attachments", "https://example.org"), ("conversation.attachments", "notion:x")],
         ),

@@ -84,21 +84,24 @@ def _entries(message: Message, calls: dict[str, str]) -> Iterator[AnyEntry]:
             yield TurnStart()
             yield ChatRequest(content=_text(message))
         case "assistant":
-            blocks = () if isinstance(message.content, str) else message.content
-            for number, block in enumerate(blocks):
-                if isinstance(block, ReasoningBlock) and block.text:
-                    yield ChatResponse(reasoning=block.text, metadata={**MADE_BY, "signature": f"signed-{number}"})
-            if text := _text(message):
-                yield ChatResponse(message=text)
-            for call in message.calls:
-                yield ToolCallRequest(call_id=call.id, name=call.name, arguments=_arguments(call.arguments))
+            yield from _answers(message)
             yield CycleEnd(attempt=1, finish="tools" if message.calls else "stop")
-        case "tool":
-            if message.call_id in calls:
-                content = (TextBlock(text=_text(message)),)
-                yield ToolCallResponse(request=calls[message.call_id], content=content, is_error=message.is_error)
-        case "system":
+        case "tool" if message.call_id in calls:
+            content = (TextBlock(text=_text(message)),)
+            yield ToolCallResponse(request=calls[message.call_id], content=content, is_error=message.is_error)
+        case _:
             pass
+
+
+def _answers(message: Message) -> Iterator[AnyEntry]:
+    blocks = () if isinstance(message.content, str) else message.content
+    for number, block in enumerate(blocks):
+        if isinstance(block, ReasoningBlock) and block.text:
+            yield ChatResponse(reasoning=block.text, metadata={**MADE_BY, "signature": f"signed-{number}"})
+    if text := _text(message):
+        yield ChatResponse(message=text)
+    for call in message.calls:
+        yield ToolCallRequest(call_id=call.id, name=call.name, arguments=_arguments(call.arguments))
 
 
 def _text(message: Message) -> str:

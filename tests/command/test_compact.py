@@ -176,6 +176,13 @@ def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root:
         (("--turn", "1", "--keep", "1"), 2, "error: --turn and --keep-last exclude each other\n"),
         (("--to", "last"), 2, "error: --to cannot be 'last'\n"),
         (("--from", "5", "--to", "3"), 2, "error: the range is reversed: it begins with turn 5 and ends with turn 3\n"),
+        (
+            ("--turn", "4"),
+            2,
+            "error: --turn 4: there is no such turn\nhint: of this conversation's turns they are 0 to 3\n",
+        ),
+        (("--turn", "1..=2"), 2, "error: --turn cannot be '1..=2'\n"),
+        (("--apply", "abc", "."), 2, "error: --apply takes one conversation\n"),
         (("--keep", "some"), 2, "error: --keep-last cannot be 'some'\n"),
         (("--tools=all",), 2, "error: --tools cannot be 'all'\n"),
         (("--reset=0",), 2, "error: --reset=0: there is no such compaction (there are none)\n"),
@@ -205,6 +212,32 @@ def test_several_conversations_are_compacted_at_once(root: Path) -> None:
 
     value = json.loads(done.stdout)
     assert (done.code, [each["frees"] for each in value["conversations"]]) == (0, [True, True])
+
+
+def test_several_are_looked_for_first_and_what_was_done_before_a_failure_is_told(root: Path) -> None:
+    ask(root, "read something else", "--new")
+    broken, whole = logs(root)
+    names = [f"jp-c{log.parent.name.partition('-')[0]}" for log in (whole, broken)]
+    before = whole.read_bytes()
+
+    unknown = run_jp("conversation", "compact", "--keep", "0", names[0], "nowhere", cwd=root)
+    assert (unknown.code, unknown.stdout, whole.read_bytes()) == (2, "", before)
+    broken.write_bytes(b"{\n" + broken.read_bytes())
+    done = run_jp("conversation", "compact", "--keep", "0", "-F", "json", *names, cwd=root)
+
+    assert done.code == 1
+    assert [(each["id"], each["frees"]) for each in json.loads(done.stdout)["conversations"]] == [(names[0], True)]
+    assert json.loads(done.stderr)["error"]["exit_code"] == 1
+    assert whole.read_bytes() != before
+
+
+def test_turns_that_are_summarised_are_not_summarised_again(root: Path) -> None:
+    compact(root, "--profile", "heavy", "--keep", "1")
+
+    assert as_json(root, "--dry-run", "--profile", "heavy", "--keep", "1", code=12)["summary"] is None
+    assert compact(root, "--turn", "1", "-s", code=12).startswith("nothing to compact in 4 turns")
+    assert len(overlays(root)) == 1
+    assert compact(root, "-s", "--keep", "0").startswith("compacted turns 0 to 3: summary\n")
 
 
 def test_a_model_that_gives_no_account_leaves_the_log_as_it_was(root: Path) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from jp.compaction.planning import Planner, PolicyWish, wish_of
 from jp.compaction.projection import project
-from jp.compaction.ranges import KeepTurns, Range, RangeWish, SinceCompaction
+from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.compaction.stand_ins import StatusLines
 from jp.compaction.transcript import transcript_of
 from jp.config.compaction import PROFILES, ProfileConfig, SummaryConfig
@@ -31,6 +31,7 @@ from logs import ask, log, respond, say, start, whole_turn
 ALL = RangeWish()
 STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
 BOTH = PolicyWish(reasoning=True, tools=STRIP)
+SUMMARY = PolicyWish(summary=True)
 
 
 def turns(count: int) -> list[AnyEntry]:
@@ -39,6 +40,10 @@ def turns(count: int) -> list[AnyEntry]:
 
 def planner(*entries: AnyEntry, **tools: ToolConfig) -> Planner:
     return Planner(log(*entries), StatusLines(), tools, now=0.0)
+
+
+def bounds(first: int, last: int) -> RangeWish:
+    return RangeWish(start=AtTurn(first), end=AtTurn(last))
 
 
 def summary(first: int, last: int, text: str = "what happened") -> Compaction:
@@ -128,6 +133,33 @@ def test_a_summary_grows_over_those_in_force_and_leaves_nothing_else_to_do_in_it
     undone = planner(*turns(6), replace(summary(0, 2), id="s"), Revert(entries=("s",)))
     assert undone.plan(wish, RangeWish(start=SinceCompaction())).summary == Range(first=0, last=5)
     assert planner().plan(wish, ALL).summary is None
+
+
+def test_a_summary_does_not_grow_over_what_is_only_stripped() -> None:
+    entries = [*turns(6), Compaction(from_turn=0, to_turn=5, reasoning="strip")]
+
+    assert planner(*entries).plan(SUMMARY, bounds(2, 3)).summary == Range(first=2, last=3)
+
+
+def test_turns_that_have_a_summary_of_just_them_need_no_other_one() -> None:
+    whole = [*turns(4), summary(0, 3)]
+
+    assert planner(*whole).plan(SUMMARY, ALL).summary is None
+    assert planner(*whole).plan(SUMMARY, bounds(1, 2)).summary is None
+    assert planner(*whole, *whole_turn(4)).plan(SUMMARY, bounds(0, 3)).summary is None
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [*turns(4), summary(0, 3), summary(1, 2)],
+        [*turns(4), summary(0, 3), Revert(entries=("t1",))],
+        [*turns(4)[:-2], summary(0, 3), *turns(4)[-2:]],
+    ],
+    ids=["another one inside", "a turn undone since", "a turn that went on"],
+)
+def test_turns_that_are_not_what_their_summary_tells_of_are_summarised_anew(entries: list[AnyEntry]) -> None:
+    assert planner(*entries).plan(SUMMARY, ALL).summary == Range(first=0, last=3)
 
 
 def test_the_effect_is_that_of_the_view_with_the_overlays_at_its_end() -> None:

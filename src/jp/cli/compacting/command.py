@@ -84,7 +84,8 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
     reports: list[_Report] = []
     try:
         for target in targets:
-            reports.append(await _report(options, arguments, target))
+            report = await _report(options, arguments, target)
+            reports.append(report)
     finally:
         # What was done before a failure is said, too.
         if reports:
@@ -94,7 +95,7 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
 
 def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[str]:
     """The conversations, each once; where there are several, all of them are looked for before anything is done."""
-    if len(arguments.targets) < 2:
+    if len(arguments.targets) == 1:
         return arguments.targets
     workspace = open_workspace(options)
     return [str(info.id) for info in choose_all(arguments.targets, workspace, open_session(workspace))]

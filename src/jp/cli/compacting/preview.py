@@ -18,6 +18,7 @@ from jp.config.model import AppConfig
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.usage import usage_by_turn
+from jp.errors import ConfigurationError
 from jp.provider.base import ModelDetails
 from jp.provider.caching import cache_facts
 from jp.provider.registry import ModelId
@@ -65,14 +66,18 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelId:
-    """The model that answered last, else the one that is configured; without either, one without a name."""
+    """The model that answered last, else the one that is configured; without one that is known, one without a name."""
     from jp.provider.registry import parse_model_id
 
     context = context_in_force(entries)
     if context is not None:
         return ModelId(context.provider, context.model)
     name = config.assistant.model.id
-    return ModelId("", "") if name is None else parse_model_id(name, config.providers.llm)
+    try:
+        return ModelId("", "") if name is None else parse_model_id(name, config.providers.llm)
+    except ConfigurationError:
+        # Leaving things out needs no model, whatever a conversation from elsewhere calls its own.
+        return ModelId("", "")
 
 
 class Previewer:

@@ -24,7 +24,7 @@ from jp.context.summary_schema import ErrorKind, SummaryError, SummaryReply, ans
 from jp.conversation.entries import AnyEntry, SummaryPolicy, Usage, add_usage
 from jp.conversation.resource import AudioBlock, ImageBlock
 from jp.conversation.thread import Parameters, Thread, UserText
-from jp.errors import ExitCode, JpError
+from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.provider.base import Provider
 from jp.provider.errors import ErrorKind as ProviderErrorKind
 from jp.provider.errors import ProviderError
@@ -283,14 +283,19 @@ def summarizer_for(
 
 
 def summary_model(config: AppConfig, order: SummaryOrder, model: ModelId) -> ModelId:
-    """Who writes the summary.
+    """Who writes the summary. `model` is the conversation's own, without a name where none is known.
 
     Raises:
-        ConfigurationError: nobody is known by that name.
+        ConfigurationError: there is nobody, or nobody is known by that name.
     """
     from jp.provider.registry import parse_model_id
 
-    return model if order.model is None else parse_model_id(order.model, config.providers.llm)
+    if order.model is None and model.name:
+        return model
+    name = order.model or config.assistant.model.id
+    if name is None:
+        raise ConfigurationError("there is no model to write the summary", hint="name one with --model")
+    return parse_model_id(name, config.providers.llm)
 
 
 def texts_of(loader: Loader) -> Callable[[LogContent], str | None]:

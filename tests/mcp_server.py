@@ -1,8 +1,8 @@
 """An MCP server of the tests' own: a script that speaks plain JSON-RPC on its standard streams and starts at once.
 
 Each of its tools does what its name says. `MCP_TRACE` names a file to which it appends the methods that it hears;
-`MCP_TOOLS` are the names of the tools that it lists, all without it; `MCP_START` makes it `exit`, `hang` or print
-`noise` instead of starting.
+`MCP_TOOLS` are the names of the tools that it lists, all without it; `MCP_START` makes it `exit`, `hang`, print
+`noise` or `refuse` instead of starting.
 """
 
 from __future__ import annotations
@@ -215,6 +215,8 @@ def read(uri: object) -> Json:
 
 def respond(method: str, params: Json) -> Json:
     match method:
+        case "initialize" if os.environ.get("MCP_START") == "refuse":
+            raise ValueError("no licence")
         case "initialize":
             capabilities = {"tools": {"listChanged": True}, "resources": {}}
             server = {"name": "tests", "version": "1"}

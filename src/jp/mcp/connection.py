@@ -175,9 +175,8 @@ class Connection:
             async with open_session(self.name, link.transport(), self._talk) as session:
                 await self._open(session, scope, link.ended)
         except Exception as error:
-            if link.ended.is_set():
-                raise self._ended(process, link) from error
-            raise
+            reason = explained(self.name, error)
+            raise self._ended(process, link) if isinstance(reason, ClosedError) else reason from error
         if not self._closing.is_set():
             raise self._ended(process, link)
 

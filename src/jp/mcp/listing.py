@@ -21,8 +21,8 @@ _LONGEST_NAME = 256
 _LONGEST_DESCRIPTION = 16 * 1024
 
 
-async def list_tools(client: Client) -> Listing:
-    """Every tool of a server, of those of one name the first.
+async def list_tools(client: Client, server: str) -> Listing:
+    """Every tool of the server called `server`, of those of one name the first.
 
     Raises:
         ServerError: they are more than a server can mean.
@@ -39,7 +39,8 @@ async def list_tools(client: Client) -> Listing:
             break
     listing = Listing(tools=tuple(tools[name] for name in sorted(tools)))
     if cursor is not None or len(tools) > _MOST_TOOLS or len(msgspec.json.encode(listing)) > _LARGEST:
-        raise ServerError(f"it lists more than {_MOST_TOOLS:,} tools, or {_LARGEST:,} bytes of definitions")
+        most = f"{_MOST_TOOLS:,} tools or {_LARGEST:,} bytes of definitions"
+        raise ServerError(f"the MCP server {server!r} lists more than {most}")
     return listing
 
 

@@ -59,7 +59,7 @@ async def open_session(
         cache=None,
     )
     async with client:
-        listing = await list_tools(client) if client.server_capabilities.tools else Listing()
+        listing = await list_tools(client, name) if client.server_capabilities.tools else Listing()
         yield Session(client, hearing, name=name, listing=listing, talk=talk)
 
 
@@ -153,7 +153,7 @@ class Session:
             await self._list_again()
 
     async def _list_again(self) -> None:
-        before, self._newest = self._newest, await list_tools(self._client)
+        before, self._newest = self._newest, await list_tools(self._client, self._name)
         if self._newest != before:
             self._talk.listed(self._name, self._newest)
 

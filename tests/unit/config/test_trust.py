@@ -108,6 +108,10 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [("conversation.tools.a.source", "mcp.git.*")],
         ),
         (
+            {"conversation": {"tools": {"a": {"rules": [{"run": "unattended"}, {"run": "skip"}]}}}},
+            [("conversation.tools.a.rules", {"run": "unattended"})],
+        ),
+        (
             {"providers": {"mcp": {"git": {"command": "git-server", "arguments": ["-v"], "optional": True}}}},
             [
                 ("providers.mcp.git.arguments", "-v"),

@@ -164,6 +164,18 @@ def test_a_list_that_changes_is_read_again(tmp_path: Path) -> None:
     with_server(work, tmp_path, server(MCP_TOOLS="echo,change"))
 
 
+def test_a_list_is_bounded_and_names_that_nobody_can_mean_are_left_out(tmp_path: Path) -> None:
+    async def few(connection: Connection, _: Heard) -> None:
+        assert [tool.name for tool in (await connection.listing()).tools] == ["echo"]
+
+    async def many(connection: Connection, _: Heard) -> None:
+        with pytest.raises(ServerError, match="the MCP server 's' lists more than 1,000 tools"):
+            await connection.listing()
+
+    with_server(few, tmp_path, server(MCP_TOOLS=f"echo,,{'x' * 300},echo"))
+    with_server(many, tmp_path, server(MCP_TOOLS=",".join(f"tool{number}" for number in range(1001))))
+
+
 def test_a_call_that_is_given_up_is_cancelled_and_the_session_goes_on(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
 
@@ -206,6 +218,7 @@ def test_a_server_that_ends_in_mid_call_is_an_error_for_it_and_every_later_one(
     [
         ("exit", "the MCP server 's' ended with exit code 1; the last that it said: there is no configuration"),
         ("hang", "the MCP server 's' did not start within 0.1 s"),
+        ("refuse", "the MCP server 's' says: no licence"),
         ("noise", "the MCP server 's' was stopped: it printed more than 1,048,576 bytes that are no messages"),
     ],
 )
@@ -221,7 +234,7 @@ def test_a_server_that_does_not_start_says_why(
     )
 
     async def work(connection: Connection, heard: Heard) -> None:
-        with pytest.raises(ServerError) as error:
+        with pytest.raises(JpError) as error:
             await connection.listing()
         assert message_of(error) == why
         assert heard.failures == [why]

@@ -21,6 +21,7 @@ _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2
 """What spells one code point in more than one character."""
 
 _LONGEST_SPELLING = len(r"\ud83d\ude00")
+_LONGEST_PLAIN_SPELLING = len(r"\n")
 _NO_BACKSLASH = re.compile(r"[^\\]")
 """After this, escapes are read as they are meant; the rest of one that began before it is plain text."""
 
@@ -137,8 +138,11 @@ def _spelled(inside: str, count: int) -> int:
 def _spelled_from_end(inside: str, count: int) -> int:
     """Where the spelling of the last `count` characters of the value begins; only the end of the literal is read."""
     near = max(len(inside) - count * _LONGEST_SPELLING, 0)
+    if inside.find("\\u", near) < 0:
+        near = max(len(inside) - count * _LONGEST_PLAIN_SPELLING, 0)
     readable = _NO_BACKSLASH.search(inside, max(near - _SEARCHED, 0), near)
     start = readable.end() if readable else 0
     end = inside[start:]
-    length = len(end) - sum(len(escape[0]) - 1 for escape in _ESCAPE.finditer(end))
+    escapes = _ESCAPE.findall(end)
+    length = len(end) - sum(map(len, escapes)) + len(escapes)
     return start + _spelled(end, length - count)

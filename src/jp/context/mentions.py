@@ -125,9 +125,7 @@ def _decoded(raw: bytes) -> str:
 
 def _telling_words(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
     """The words of all `texts` that may have a class, and how often each stands there; some of them more than once."""
-    counts: Counter[bytes] = Counter()
-    for text in texts:
-        counts.update(_TOLD_APART.findall(text))
+    counts = Counter[bytes](chain.from_iterable(map(_TOLD_APART.findall, texts)))
     for word in _TELLING.findall(b"\n".join(counts)):
         whole = _decoded(word)
         for part in (whole,) if whole.isascii() else whole.replace("…", " ").split():
@@ -139,10 +137,7 @@ def _error_lines(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
 
     The pattern is slow, so it only sees lines that have a hint.
     """
-    counts: Counter[bytes] = Counter()
-    for text in texts:
-        has_forms = not text.isascii() and any(letter in text for letter in _FORMS_OF_I)
-        counts.update(text.split(b"\n") if has_forms else _lines_with_hints(text))
+    counts = Counter(chain.from_iterable(map(_lines_with_hints, texts)))
     for raw, count in counts.items():
         for line in _decoded(raw).splitlines():
             if _ERROR.search(line):
@@ -150,6 +145,8 @@ def _error_lines(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
 
 
 def _lines_with_hints(text: bytes) -> Iterable[bytes]:
+    if not text.isascii() and any(letter in text for letter in _FORMS_OF_I):
+        return text.split(b"\n")
     lowered = text.lower()
     found: dict[int, bytes] = {}
     for hint in _HINTS_OF_ERRORS:

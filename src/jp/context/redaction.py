@@ -7,7 +7,7 @@ shape nor a telling name, such as a password in prose, is not found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 
 import msgspec
 
@@ -29,7 +29,7 @@ def redact(text: str) -> Redacted:
     found = [*shapes(text, lowered), *assigned(text, lowered)]
     if not found:
         return Redacted(text)
-    spans = list(_merged(sorted(found)))
+    spans = _merged(sorted(found))
     pieces: list[str] = []
     position = 0
     for span in spans:
@@ -46,15 +46,13 @@ def redacted(text: str, known: dict[str, str]) -> str:
     return found
 
 
-def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    """Of spans that overlap one, with the kind of the first."""
-    last: Span | None = None
-    for span in spans:
-        if last is not None and span.start < last.end:
-            last = Span(last.start, max(last.end, span.end), last.kind)
-            continue
-        if last is not None:
-            yield last
-        last = span
-    if last is not None:
-        yield last
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    """Of spans that overlap one, with the kind of the first; there is at least one, and they are in order."""
+    merged = [spans[0]]
+    for span in spans[1:]:
+        last = merged[-1]
+        if span.start < last.end:
+            merged[-1] = Span(last.start, max(last.end, span.end), last.kind)
+        else:
+            merged.append(span)
+    return merged

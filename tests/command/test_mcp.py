@@ -111,7 +111,7 @@ def test_calls_start_the_server_and_its_death_costs_its_own_tools_only(tmp_path:
     query(work, "--dry-run", "hello")
     heard(work)
 
-    result = query(work, "--approve", "notes_die", "call")
+    result = query(work, "--approve", "notes", "call")
 
     died = "the MCP server 'notes' ended with exit code 3; the last that it said: the disk is on fire"
     assert (result.code, result.stdout) == (0, "Done.\n")

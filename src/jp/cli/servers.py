@@ -39,11 +39,14 @@ if TYPE_CHECKING:
 class Servers:
     """The servers of one command. Enter it before anything that uses one.
 
+    `tools` are those of the servers by their names; it `has_strangers` where of some servers nothing was remembered.
     `root` is where they are started, `cache` where what they list is remembered.
     """
 
     def __init__(self, options: GlobalOptions, *, root: Path, cache: Path) -> None:
         self.tools: Mapping[str, Tool] = {}
+        self.has_strangers = False
+        self._groups: dict[str, set[str]] = {}
         self._options = options
         self._root = root
         self._cache = cache
@@ -112,7 +115,7 @@ class Servers:
 
         from jp.tool.mcp.offered import declared_servers
 
-        self._listings.recall(self._configured, declared_servers(settings))
+        self.has_strangers = bool(self._listings.recall(self._configured, declared_servers(settings)))
         return self._with_tools(config, say=lambda _: None)
 
     def _with_tools(self, config: AppConfig, *, say: Callable[[str], None]) -> AppConfig:
@@ -123,11 +126,17 @@ class Servers:
         offered = offer(config.conversation.tools, self._listings.known, taken={*BUILT_IN, *STANDING})
         for sentence in offered.notices:
             say(sentence)
+        for one in offered.tools:
+            self._groups.setdefault(one.group or one.name, set()).add(one.name)
         self.tools = {
             one.name: McpTool(one, Caller(self, one.server), summary=offered.settings[one.name].summary)
             for one in offered.tools
         }
         return replace(config, conversation=replace(config.conversation, tools=dict(offered.settings)))
+
+    def spelled_out(self, names: Collection[str]) -> frozenset[str]:
+        """The names of tools, where a name may stand for every tool of a server."""
+        return frozenset(tool for name in names for tool in self._groups.get(name, {name}))
 
     def connection(self, name: str) -> Connection:
         """The session with a server, which is started if it was not.

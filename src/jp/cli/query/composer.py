@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, flag_layers
@@ -158,7 +160,11 @@ class Composer:
         def say(sentence: str) -> None:
             notice(self._options, sentence)
 
-        return wire(config, self._place, self._arguments, say, standing)
+        arguments = self._arguments
+        if schemes.servers.has_strangers:
+            # What may be a tool of theirs is looked at when they have said so.
+            arguments = replace(arguments, approve=frozenset())
+        return wire(config, self._place, arguments, say, standing)
 
     @cached_property
     def _config(self) -> AppConfig:

@@ -49,6 +49,10 @@ class Standing:
         """The tools of MCP servers by their names."""
         return self._schemes.servers.tools
 
+    def spelled_out(self, names: Collection[str]) -> frozenset[str]:
+        """The names of tools, where a name may stand for every tool of an MCP server."""
+        return self._schemes.servers.spelled_out(names)
+
     def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, Making]:
         """How those are made that are of use beside tools with the names `others`."""
         if not (others or self._may_call(model)):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.cli.dialogue import Dialogue
 from jp.cli.query.answering import Answering
@@ -78,6 +79,7 @@ def wire(
             demanded that is not offered, or costs are limited that are not known.
     """
     model = _model(config)
+    arguments = replace(arguments, approve=standing.spelled_out(arguments.approve))
     for own in misspelt(config.providers.llm, model.provider):
         notice(f"`providers.llm.{own}` is a server of your own: nothing that is set there holds for {model.provider!r}")
     is_shown = arguments.dry_run and not arguments.exact

@@ -35,11 +35,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of `server` under the name `name`."""
+    """A tool of `server` under the name `name`, which the group called `group` has given it, if one has."""
 
     name: str
     server: str
     tool: ServerTool
+    group: str | None = None
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,7 +182,7 @@ class _Offering:
             for name, tool in names_in(group, listing, {*self._taken, *self.kept}).items():
                 if (group.server, tool.name) not in spoken_for:
                     own = self._settings[name] if self._members.get(name) == group else _UNSET
-                    self._add(name, group.server, tool, settings_over(every, own))
+                    self._add(name, group.server, tool, settings_over(every, own), group=group.name)
 
     def tell_of_unknown_members(self) -> None:
         for name, group in self._members.items():
@@ -191,8 +192,8 @@ class _Offering:
                 hint = nearest(name, known)
                 self.notices.append(f"no tool of the MCP server {group.server!r} is called {name!r}: {hint}")
 
-    def _add(self, name: str, server: str, tool: ServerTool, own: ToolConfig) -> None:
-        self.tools.append(OfferedTool(name=name, server=server, tool=tool))
+    def _add(self, name: str, server: str, tool: ServerTool, own: ToolConfig, *, group: str | None = None) -> None:
+        self.tools.append(OfferedTool(name=name, server=server, tool=tool, group=group))
         self.kept[name] = replace(own, source=OnServer(server, tool.name).text)
 
 

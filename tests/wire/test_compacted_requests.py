@@ -117,7 +117,7 @@ def turn(number: int) -> Iterator[AnyEntry]:
     yield from (start(number), ask(f"ask-{number}"), think(f"think-{number}", signature=None), say(f"say-{number}"))
     for name, content in (("a", "x" * 900), ("b", "x")):
         yield ToolCallRequest(
-            id=f"{name}{number}", call_id=f"call-{name}{number}", name="write", arguments={"content": content}
+            id=f"{name}{number}", call_id=f"use-{name}{number}", name="write", arguments={"content": content}
         )
     yield end("tools")
     yield from (respond(f"{name}{number}", f"out-{name}{number}\n{'. ' * 200}") for name in "ab")
@@ -155,8 +155,8 @@ def request(vendor: str, scenario: str) -> WireRequest:
 
 
 MARKS = re.compile(
-    r"ask-\d|think-\d|say-\d|done-\d|sealed[-rmc]\d|call-\w\d|out-\w\d|(?:rs|msg|fc)_\d"
-    r"|skip_|\[compacted\]|\[\[cut|\[summary of|summary-\d"
+    r"ask-\d|think-\d|say-\d|done-\d|sealed[-rmc]\d|use-\w\d|out-\w\d|(?:rs|msg|fc)_\d"
+    r"|skip_|\[compac|\[\[cut|\[summary of|summary-\d"
 )
 
 
@@ -167,51 +167,51 @@ def told(body: object) -> Sequence[str]:
 
 
 ANTHROPIC = snapshot({
-    "baseline": "ask-0 think-0 sealed-0 say-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "reasoning": "ask-0 say-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "requests": "ask-0 think-0 sealed-0 say-0 call-a0 [[cut call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "responses": "ask-0 think-0 sealed-0 say-0 call-a0 call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
-    "both": "ask-0 think-0 sealed-0 say-0 call-a0 [[cut call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
+    "baseline": "ask-0 think-0 sealed-0 say-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "reasoning": "ask-0 say-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "requests": "ask-0 think-0 sealed-0 say-0 use-a0 [[cut use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "responses": "ask-0 think-0 sealed-0 say-0 use-a0 use-b0 use-a0 [compac use-b0 [compac done-0",
+    "both": "ask-0 think-0 sealed-0 say-0 use-a0 [[cut use-b0 use-a0 [compac use-b0 [compac done-0",
     "omit": "ask-0 think-0 sealed-0 say-0 done-0",
     "summary": "[summary of summary-0",
     "overlap": "[summary of summary-0 [summary of summary-1",
 })
 OPENAI = snapshot({
-    "baseline": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "reasoning": "ask-0 say-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "requests": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 call-a0 [[cut call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "responses": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 call-a0 call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
-    "both": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 call-a0 [[cut call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
+    "baseline": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "reasoning": "ask-0 say-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "requests": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 use-a0 [[cut use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "responses": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 use-a0 use-b0 use-a0 [compac use-b0 [compac done-0",
+    "both": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 use-a0 [[cut use-b0 use-a0 [compac use-b0 [compac done-0",
     "omit": "ask-0 rs_0 think-0 sealed-0 say-0 msg_0 done-0",
     "summary": "[summary of summary-0",
     "overlap": "[summary of summary-0 [summary of summary-1",
 })
 GOOGLE = snapshot({
-    "baseline": "ask-0 think-0 sealedr0 say-0 sealedm0 call-a0 sealedc0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "reasoning": "ask-0 say-0 call-a0 skip_ call-b0 skip_ call-a0 out-a0 call-b0 out-b0 done-0",
-    "requests": "ask-0 think-0 sealedr0 say-0 sealedm0 call-a0 [[cut skip_ call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "responses": "ask-0 think-0 sealedr0 say-0 sealedm0 call-a0 sealedc0 call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
-    "both": "ask-0 think-0 sealedr0 say-0 sealedm0 call-a0 [[cut skip_ call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
+    "baseline": "ask-0 think-0 sealedr0 say-0 sealedm0 use-a0 sealedc0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "reasoning": "ask-0 say-0 use-a0 skip_ use-b0 skip_ use-a0 out-a0 use-b0 out-b0 done-0",
+    "requests": "ask-0 think-0 sealedr0 say-0 sealedm0 use-a0 [[cut skip_ use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "responses": "ask-0 think-0 sealedr0 say-0 sealedm0 use-a0 sealedc0 use-b0 use-a0 [compac use-b0 [compac done-0",
+    "both": "ask-0 think-0 sealedr0 say-0 sealedm0 use-a0 [[cut skip_ use-b0 use-a0 [compac use-b0 [compac done-0",
     "omit": "ask-0 think-0 sealedr0 say-0 sealedm0 done-0",
     "summary": "[summary of summary-0",
     "overlap": "[summary of summary-0 [summary of summary-1",
 })
 OPENROUTER = snapshot({
-    "baseline": "ask-0 say-0 think-0 sealed-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "reasoning": "ask-0 say-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "requests": "ask-0 say-0 think-0 sealed-0 call-a0 [[cut call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "responses": "ask-0 say-0 think-0 sealed-0 call-a0 call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
-    "both": "ask-0 say-0 think-0 sealed-0 call-a0 [[cut call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
+    "baseline": "ask-0 say-0 think-0 sealed-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "reasoning": "ask-0 say-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "requests": "ask-0 say-0 think-0 sealed-0 use-a0 [[cut use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "responses": "ask-0 say-0 think-0 sealed-0 use-a0 use-b0 use-a0 [compac use-b0 [compac done-0",
+    "both": "ask-0 say-0 think-0 sealed-0 use-a0 [[cut use-b0 use-a0 [compac use-b0 [compac done-0",
     "omit": "ask-0 say-0 done-0 think-0 sealed-0",
     "summary": "[summary of summary-0",
     "overlap": "[summary of summary-0 [summary of summary-1",
 })
 CEREBRAS = snapshot({
-    "baseline": "ask-0 say-0 think-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "reasoning": "ask-0 say-0 call-a0 call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "requests": "ask-0 say-0 think-0 call-a0 [[cut call-b0 call-a0 out-a0 call-b0 out-b0 done-0",
-    "responses": "ask-0 say-0 think-0 call-a0 call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
-    "both": "ask-0 say-0 think-0 call-a0 [[cut call-b0 call-a0 [compacted] call-b0 [compacted] done-0",
+    "baseline": "ask-0 say-0 think-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "reasoning": "ask-0 say-0 use-a0 use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "requests": "ask-0 say-0 think-0 use-a0 [[cut use-b0 use-a0 out-a0 use-b0 out-b0 done-0",
+    "responses": "ask-0 say-0 think-0 use-a0 use-b0 use-a0 [compac use-b0 [compac done-0",
+    "both": "ask-0 say-0 think-0 use-a0 [[cut use-b0 use-a0 [compac use-b0 [compac done-0",
     "omit": "ask-0 say-0 done-0 think-0",
     "summary": "[summary of summary-0",
     "overlap": "[summary of summary-0 [summary of summary-1",
@@ -220,8 +220,8 @@ OLLAMA = snapshot({
     "baseline": "ask-0 say-0 think-0 out-a0 out-b0 done-0",
     "reasoning": "ask-0 say-0 out-a0 out-b0 done-0",
     "requests": "ask-0 say-0 think-0 [[cut out-a0 out-b0 done-0",
-    "responses": "ask-0 say-0 think-0 [compacted] [compacted] done-0",
-    "both": "ask-0 say-0 think-0 [[cut [compacted] [compacted] done-0",
+    "responses": "ask-0 say-0 think-0 [compac [compac done-0",
+    "both": "ask-0 say-0 think-0 [[cut [compac [compac done-0",
     "omit": "ask-0 say-0 done-0 think-0",
     "summary": "[summary of summary-0",
     "overlap": "[summary of summary-0 [summary of summary-1",

@@ -46,6 +46,7 @@ class Servers:
     def __init__(self, options: GlobalOptions, *, root: Path, cache: Path) -> None:
         self.tools: Mapping[str, Tool] = {}
         self.has_strangers = False
+        self._is_over = False
         self._groups: dict[str, set[str]] = {}
         self._options = options
         self._root = root
@@ -60,6 +61,7 @@ class Servers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
         if not self._connections:
             return
         from anyio import CancelScope, create_task_group
@@ -186,7 +188,7 @@ class Servers:
         from jp.provider.transport import after_upload
 
         def begin() -> None:
-            for name in self._listings.known:
+            for name in () if self._is_over else self._listings.known:
                 self.connection(name)
 
         after_upload.set(begin)

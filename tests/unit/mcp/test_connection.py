@@ -20,7 +20,7 @@ from jp.conversation.resource import (
     TextBlock,
 )
 from jp.errors import ConfigurationError, JpError
-from jp.mcp import process
+from jp.mcp import process, stdio
 from jp.mcp.connection import Connection
 from jp.mcp.errors import RefusalError, ServerError
 from jp.mcp.forms import Elicitation, Filled, Form, Page
@@ -219,13 +219,14 @@ def test_a_server_that_ends_in_mid_call_is_an_error_for_it_and_every_later_one(
         ("exit", "the MCP server 's' ended with exit code 1; the last that it said: there is no configuration"),
         ("hang", "the MCP server 's' did not start within 0.1 s"),
         ("refuse", "the MCP server 's' says: no licence"),
-        ("noise", "the MCP server 's' was stopped: it printed more than 1,048,576 bytes that are no messages"),
+        ("noise", "the MCP server 's' was stopped: it printed more than 10,000 bytes that are no messages"),
     ],
 )
 def test_a_server_that_does_not_start_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, why: str
 ) -> None:
     monkeypatch.setattr(process, "GRACE_SECS", 0.05)
+    monkeypatch.setattr(stdio, "_MOST_NOISE", 10_000)
     config = McpServerConfig(
         command=server().command,
         arguments=server().arguments,

@@ -114,13 +114,15 @@ def test_it_is_told_what_each_profile_would_free(root: Path) -> None:
         assert run_jp("query", "--id", "last", "--attach", "a.txt", "and now?", cwd=root).code == 0
         (root / "a.txt").write_text((root / "a.txt").read_text(encoding="utf-8") + "more\n", encoding="utf-8")
 
-    profiles = json.loads(context(root, "--format", "json"))["profiles"]
+    told = json.loads(context(root, "--format", "json"))["profiles"]
 
-    assert [(each["profile"], each["turns"], each["with_summary"]) for each in profiles] == [
-        ("heavy", 2, True),
-        ("default", 2, False),
-        ("light", 0, False),
-    ]
+    profiles = {each["profile"]: each for each in told}
+    assert [each["freed"] for each in told] == sorted((each["freed"] for each in told), reverse=True)
+    assert {name: (each["turns"], each["with_summary"]) for name, each in profiles.items()} == {
+        "heavy": (2, True),
+        "default": (2, False),
+        "light": (0, False),
+    }
     dry = run_jp("conversation", "compact", "last", "--dry-run", "--format", "json", cwd=root)
-    assert profiles[1]["freed"] > 0
+    assert profiles["default"]["freed"] > 0
     assert json.loads(dry.stdout)["frees"] is True

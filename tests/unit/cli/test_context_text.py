@@ -5,9 +5,9 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from jp.compaction.large_items import LargeItem
 from jp.cli.conversation.context_report import ContextReport, LastCycle
 from jp.cli.conversation.context_text import report_text
+from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Measurement, Part, Room, break_down
 from jp.context.items import Item
 from jp.context.volatile import Volatile

@@ -32,6 +32,8 @@ from jp.context.failure_policy import (
     after_success,
     may_summarise,
 )
+from jp.context.triggers import Circumstances as Around
+from jp.context.triggers import NotTriggered, Numbers, Triggered, decide
 from jp.conversation.entries import Compaction
 from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.errors import JpError
@@ -181,19 +183,43 @@ class AutomaticRoom:
         at = Circumstances(now=now, configuration=f"{self._wiring.model} {now // _REFUSED_SECS:.0f}", used=used)
         permission = may_summarise(self._file.read(), at)
         self._file.write(permission.state)
-        if permission.verdict in {"growth", "strikes"} and not must_fit:
+        around = Around(
+            has_overflowed=not projected,
+            is_cooling=permission.verdict == "growth",
+            is_blocked=permission.verdict == "strikes",
+        )
+        if not self._is_triggered(used, used, around):
             return ()
         draft = await self._maker.make(planner, self._need(used, ratio, must_fit=must_fit), permission.state, at)
         freed = round(draft.freed * ratio)
-        is_worth_it = freed > 0 and (must_fit or freed * 100 >= used * _WORTH_PERCENT)
-        self._file.write(after_success(draft.state) if is_worth_it else after_ineffective(draft.state, at))
-        if not is_worth_it:
-            self._log(f"automatic compaction: {freed:,} of {used:,} tokens could be left out, which is not worth it")
+        if not self._is_triggered(used, freed, around, least=used * _WORTH_PERCENT // 100):
+            self._file.write(after_ineffective(draft.state, at))
             return ()
+        self._file.write(after_success(draft.state))
         self._tell(draft.overlays, used, used - freed)
         self._made_at = len(entries) + len(draft.overlays)
         stamped = timestamp(SYSTEM.now())
         return [replace(overlay, at=stamped) for overlay in draft.overlays]
+
+    def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:
+        """Whether so much is to be left out; the code of why, or why not, goes to the log with its numbers."""
+        window = self._window or Window(limit=used, threshold=used)
+        verdict = decide(
+            Numbers(
+                used=used,
+                projected=used,
+                threshold=window.threshold,
+                limit=window.limit,
+                reclaimable=reclaimable,
+                least=least,
+            ),
+            around,
+        )
+        if isinstance(verdict, NotTriggered):
+            self._log(f"no automatic compaction: {verdict.because}; {reclaimable:,} of {used:,} tokens")
+        elif least:
+            self._log(f"automatic compaction: {verdict.reason}; {reclaimable:,} of {used:,} tokens")
+        return isinstance(verdict, Triggered)
 
     def _need(self, used: int, ratio: float, *, must_fit: bool) -> Need:
         """How much is to be freed, as it is estimated; without a window as much as can be."""

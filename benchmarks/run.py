@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Callable
 
+import compaction
 import delivery
 import log
 import markdown
@@ -29,6 +30,7 @@ def main() -> None:
         ("The log", log.rows),
         ("Streaming Markdown", _markdown),
         ("What recorded sessions send, had their tools been jp's", delivery.rows),
+        ("What compacting recorded conversations saves and costs", compaction.rows),
         ("What is left of a session that was made to fit", tables.availability_rows),
         ("What a session costs at a provider with a prompt cache", tables.cache_rows),
         ("The passes of jp.context, over json.loads", tables.speed_rows),

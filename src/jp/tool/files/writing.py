@@ -73,7 +73,18 @@ def put_where_nothing_is(source: int, name: str, target: int, new_name: str) -> 
             os.unlink(new_name, dir_fd=target)
             raise
     else:
+        _take_away(source, name, target, new_name)
+
+
+def _take_away(source: int, name: str, target: int, new_name: str) -> None:
+    """Take the first of a file's two names, and where that is refused the second: it never keeps both."""
+    try:
         os.unlink(name, dir_fd=source)
+    except FileNotFoundError:  # somebody else took it away; the file has its new name
+        return
+    except OSError:
+        os.unlink(new_name, dir_fd=target)
+        raise
 
 
 def put_over(source: int, name: str, target: int, place: Place) -> None:

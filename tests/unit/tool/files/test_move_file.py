@@ -170,3 +170,26 @@ def test_a_file_system_without_links_will_do(root: Path, monkeypatch: pytest.Mon
         assert failure(output) == "cannot move to 'new/c.txt': Invalid cross-device link"
         assert not (root / "new").exists()
     assert files(root) == (UNCHANGED if fails else {"b.txt": "bb", "new/c.txt": "a"})
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_file_that_cannot_leave_its_place_is_not_in_both(
+    root: Path, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
+) -> None:
+    unlink = os.unlink
+
+    def refuse(name: str, *, dir_fd: int | None = None) -> None:
+        if name != "a.txt":
+            unlink(name, dir_fd=dir_fd)
+            return
+        if is_gone:
+            unlink(name, dir_fd=dir_fd)
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "unlink", refuse)
+
+    output = call(MoveFile(PlainNames()), root, source="src/a.txt", target="c.txt")
+
+    assert output.is_error is not is_gone
+    assert files(root) == ({"b.txt": "bb", "c.txt": "a"} if is_gone else UNCHANGED)

@@ -204,7 +204,7 @@ def rows(report: Callable[[str], None]) -> Iterator[str]:
     yield from _by_conversation(prepared, outcomes)
     yield ""
     yield from _by_way(outcomes, prices)
-    yield f"{len(sessions)} conversations; prices of {'/'.join(MODEL)}, with a warm cache; heavy is written without a model"
+    yield f"{len(sessions)} conversations; prices of {'/'.join(MODEL)}, with a warm cache; no model wrote for heavy"
 
 
 def _by_conversation(prepared: Sequence[Prepared], outcomes: dict[str, list[Outcome]]) -> Iterator[str]:

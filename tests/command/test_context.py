@@ -126,3 +126,11 @@ def test_it_is_told_what_each_profile_would_free(root: Path) -> None:
     dry = run_jp("conversation", "compact", "last", "--dry-run", "--format", "json", cwd=root)
     assert profiles["default"]["freed"] > 0
     assert json.loads(dry.stdout)["frees"] is True
+
+
+def test_the_threshold_is_that_of_automatic_compaction_where_it_is_on(root: Path) -> None:
+    auto = "conversation.compaction.auto"
+
+    told = context(root, "--format", "json", "--cfg", f"{auto}.enabled=true", "--cfg", f"{auto}.trigger_ratio=0.5")
+
+    assert json.loads(told)["threshold"] == 68_000

@@ -49,11 +49,13 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     settings = _settings(read)
     config = read.resolved.config
     model = ModelId(settings.provider, settings.model)
+    auto = config.conversation.compaction.auto
     known = Known(
         details=details_of(config, model),
         ratio=known_of(str(model)).ratio,
         prompt=config.assistant.system_prompt,
         on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
+        trigger_ratio=auto.trigger_ratio if auto.enabled else None,
     )
     report = report_of(read.entries, settings, known, loader=read.loader, stand_ins=FactLines())
     ratio = report.breakdown.ratio or 1.0

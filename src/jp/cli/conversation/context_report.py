@@ -64,12 +64,14 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What is known beside the log: of the model, how far estimates of its tokens are off, and the prompt that is set.
 
     The other parts of a system prompt are sections and instructions. `on_servers` are the tools of MCP servers.
+    `trigger_ratio` is the share of the window from which on compaction happens by itself, None where it does not.
     """
 
     details: ModelDetails
     ratio: float = 1.0
     prompt: str = ""
     on_servers: Collection[str] = frozenset()
+    trigger_ratio: float | None = None
 
 
 def report_of(
@@ -88,7 +90,7 @@ def report_of(
         parts,
         items,
         known_tools=_tool_names(entries, loader),
-        room=_room(settings, known.details),
+        room=_room(settings, known),
         measured=_measurement(last, known, settings),
     )
     return ContextReport(
@@ -126,14 +128,18 @@ def _tool_names(entries: Sequence[AnyEntry], loader: Loader) -> frozenset[str]:
     return frozenset(offered | ran)
 
 
-def _room(settings: RequestSettings, details: ModelDetails) -> Room:
+def _room(settings: RequestSettings, known: Known) -> Room:
     """The window, what is reserved for the answer, but at most half of it, and from where on it is rather full."""
+    details = known.details
     window = details.context_window
     if window is None:
         return Room()
     wanted = settings.parameters.max_tokens or details.max_output or 0
     reserved = min(wanted, window // 2)
-    return Room(window=window, reserved=reserved, threshold=threshold(Budget(window=window, reserved=reserved)))
+    full = threshold(Budget(window=window, reserved=reserved))
+    if known.trigger_ratio is not None:
+        full = round((window - reserved) * known.trigger_ratio)
+    return Room(window=window, reserved=reserved, threshold=full)
 
 
 def _last_cycle(

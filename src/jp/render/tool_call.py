@@ -48,7 +48,7 @@ def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: T
     """How a call ended: `fs_read: src/a.py, 120 lines, 3.4 KiB, 15 ms`, or `fs_read failed: no such file`."""
     name = one_line(call.name)
     if response.is_error:
-        return f"{name} failed: {_first_line(response)}"
+        return f"{name} failed: {_failure(response)}"
     said = [*_facts(response.facts), *_amount(response.content)]
     said += _repetition(response.content, turn_of) or _form(response.content, turn_of)
     if response.duration_ms is not None:
@@ -72,14 +72,19 @@ def _shortened(text: str, *, is_whole: bool) -> str:
     return line if is_whole else truncate(line, _ARGUMENT_WIDTH)
 
 
-def _first_line(response: ToolCallResponse) -> str:
-    if response.facts is not None and response.facts.first_error:
-        return one_line(response.facts.first_error)
+def _failure(response: ToolCallResponse) -> str:
+    """The first error that is known, how a command ended, or the first line of what came, if it is at hand."""
+    facts = response.facts or Facts()
+    if facts.first_error:
+        return one_line(facts.first_error)
+    amount = ", ".join(_amount(response.content))
+    if facts.exit_code:
+        return f"exit code {facts.exit_code}, {amount}"
     for block in response.content:
-        text = (block.text or "").strip() if isinstance(block, TextBlock) else ""
+        text = (block.formatted or block.text or "").strip() if isinstance(block, TextBlock) else ""
         if text:
             return one_line(text.splitlines()[0])
-    return "no reason was given"
+    return amount
 
 
 def _facts(facts: Facts | None) -> list[str]:

@@ -83,7 +83,13 @@ def test_arguments_can_be_whole() -> None:
         ),
         (result(TextBlock(text="\n no such file\x07\nmore"), is_error=True), "fs_read failed: no such file"),
         (result(TextBlock(text="x"), is_error=True, facts=Facts(first_error="E1")), "fs_read failed: E1"),
-        (result(ImageBlock(mime_type="image/png", blob=b""), is_error=True), "fs_read failed: no reason was given"),
+        (result(cut("x\n"), is_error=True), f"fs_read failed: x[[cut:n0nce:{handle('x' + chr(10))}:+899]]"),
+        (
+            result(TextBlock(text="<exit_code>2</exit_code>"), is_error=True, facts=Facts(exit_code=2)),
+            "fs_read failed: exit code 2, 1 line, 24 B",
+        ),
+        (result(TextBlock(sha256="0" * 64, size=9000, lines=120), is_error=True), "fs_read failed: 120 lines, 8.8 KiB"),
+        (result(ImageBlock(mime_type="image/png", blob=b""), is_error=True), "fs_read failed: nothing"),
     ],
 )
 def test_a_result_says_how_much_came_and_what_is_known_of_it(text: str, expected: str) -> None:

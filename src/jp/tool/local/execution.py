@@ -120,11 +120,16 @@ def is_text(captured: Captured) -> bool:
     return b"\0" not in captured.head and b"\0" not in captured.tail
 
 
+def no_text(captured: Captured) -> str:
+    """What is said of what cannot be shown as text."""
+    return f"{_size(captured):,} bytes that are no text"
+
+
 def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput:
     """All that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
     sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
-        text = said(captured) if is_text(captured) else f"[{_size(captured):,} bytes that are no text]"
+        text = said(captured) if is_text(captured) else f"[{no_text(captured)}]"
         if text:
             sections.append(f"<{name}>\n{text}{'' if text.endswith(chr(10)) else chr(10)}</{name}>")
     stopped = _why_stopped(ended, timeout_secs)
@@ -134,14 +139,14 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
     return ToolOutput(
         content=(TextBlock(text="\n".join(sections) + "\n"),),
         is_error=is_error,
-        facts=facts_of(ended),
+        facts=facts_of(ended, stopped=stopped),
     )
 
 
-def facts_of(ended: Ended) -> Facts:
-    """What a stand-in says of it."""
-    error = ""
-    if ended.exit_code or ended.stopped:
+def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
+    """What a stand-in says of it: the first error is why it was `stopped`, if it was."""
+    error = stopped
+    if ended.exit_code and not stopped:
         error = first_error(said(ended.stderr)) or first_error(said(ended.stdout))
     return Facts(kind="terminal", exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
 

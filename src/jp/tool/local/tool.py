@@ -14,7 +14,7 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.local.execution import execute, facts_of, is_text, said, transcript
+from jp.tool.local.execution import execute, facts_of, is_text, no_text, said, transcript
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.output import Returned, read_output
 from jp.tool.local.parameters import definition_of
@@ -134,8 +134,11 @@ class LocalTool:
             is_error = bool(ended.exit_code) if found.is_error is None else found.is_error
             content = found.content or _NOTHING
             return ToolOutput(content=content, is_error=is_error, facts=facts_of(ended) if ended.exit_code else None)
-        if ended.exit_code or ended.stopped is not None or not is_text(ended.stdout):
-            return replace(transcript(ended, timeout_secs=timeout_secs), is_error=True)
+        if ended.exit_code or ended.stopped is not None:
+            return transcript(ended, timeout_secs=timeout_secs)
+        if not is_text(ended.stdout):
+            facts = replace(facts_of(ended), first_error=no_text(ended.stdout))
+            return replace(transcript(ended), is_error=True, facts=facts)
         text = said(ended.stdout)
         return ToolOutput(content=(TextBlock(text=text),) if text else _NOTHING, facts=facts_of(ended))
 

@@ -146,6 +146,7 @@ def test_what_is_no_text_is_not_shown(tmp_path: Path) -> None:
 
     assert found.is_error
     assert "[3 bytes that are no text]" in text_of(found)
+    assert found.facts == Facts(kind="terminal", exit_code=0, first_error="3 bytes that are no text")
 
 
 ASKING = """
@@ -206,6 +207,8 @@ def test_a_command_that_takes_too_long_is_stopped_and_what_came_is_told(tmp_path
     assert text_of(found) == (
         "It was stopped: it took longer than 0.5 s.\n<exit_code>143 (SIGTERM)</exit_code>\n<stdout>\nbegun\n</stdout>\n"
     )
+    why = "It was stopped: it took longer than 0.5 s."
+    assert found.facts == Facts(kind="terminal", exit_code=143, first_error=why)
 
 
 def test_a_flood_is_cut_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def parse_bound(text: str, *, option: str) -> Bound:
     if number.isascii() and number.isdecimal():
         return BeforeLast(int(number)) if plain.startswith("-") else AtTurn(int(plain))
     try:
-        return Ago(parse_duration(plain, option=option))
+        return Ago(_seconds(plain, option))
     except UsageError:
         hint = "write the number of a turn (0 is the first, -1 the one before the last), a duration such as 5h, or last"
         raise UsageError(f"{option} cannot be {text!r}", hint=hint) from None
@@ -68,7 +68,7 @@ def parse_keep(value: int | str, *, option: str) -> Keep:
     if tokens is not None:
         return KeepTokens(round(float(tokens[1]) * 1000) if tokens[1] else int(tokens[2]))
     try:
-        return KeepFor(parse_duration(plain, option=option))
+        return KeepFor(_seconds(plain, option))
     except UsageError:
         hint = "write a number of turns, a duration such as 2h, or tokens such as 20k"
         raise UsageError(f"{option} cannot be {value!r}", hint=hint) from None
@@ -84,6 +84,13 @@ def configured_keep(value: int | str, *, key: str) -> Keep:
         return parse_keep(value, option=key)
     except UsageError as error:
         raise ConfigurationError(error.message, hint=error.hint) from None
+
+
+def _seconds(text: str, option: str) -> float:
+    """A duration, which has to have a unit: without one a number is turns."""
+    if text[-1:].isdigit():
+        raise UsageError(f"{option} cannot be {text!r}", hint="a duration has a unit, such as 90s")
+    return parse_duration(text, option=option)
 
 
 def _turn(number: str, text: str, option: str) -> Bound:

@@ -88,6 +88,16 @@ def usage_by_turn(entries: Sequence[AnyEntry], context: RequestContext | None = 
     ]
 
 
+def reported_usage(entries: Sequence[AnyEntry]) -> dict[tuple[int, int, int], Usage]:
+    """What was reported of each request, by its turn, cycle (both from 0) and attempt (from 1)."""
+    return {
+        (request.turn, request.cycle, request.end.attempt): request.usage
+        for turn in usage_by_turn(entries)
+        for request in turn.requests
+        if request.end is not None and request.usage is not None
+    }
+
+
 class _Reader:
     """Reads turns in their order. What holds besides the stream outlives a turn."""
 

@@ -20,7 +20,7 @@ from jp.context.types import Transcript
 from jp.context.volatile import Volatile, find_volatile
 from jp.conversation.entries import AnyEntry, RequestContext, ToolCallRequest, ToolCallResponse, Usage
 from jp.conversation.thread import ToolDefinition
-from jp.conversation.usage import prompt_tokens, usage_by_turn
+from jp.conversation.usage import prompt_tokens, reported_usage
 from jp.provider.base import ModelDetails
 from jp.turn.request import Loader, RequestSettings, canonical_json, context_in_force, is_same_context
 from jp.turn.sent import sent_requests, settings_of
@@ -145,12 +145,7 @@ def _room(settings: RequestSettings, known: Known) -> Room:
 def _last_cycle(
     entries: Sequence[AnyEntry], messages: Transcript, loader: Loader, stand_ins: StandIns
 ) -> LastCycle | None:
-    reported = {
-        (request.turn, request.cycle, request.end.attempt): request.usage
-        for turn in usage_by_turn(entries)
-        for request in turn.requests
-        if request.end is not None and request.usage is not None
-    }
+    reported = reported_usage(entries)
     for sent in reversed(sent_requests(entries)):
         usage = reported.get((sent.turn, sent.cycle, sent.attempt))
         if usage is not None and prompt_tokens(usage):

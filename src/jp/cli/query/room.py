@@ -35,7 +35,7 @@ from jp.context.failure_policy import (
 from jp.context.triggers import Circumstances as Around
 from jp.context.triggers import NotTriggered, Numbers, Triggered, decide
 from jp.conversation.entries import Compaction
-from jp.conversation.usage import prompt_tokens, usage_by_turn
+from jp.conversation.usage import prompt_tokens, reported_usage
 from jp.errors import JpError
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
@@ -95,12 +95,7 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
     """
     entries = recorder.entries
     settings = wiring.settings
-    reported = {
-        (request.turn, request.cycle, request.end.attempt): request.usage
-        for turn in usage_by_turn(entries)
-        for request in turn.requests
-        if request.end is not None and request.usage is not None
-    }
+    reported = reported_usage(entries)
     for sent in reversed(sent_requests(entries)):
         usage = reported.get((sent.turn, sent.cycle, sent.attempt))
         if (sent.context.provider, sent.context.model) != (settings.provider, settings.model):

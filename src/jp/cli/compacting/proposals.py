@@ -6,7 +6,6 @@ One holds for the raw entries of the turns that it is about: where these have ch
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import Placement, divide
 from jp.errors import JpError, StorageError, UsageError
+from jp.workspace.files import make_directories, replace_file
 
 _VERSION = 1
 _ID_DIGITS = 12
@@ -54,15 +54,8 @@ class Proposals:
         data = msgspec.json.encode(proposal)
         identity = hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
         path = self._path(identity)
-        temporary = path.with_name(f".{os.getpid()}.{identity}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
-            raise StorageError(f"the proposal cannot be kept in {str(path)!r}: {error.strerror}") from None
+        make_directories(path.parent, private=True)
+        replace_file(path, data)
         return identity
 
     def read(self, identity: str, conversation: str, entries: Sequence[AnyEntry]) -> tuple[Compaction, ...]:

@@ -36,12 +36,13 @@ from jp.context.triggers import Circumstances as Around
 from jp.context.triggers import NotTriggered, Numbers, Triggered, decide
 from jp.conversation.entries import Compaction
 from jp.conversation.usage import prompt_tokens, reported_usage
-from jp.errors import JpError
+from jp.errors import JpError, StorageError
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
+from jp.workspace.files import make_directories, replace_file
 from jp.workspace.stamp import SYSTEM, timestamp
 
 _WORTH_PERCENT = 10
@@ -81,11 +82,9 @@ class PolicyFile:
         """Remember it; nothing is written where nothing is to be remembered."""
         if self._path is None or (state == PolicyState() and not self._path.exists()):
             return
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            temporary = self._path.with_suffix(".tmp")
-            temporary.write_bytes(msgspec.json.encode(state))
-            temporary.replace(self._path)
+        with suppress(StorageError):
+            make_directories(self._path.parent, private=True)
+            replace_file(self._path, msgspec.json.encode(state))
 
 
 def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:

@@ -21,6 +21,8 @@ _ARTICLED = {
     "object": "an object",
     "string": "a string",
 }
+TYPES = tuple(_ARTICLED)
+"""What JSON Schema calls the types of values."""
 
 
 def argument_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:

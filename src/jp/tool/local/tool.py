@@ -38,7 +38,7 @@ class LocalTool:
         """Check what can be checked before it runs.
 
         Raises:
-            ConfigurationError: there is no command, or it is no command.
+            ConfigurationError: there is no command, it is no command, or a parameter is declared as none can be.
         """
         self._name = name
         self._settings = settings

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from jp.config.tools import ParameterConfig, ToolConfig
 from jp.conversation.thread import ToolDefinition
+from jp.errors import ConfigurationError
 from jp.tool.local.parameters import definition_of
 
 
@@ -42,3 +45,33 @@ def test_a_tool_need_not_declare_anything() -> None:
         description="The time.",
         parameters={"type": "object", "properties": {}, "additionalProperties": False},
     )
+
+
+@pytest.mark.parametrize(
+    ("parameter", "said"),
+    [
+        (
+            ParameterConfig(type="int"),
+            "'conversation.tools.t.parameters.n.type' is 'int', which is no type of JSON Schema",
+        ),
+        (
+            ParameterConfig(type=("null", "list")),
+            "'conversation.tools.t.parameters.n.type' is 'list', which is no type of JSON Schema",
+        ),
+        (
+            ParameterConfig(type="integer", default="3"),
+            "'conversation.tools.t.parameters.n.default' does not fit: 'n' must be an integer, not a string",
+        ),
+        (
+            ParameterConfig(enum=("fast", "slow"), default="medium"),
+            "'conversation.tools.t.parameters.n.default' does not fit: 'n' must be one of 'fast', 'slow'",
+        ),
+    ],
+)
+def test_a_type_that_there_is_not_and_a_default_that_does_not_fit_are_refused(
+    parameter: ParameterConfig, said: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        definition_of("t", ToolConfig(parameters={"n": parameter}))
+
+    assert caught.value.message == said

@@ -236,3 +236,18 @@ def test_projecting_what_was_projected_changes_nothing(entries: tuple[AnyEntry, 
         ]
 
     assert plain(twice) == plain(once)
+
+
+@given(streams.streams(diffs=False), streams.streams())
+def test_what_was_projected_can_be_compacted_anew(entries: tuple[AnyEntry, ...], others: tuple[AnyEntry, ...]) -> None:
+    anew = as_entries(view(entries))
+    more = [entry for entry in others if isinstance(entry, Compaction)]
+
+    again = view([*anew, *(replace(entry, id=f"z{number}") for number, entry in enumerate(more))])
+
+    answered = [event.call for event in again.events if isinstance(event, ToolResult)]
+    assert answered == [event.origin for event in again.events if isinstance(event, ToolCall)]
+    assert view(anew) == view([
+        *anew,
+        *(replace(entry, reasoning=None, tool_calls=None, summary=None, resources=None) for entry in more),
+    ])

@@ -1,0 +1,163 @@
+"""What holds for compactions that are planned, applied and undone, over random streams."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import streams
+from jp.cli.settings import layers_from
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.overlays import compactions_in_force
+from jp.compaction.planning import Planner, PolicyWish
+from jp.compaction.projection import project
+from jp.compaction.ranges import AtTurn, BeforeLast, KeepTokens, KeepTurns, RangeWish, SinceCompaction
+from jp.compaction.transcript import transcript_of
+from jp.compaction.view import Kept
+from jp.config.tools import ToolCompactionConfig, ToolConfig
+from jp.context.budget import estimate_messages
+from jp.conversation.codec import decode, encode
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, SummaryPolicy, ToolCallPolicy, TurnStart
+from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
+from jp.conversation.thread import AssistantReasoning, ToolResult
+from jp.conversation.turns import divide
+from jp.provider.anthropic.request import render
+from jp.turn.request import RequestSettings, build_thread, context_in_force, schema_in_force
+from logs import log, whole_turn
+
+C = TypeVar("C", bound=Carrier)
+Entries = tuple[AnyEntry, ...]
+SETTINGS = RequestSettings(provider="anthropic", model="claude-haiku-4-5", renderer=1)
+NEXT = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
+HINTS = {"run": ToolConfig(compaction=ToolCompactionConfig(request="keep"))}
+
+any_streams = st.one_of(streams.streams(), streams.damaged_streams())
+strips = st.builds(
+    ToolCallPolicy, policy=st.sampled_from(("strip", "omit")), request=st.booleans(), response=st.booleans()
+)
+wishes = st.builds(
+    PolicyWish,
+    reasoning=st.booleans(),
+    tools=st.none() | strips,
+    resources=st.booleans(),
+    summary=st.booleans(),
+)
+ranges = st.builds(
+    RangeWish,
+    start=st.sampled_from((None, AtTurn(0), AtTurn(1), BeforeLast(1), SinceCompaction())),
+    end=st.sampled_from((None, AtTurn(1), BeforeLast(0))),
+    keep_first=st.sampled_from((KeepTurns(0), KeepTurns(1))),
+    keep_last=st.sampled_from((KeepTurns(0), KeepTurns(1), KeepTokens(100))),
+)
+
+
+class Blobs:
+    """Every text in the blob store is the same one."""
+
+    def load(self, carrier: C, /) -> C:
+        if not isinstance(content_of(carrier), StoredContent):
+            return carrier
+        if isinstance(carrier, (ImageBlock, AudioBlock)):
+            return replace(carrier, sha256=None, size=None, blob=b"picture")
+        return replace(carrier, sha256=None, size=None, chars=None, lines=None, text="some text")
+
+
+def tokens(entries: Entries) -> int:
+    return estimate_messages(transcript_of(project(entries, FactLines()), entries).messages)
+
+
+def request(entries: Entries) -> bytes:
+    """The body of the next request."""
+    thread = build_thread((*entries, *NEXT), SETTINGS, loader=Blobs(), stand_ins=FactLines())
+    return msgspec.json.encode(render(thread).body)
+
+
+def stamped(overlays: tuple[Compaction, ...]) -> Entries:
+    return tuple(replace(overlay, id=f"zz{number}") for number, overlay in enumerate(overlays))
+
+
+@given(any_streams, wishes, ranges)
+def test_every_overlay_that_is_planned_makes_the_view_smaller(
+    entries: Entries, wish: PolicyWish, bounds: RangeWish
+) -> None:
+    planner = Planner(entries, FactLines(), HINTS, now=0.0)
+    plan = planner.plan(wish, bounds)
+
+    sizes = [tokens((*entries, *plan.overlays[:count])) for count in range(len(plan.overlays) + 1)]
+    assert sizes == sorted(set(sizes), reverse=True)
+    effect = planner.effect(plan.overlays)
+    assert (effect.before, effect.after) == (sizes[0], sizes[-1])
+    assert effect.untouched <= min(sizes)
+    assert planner.plan(wish, bounds) == plan
+    turns = range(len(divide(entries).turns))
+    assert all(one.from_turn in turns and one.to_turn in turns for one in plan.overlays)
+
+
+@given(any_streams, wishes, ranges)
+def test_what_was_planned_means_the_same_once_it_is_in_the_log(
+    entries: Entries, wish: PolicyWish, bounds: RangeWish
+) -> None:
+    overlays = Planner(entries, FactLines(), HINTS, now=0.0).plan(wish, bounds).overlays
+    written = tuple(decode(encode(overlay)) for overlay in stamped(overlays))
+
+    assert project((*entries, *written), FactLines()) == project((*entries, *overlays), FactLines())
+
+
+@given(streams.streams(), streams.streams())
+def test_undoing_all_compactions_gives_back_the_request_of_before_byte_for_byte(
+    entries: Entries, others: Entries
+) -> None:
+    plain = tuple(entry for entry in entries if not isinstance(entry, Compaction))
+    more = stamped(tuple(entry for entry in others if isinstance(entry, Compaction)))
+    compacted = (*entries, *more)
+    reset = Revert(id="zu", entries=tuple(overlay.id for overlay in compactions_in_force(compacted)))
+
+    assert request((*compacted, reset)) == request(plain)
+
+
+@given(streams.streams(), streams.streams())
+def test_a_compaction_changes_no_settings(entries: Entries, others: Entries) -> None:
+    compacted = (*entries, *stamped(tuple(entry for entry in others if isinstance(entry, Compaction))))
+
+    assert layers_from({}, compacted, foreign=False) == layers_from({}, entries, foreign=False)
+    assert context_in_force(compacted) == context_in_force(entries)
+    assert schema_in_force(compacted) == schema_in_force(entries)
+    assert divide(compacted).turns == divide(entries).turns
+
+
+POLICIES = ("none", "reasoning", "omit", "responses", "summary")
+
+
+@given(st.lists(st.sampled_from(POLICIES), min_size=1, max_size=8))
+def test_each_policy_concerns_the_turns_of_its_own_range(policies: list[str]) -> None:
+    turns = [entry for number in range(len(policies)) for entry in whole_turn(number)]
+    overlays = [overlay(number, policy) for number, policy in enumerate(policies) if policy != "none"]
+
+    view = project(log(*turns, *reversed(overlays)), FactLines())
+
+    assert len(view.turns) == len(policies)
+    for number, (policy, turn) in enumerate(zip(policies, view.turns, strict=True)):
+        assert (turn.origin == Kept(number)) is (policy != "summary")
+        assert any(isinstance(event, AssistantReasoning) for event in turn.events) is (
+            policy not in {"reasoning", "summary"}
+        )
+        results = [event for event in turn.events if isinstance(event, ToolResult)]
+        assert len(results) == (policy not in {"omit", "summary"})
+        assert all(("[compacted]" in str(result.content)) is (policy == "responses") for result in results)
+
+
+def overlay(number: int, policy: str) -> Compaction:
+    plain = Compaction(from_turn=number, to_turn=number)
+    match policy:
+        case "reasoning":
+            return replace(plain, reasoning="strip")
+        case "omit":
+            return replace(plain, tool_calls=ToolCallPolicy(policy="omit"))
+        case "responses":
+            return replace(plain, tool_calls=ToolCallPolicy(policy="strip", response=True))
+        case _:
+            return replace(plain, summary=SummaryPolicy(text=f"what happened in {number}"))

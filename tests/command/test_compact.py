@@ -10,6 +10,7 @@ import pytest
 
 from forked import run_jp
 from jp.conversation.entries import Compaction, Revert
+from running import home_beside
 from stage import entries_of, logs, make_workspace
 
 SCENARIO = """
@@ -85,6 +86,19 @@ def test_a_dry_run_tells_exactly_what_compacting_then_does_and_writes_nothing(ro
     assert (overlay.from_turn, overlay.to_turn, overlay.reasoning, overlay.source) == (0, 2, "strip", "manual")
     assert overlay.tool_overrides["fs_read_file"].request == "keep"
     assert as_json(root, "--dry-run", "--keep", "1", code=12)["tokens"]["before"] == told["tokens"]["after"]
+
+
+def test_tokens_are_told_as_the_model_counts_them_before_and_after(root: Path) -> None:
+    estimated = as_json(root, "--dry-run", "--keep", "1")["tokens"]
+    learned = home_beside(root) / "data" / "cache" / "estimates.json"
+    learned.parent.mkdir(parents=True, exist_ok=True)
+    learned.write_text('{"version": 1, "models": {"script/test": {"ratio": 1.5, "answers": 9}}}', encoding="utf-8")
+
+    told = as_json(root, "--dry-run", "--keep", "1")["tokens"]
+    done = as_json(root, "--keep", "1")["tokens"]
+
+    assert told["before"] == round(estimated["before"] * 1.5)
+    assert done == {name: told[name] for name in ("before", "after", "freed")}
 
 
 def test_the_next_request_is_the_compacted_one_and_undo_brings_back_every_byte(root: Path) -> None:

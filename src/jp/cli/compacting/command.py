@@ -94,9 +94,7 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
 
 
 def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[str]:
-    """The conversations, each once; where there are several, all of them are looked for before anything is done."""
-    if len(arguments.targets) == 1:
-        return arguments.targets
+    """The ids of the conversations, each once; all of them are looked for before anything is done."""
     workspace = open_workspace(options)
     return [str(info.id) for info in choose_all(arguments.targets, workspace, open_session(workspace))]
 

@@ -108,6 +108,14 @@ def test_the_room_is_what_the_window_leaves_for_the_answer() -> None:
     assert report(*STREAM, known=Known(details=ModelDetails(provider="p", id="m"))).breakdown.room.window is None
 
 
+def test_the_threshold_is_where_compaction_happens_by_itself() -> None:
+    known = Known(
+        details=ModelDetails(provider="p", id="m", context_window=10_000, max_output=2_000), trigger_ratio=0.25
+    )
+
+    assert report(*STREAM, known=known).breakdown.room.threshold == 2_000
+
+
 def test_the_largest_things_have_the_handles_of_their_contents() -> None:
     found = report(*STREAM).largest
     items = [(item.kind, item.handle, item.tool, item.source) for item in found]

@@ -10,8 +10,10 @@ from jp.compaction.savings import Saved, Savings
 from jp.config.model import AppConfig
 from jp.conversation.entries import (
     ChatRequest,
+    Compaction,
     CycleEnd,
     InquiryResponse,
+    SummaryPolicy,
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
@@ -108,6 +110,17 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
     assert found.total.usage == Usage(input=1200, output=7)
     assert "questions  1,200 tokens in, 7 out for answers to what tools asked\n" in text
     assert report_value(found)["inquiries"]["usage"]["input"] == 1200
+
+
+def test_what_summaries_took_is_counted_and_said() -> None:
+    summary = SummaryPolicy(text="x", model="script/x", usage=Usage(input=1200, output=7))
+
+    found = report_of([TurnStart(id="t"), Compaction(from_turn=0, to_turn=0, summary=summary)], AppConfig())
+
+    assert found.total.usage == Usage(input=1200, output=7)
+    text = report_text(found, width=None, by_cycle=False)
+    assert "summaries  1,200 tokens in, 7 out for summaries of old turns\n" in text
+    assert report_value(found)["summaries"]["usage"]["output"] == 7
 
 
 def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_was_recalled() -> None:

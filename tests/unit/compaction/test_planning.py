@@ -26,7 +26,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Resource
-from logs import ask, log, respond, say, start, whole_turn
+from logs import ask, call, end, log, respond, say, start, whole_turn
 
 ALL = RangeWish()
 STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
@@ -210,3 +210,21 @@ def test_turns_know_when_they_began_and_what_they_weigh() -> None:
     assert [turn.began for turn in shape.turns] == [began.timestamp(), None]
     assert all(turn.tokens > 0 for turn in shape.turns)
     assert planner(ask("before any turn")).shape.turns[0].began is None
+
+
+def long_turn(cycles: int) -> list[AnyEntry]:
+    steps = [entry for number in range(cycles) for entry in (call(f"c{number}"), end("tools"), respond(f"c{number}"))]
+    return [start(0), ask("do it all"), *steps]
+
+
+def test_old_results_of_the_turn_that_runs_are_stripped_and_its_newest_three_cycles_are_not() -> None:
+    made = planner(*long_turn(6))
+
+    (inside,) = made.with_inside((), BOTH)
+
+    assert (inside.from_turn, inside.to_turn, inside.to_cycle) == (0, 0, 2)
+    assert (inside.reasoning, inside.tool_calls) == (None, ToolCallPolicy(policy="strip", response=True))
+    assert made.effect((inside,)).freed > 0
+    assert made.with_inside((), PolicyWish(reasoning=True)) == ()
+    assert planner(*long_turn(3)).with_inside((), BOTH) == ()
+    assert planner().with_inside((), BOTH) == ()

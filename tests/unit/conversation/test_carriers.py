@@ -6,7 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.carriers import carriers_in, map_carriers, map_view_carriers
-from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, RequestContext, ToolCallResponse, Unknown
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    RequestContext,
+    SummaryPolicy,
+    ToolCallResponse,
+    Unknown,
+)
 from jp.conversation.resource import (
     AudioBlock,
     Carrier,
@@ -47,8 +56,9 @@ def context(*, tools: Payload | None) -> RequestContext:
         (ToolCallResponse(request="c", content=BLOCKS), 4),
         (context(tools=Payload(text="six")), 2),
         (context(tools=None), 1),
+        (Compaction(from_turn=0, to_turn=0, summary=SummaryPolicy(text="s", kept=(Payload(text="kept"),))), 1),
     ],
-    ids=["request", "response", "context", "context without tools"],
+    ids=["request", "response", "context", "context without tools", "compaction"],
 )
 def test_every_carrier_of_an_entry_is_found_and_changed(entry: AnyEntry, count: int) -> None:
     before = list(carriers_in(entry))
@@ -67,9 +77,10 @@ def test_every_carrier_of_an_entry_is_found_and_changed(entry: AnyEntry, count: 
         ToolCallResponse(request="c", content=()),
         RequestContext(provider="p", model="m", renderer=1),
         ChatResponse(message="x"),
+        Compaction(from_turn=0, to_turn=0, summary=SummaryPolicy(text="s")),
         Unknown(raw=b"{}"),
     ],
-    ids=["request", "link", "nothing", "context", "response", "unknown"],
+    ids=["request", "link", "nothing", "context", "response", "compaction", "unknown"],
 )
 def test_an_entry_without_carriers_stays_the_same_object(entry: AnyEntry) -> None:
     assert list(carriers_in(entry)) == []

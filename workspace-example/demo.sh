@@ -56,4 +56,20 @@ run 'jp query --id . "Is visit 1000 in data/visits.log?"'
 
 say "All of it is kept in the workspace, as files that can be committed:"
 run 'jp conversation ls'
-run 'jp conversation print . --turn 2'
+
+say "What the model is sent has grown. What would be saved if each result of a tool were told in one line?"
+run 'jp conversation compact --dry-run --keep 0'
+
+say "That is done by one more line in the log. Nothing is deleted:"
+run 'jp conversation compact --keep 0'
+
+say "The next question is asked on what is left. The model recalls what it needs by the handle in the line that it sees:"
+run 'jp query --id . "And visit 1500?"'
+
+say "The conversation is what it was, and the model is shown another view of it:"
+run 'jp conversation print . --turn 3 | head -n 9'
+run 'jp conversation print . --turn 3 --compacted | head -n 9'
+
+say "One line takes it back, and every byte is sent as before:"
+run 'jp conversation compact --reset'
+run 'jp conversation print . --turn 3 --compacted | head -n 9'

@@ -53,8 +53,25 @@ def test_the_demo_asks_reads_refreshes_and_recalls(demo: str) -> None:
     assert "I am a scenario, not a model" not in demo
 
 
-def test_the_demo_prints_the_conversation(demo: str) -> None:
-    printed = demo.rpartition("$ jp conversation print .")[2]
+def outputs_of(demo: str, command: str) -> list[str]:
+    """What was printed each time that a command ran."""
+    return [part.partition("\n\n# ")[0].partition("\n\n$ ")[0] for part in demo.split(f"\n$ {command}\n")[1:]]
 
-    assert "I changed it. Is it mended now?" in printed
-    assert "Yes. `due` adds a `timedelta` now" in printed
+
+def test_the_demo_compacts_asks_on_what_is_left_and_takes_it_back(demo: str) -> None:
+    (told,) = outputs_of(demo, "jp conversation compact --dry-run --keep 0")
+    (done,) = outputs_of(demo, "jp conversation compact --keep 0")
+    (asked,) = outputs_of(demo, 'jp query --id . "And visit 1500?"')
+    (whole,) = outputs_of(demo, "jp conversation print . --turn 3 | head -n 9")
+    compacted, reset = outputs_of(demo, "jp conversation print . --turn 3 --compacted | head -n 9")
+
+    sizes = re.search(r"^tokens: about ([0-9,]+) now, ([0-9,]+) after it", told, re.MULTILINE)
+    assert sizes
+    assert f"tokens: about {sizes[1]} before, {sizes[2]} now" in done
+    assert asked.startswith("→ recall(")
+    assert "That one, too: the log was left out" in demo
+    assert "        visit 2 of the shed" in whole
+    assert "[compacted] fs_read_file: success; data/visits.log; " in compacted
+    assert "visit 2 of the shed" not in compacted
+    assert "        visit 2 of the shed" in reset
+    assert "undid turns 0 to 3: " in demo

@@ -254,6 +254,18 @@ def test_turns_that_are_summarised_are_not_summarised_again(root: Path) -> None:
     assert compact(root, "-s", "--keep", "0").startswith("compacted turns 0 to 3: summary\n")
 
 
+def test_where_a_summary_saves_nothing_the_rest_is_done_and_tiny_turns_are_not_even_told(root: Path) -> None:
+    (root / "a.txt").write_text("a bolt\n", encoding="utf-8")
+    ask(root, f"read it again{', please' * 60}", "--id", "last")
+    ask(root, "thanks", "--id", "last")
+
+    done = run_jp("conversation", "compact", "-s", "-r", "--turn", "4", "last", cwd=root)
+
+    assert (done.code, done.stdout.partition("\n")[0]) == (0, "compacted turn 4: reasoning")
+    assert done.stderr == "note: the summary is no shorter than what it stands for, so it is not used\n"
+    assert as_json(root, "--dry-run", "-s", "--turn", "5", code=12)["summary"] is None
+
+
 def test_a_model_that_gives_no_account_leaves_the_log_as_it_was(root: Path) -> None:
     scenario = root / ".jp" / "scenarios" / "test.toml"
     scenario.write_text(

@@ -164,6 +164,18 @@ class Planner:
             largest=tuple(largest_freed(self._transcript, after, self._entries)) if overlays else (),
         )
 
+    def is_told(self, found: Range) -> bool:
+        """Whether a summary stands for just the turns of `found` already, all of them as they are now."""
+        turns = self._division.turns[found.first : found.last + 1]
+        end = (found.last, len(turns[-1].entries))
+        is_told = False
+        for placement in self._placements:
+            first, last = _covered(placement, self._numbers)
+            if _has_summary(placement) and first <= found.last and last >= found.first:
+                saw_all = (placement.turn, placement.events) >= end
+                is_told = saw_all and (first, last) == (found.first, found.last)
+        return is_told and not any(turn.id in self._undone for turn in turns)
+
     def bare(self, found: Range) -> Compaction:
         """An overlay over `found` without any policy."""
         identities = {turn.number: turn.id for turn in self._division.turns}
@@ -206,20 +218,7 @@ class Planner:
             return None
         covered = [_covered(placement, self._numbers) for placement in self._placements if _has_summary(placement)]
         summaries = [Range(first=first, last=last) for first, last in covered if first <= last]
-        whole = union_with_summaries(found, summaries)
-        return None if self._is_told(whole) else whole
-
-    def _is_told(self, found: Range) -> bool:
-        """Whether a summary stands for just these turns already, all of them as they are now."""
-        turns = self._division.turns[found.first : found.last + 1]
-        end = (found.last, len(turns[-1].entries))
-        is_told = False
-        for placement in self._placements:
-            first, last = _covered(placement, self._numbers)
-            if _has_summary(placement) and first <= found.last and last >= found.first:
-                saw_all = (placement.turn, placement.events) >= end
-                is_told = saw_all and (first, last) == (found.first, found.last)
-        return is_told and not any(turn.id in self._undone for turn in turns)
+        return union_with_summaries(found, summaries)
 
     def _shape(self) -> StreamShape:
         tokens: dict[int, int] = {}

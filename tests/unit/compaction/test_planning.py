@@ -141,12 +141,14 @@ def test_a_summary_does_not_grow_over_what_is_only_stripped() -> None:
     assert planner(*entries).plan(SUMMARY, bounds(2, 3)).summary == Range(first=2, last=3)
 
 
-def test_turns_that_have_a_summary_of_just_them_need_no_other_one() -> None:
-    whole = [*turns(4), summary(0, 3)]
+def test_turns_are_told_of_where_a_summary_is_of_just_them() -> None:
+    made = planner(*turns(4), summary(0, 3), *whole_turn(4))
 
-    assert planner(*whole).plan(SUMMARY, ALL).summary is None
-    assert planner(*whole).plan(SUMMARY, bounds(1, 2)).summary is None
-    assert planner(*whole, *whole_turn(4)).plan(SUMMARY, bounds(0, 3)).summary is None
+    assert made.is_told(Range(first=0, last=3))
+    assert not made.is_told(Range(first=0, last=4))
+    assert not made.is_told(Range(first=0, last=2))
+    assert not planner(*turns(4)).is_told(Range(first=0, last=3))
+    assert not planner(*turns(4), Compaction(from_turn=0, to_turn=3, reasoning="strip")).is_told(Range(first=0, last=3))
 
 
 @pytest.mark.parametrize(
@@ -158,8 +160,8 @@ def test_turns_that_have_a_summary_of_just_them_need_no_other_one() -> None:
     ],
     ids=["another one inside", "a turn undone since", "a turn that went on"],
 )
-def test_turns_that_are_not_what_their_summary_tells_of_are_summarised_anew(entries: list[AnyEntry]) -> None:
-    assert planner(*entries).plan(SUMMARY, ALL).summary == Range(first=0, last=3)
+def test_a_summary_does_not_tell_of_turns_that_are_not_what_they_were(entries: list[AnyEntry]) -> None:
+    assert not planner(*entries).is_told(Range(first=0, last=3))
 
 
 def test_the_effect_is_that_of_the_view_with_the_overlays_at_its_end() -> None:

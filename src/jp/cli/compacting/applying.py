@@ -75,7 +75,8 @@ async def make(
     mechanical, whole = previewer.effect(overlays), previewer.effect(with_summary)
     if whole.after >= mechanical.after:
         notice("the summary is no shorter than what it stands for, so it is not used")
-        return Made(overlays=overlays, effect=mechanical, usage=written.usage, model=written.model)
+        rest = previewer.planner.plan(replace(order.wish, summary=False), order.bounds).overlays
+        return Made(overlays=rest, effect=previewer.effect(rest), usage=written.usage, model=written.model)
     return Made(
         overlays=with_summary,
         effect=whole,

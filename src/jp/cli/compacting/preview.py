@@ -24,6 +24,9 @@ from jp.provider.caching import cache_facts
 from jp.provider.registry import ModelId
 from jp.turn.request import Loader, context_in_force
 
+_LEAST_SUMMARY = 140
+"""About how many tokens a summary takes that says next to nothing."""
+
 _MILLION = 1_000_000
 
 
@@ -104,8 +107,11 @@ class Previewer:
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now)
 
     def plan(self, order: Order) -> Plan:
-        """What `order` comes to."""
-        return self.planner.plan(order.wish, order.bounds)
+        """What `order` comes to; without a summary where no model could say it in less."""
+        plan = self.planner.plan(order.wish, order.bounds)
+        if plan.summary is None or self._gains_from(plan.summary):
+            return plan
+        return self.planner.plan(msgspec.structs.replace(order.wish, summary=False), order.bounds)
 
     def preview(self, order: Order, plan: Plan) -> Preview:
         """What would come of `plan`."""
@@ -124,6 +130,15 @@ class Previewer:
             is_warm=is_warm,
         )
 
+    def _gains_from(self, turns: Range) -> bool:
+        """Whether a summary of these turns may be shorter than what stands for them now."""
+        tokens = self._tokens_of(turns)
+        is_told = self.planner.is_told(turns) and tokens <= limit_of(self._config, self.model)
+        return tokens > _LEAST_SUMMARY and not is_told
+
+    def _tokens_of(self, turns: Range) -> int:
+        return sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
+
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
         """What the stream would show with `overlays` at its end, in tokens as the model counts them."""
         return _scaled(self.planner.effect(overlays), self._ratio)
@@ -132,7 +147,7 @@ class Previewer:
         model = summary_model(self._config, order.summary, self.model)
         window = window_of(self._config, model)
         tokens, calls = input_of(self._entries, turns, self._loader, window)
-        replaced = sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
+        replaced = self._tokens_of(turns)
         at_most = limit_of(self._config, self.model)
         details = details_of(self._config, model)
         usd = None

@@ -190,7 +190,7 @@ class _Pass:
                 handles=handles,
                 facts=result.facts,
                 is_error=result.message.is_error,
-                subject=subject_of(result.call, result.rule),
+                subject=subject_of(result.call, result.rule, self._known),
                 body=None if rule in {"duplicate", "contained"} else result.body,
                 note=note,
             ),

@@ -59,22 +59,23 @@ def digest_of(result: Result, known: dict[str, str] | None = None) -> str:
 
     `known` is what `jp.context.redaction.redacted` remembers.
     """
-    lines = _evidence(result, {} if known is None else known)
-    return "\n".join(("; ".join((*headline(result), *_shape(result), *_where(result))), *lines))
+    known = {} if known is None else known
+    lines = _evidence(result, known)
+    return "\n".join(("; ".join((*_headline(result, known), *_shape(result, known), *_where(result))), *lines))
 
 
-def headline(result: Result) -> tuple[str, ...]:
+def _headline(result: Result, known: dict[str, str]) -> tuple[str, ...]:
     """How it ended and what is known of it without its text, the most important first."""
     facts = result.facts
     subject = _SUBJECT_WORDS.get(result.kind, "") + result.subject if result.subject else ""
     parts = (
         status(result.tool, is_error=result.is_error),
-        shown(facts.path, _LONGEST_PATH),
-        shown(facts.url, _LONGEST_PATH),
-        shown(facts.title, _LONGEST_TITLE),
+        shown(facts.path, _LONGEST_PATH, known),
+        shown(facts.url, _LONGEST_PATH, known),
+        shown(facts.title, _LONGEST_TITLE, known),
         "" if facts.status is None else fetched(facts.status),
-        line_range(shown(facts.lines, _LONGEST_KEY), facts.total_lines),
-        "" if facts.url and result.subject == shown(facts.url, _LONGEST_PATH) else subject,
+        line_range(shown(facts.lines, _LONGEST_KEY, known), facts.total_lines),
+        "" if facts.url and result.subject == shown(facts.url, _LONGEST_PATH, known) else subject,
         "" if facts.exit_code is None else ended(facts.exit_code),
         "" if facts.matches is None else f"{facts.matches} matches",
         f"took {facts.duration_ms / _MILLISECONDS:.1f} s" if facts.duration_ms is not None else "",
@@ -88,7 +89,7 @@ def _where(result: Result) -> tuple[str, ...]:
     return (f"recall {', '.join(result.handles)}",)
 
 
-def _shape(result: Result) -> tuple[str, ...]:
+def _shape(result: Result, known: dict[str, str]) -> tuple[str, ...]:
     """What can be counted or named in the text of a result of this kind; of a stale one nothing."""
     if result.body is None or result.note:
         return ()
@@ -96,17 +97,17 @@ def _shape(result: Result) -> tuple[str, ...]:
     match result.kind:
         case "read":
             found = symbols(body)
-            shape = (f"defines {shown(', '.join(found), _LONGEST_SYMBOLS)}",) if found else ()
+            shape = (f"defines {shown(', '.join(found), _LONGEST_SYMBOLS, known)}",) if found else ()
         case "search":
             files = files_matched(body)
             shape = (f"in {files} files",) if files else ()
         case "list":
-            shape = _listing(body)
+            shape = _listing(body, known)
         case "patch" | "write":
             added, removed = changed_lines(body)
             shape = (f"+{added} -{removed}",) if added or removed else ()
         case "json":
-            shape = _shape_of_json(body)
+            shape = _shape_of_json(body, known)
         case "terminal" | "test" | "web" | "agent" | "other":
             shape = ()
         case _:
@@ -116,7 +117,7 @@ def _shape(result: Result) -> tuple[str, ...]:
 
 def _evidence(result: Result, known: dict[str, str]) -> tuple[str, ...]:
     if result.body is None:
-        error = shown(result.facts.first_error, _LONGEST_ERROR)
+        error = shown(result.facts.first_error, _LONGEST_ERROR, known)
         return (error,) if error and not result.note else ()
     match result.kind:
         case "terminal" | "test":
@@ -131,22 +132,23 @@ def _evidence(result: Result, known: dict[str, str]) -> tuple[str, ...]:
             assert_never(result.kind)
 
 
-def _listing(body: str) -> tuple[str, ...]:
+def _listing(body: str, known: dict[str, str]) -> tuple[str, ...]:
     names = [name for name in map(str.strip, body.splitlines()) if name]
-    tops = dict.fromkeys(shown(name.removeprefix("./").split("/")[0], _LONGEST_KEY) for name in names if "/" in name)
-    shares = (f"below {', '.join(list(tops)[:_MOST_TOPS])}",) if tops else ()
+    tops = dict.fromkeys(name.removeprefix("./").split("/")[0] for name in names if "/" in name)
+    told = dict.fromkeys(shown(top, _LONGEST_KEY, known) for top in tops)
+    shares = (f"below {', '.join(list(told)[:_MOST_TOPS])}",) if tops else ()
     return (f"{len(names)} entries", *shares)
 
 
-def _shape_of_json(body: str) -> tuple[str, ...]:
+def _shape_of_json(body: str, known: dict[str, str]) -> tuple[str, ...]:
     if len(body) > _LARGEST_JSON:
         return ()
     fields = _decoded(body, dict[str, msgspec.Raw])
     if fields is not None:
-        return (f"object with {_keys(list(fields))}",)
+        return (f"object with {_keys(list(fields), known)}",)
     rows = _decoded(body, list[dict[str, msgspec.Raw]])
     if rows:
-        return (f"{len(rows)} rows with {_keys(list(rows[0]))}",)
+        return (f"{len(rows)} rows with {_keys(list(rows[0]), known)}",)
     elements = _decoded(body, list[msgspec.Raw])
     return () if elements is None else (f"{len(elements)} elements",)
 
@@ -158,7 +160,7 @@ def _decoded(body: str, form: type[_Form]) -> _Form | None:
         return None
 
 
-def _keys(names: Sequence[object]) -> str:
-    named = ", ".join(shown(str(name), _LONGEST_KEY) for name in names[:_MOST_KEYS])
+def _keys(names: Sequence[object], known: dict[str, str]) -> str:
+    named = ", ".join(shown(str(name), _LONGEST_KEY, known) for name in names[:_MOST_KEYS])
     more = len(names) - _MOST_KEYS
     return f"{len(names)} keys: {named}" + (f" and {more} more" if more > 0 else "")

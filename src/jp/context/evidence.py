@@ -36,9 +36,11 @@ _HINTS_OF_FAILED_TESTS = ("FAIL", "not ok", "✕", "✗", "\u00d7")
 _MOST_FAILED_TESTS = 3
 
 _SYMBOL = re.compile(
-    r"\b(?:def|class|func|fn|function|struct|interface|type|enum|trait|module|impl)[ \t]{1,4}"
-    r"(?:\([^()\n]{0,80}\)[ \t])?([A-Za-z_][A-Za-z0-9_]{0,60})"
+    r"(?:d(?<!\wd)ef|c(?<!\wc)lass|f(?<!\wf)(?:n|unc(?:tion)?)|s(?<!\ws)truct|i(?<!\wi)(?:nterface|mpl)"
+    r"|t(?<!\wt)(?:ype|rait)|e(?<!\we)num|m(?<!\wm)odule)"
+    r"[ \t]{1,4}(?:\([^()\n]{0,80}\)[ \t])?([A-Za-z_][A-Za-z0-9_]{0,60})"
 )
+"""A word is told from the end of another only after its first letter, because a letter is found far sooner."""
 _SEARCHED_FOR_SYMBOLS = 8_000
 _MATCH = re.compile(r"^([^\s:][^\n:]{0,250}):([0-9]{1,9})[:-]", re.MULTILINE)
 _ARMOUR = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9+/=]{40,200}")

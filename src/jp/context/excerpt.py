@@ -19,6 +19,8 @@ def without_secrets(original: str, known: dict[str, str] | None = None) -> str:
     `known` is what `jp.context.redaction.redacted` remembers.
     """
     text = redacted(original, {} if known is None else known)
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -62,7 +62,7 @@ def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Lea
         evicted=spoken.evicted,
         ledger=ledger_of(gone, cutter.known),
         mentions=mentions_in((piece.text for piece in source.pieces if not piece.is_output), outputs=outputs),
-        recallable=_recallable(gone, cutter.artifacts),
+        recallable=_recallable(gone, cutter),
         answers=answers_in(gone, cutter, previous.answers if previous else ()),
     )
     return Leaving(
@@ -135,24 +135,24 @@ def _spoken(messages: Transcript, leaving: frozenset[int], previous: SummaryStat
     )
 
 
-def _recallable(messages: Sequence[Message], artifacts: Artifacts) -> tuple[Recallable, ...]:
+def _recallable(messages: Sequence[Message], cutter: Cutter) -> tuple[Recallable, ...]:
     """The newest long results in `messages`, oldest first."""
     found: list[Recallable] = []
     for group in reversed(index_groups(messages).groups):
         rows = messages[group.start : group.end]
         called = {call.id: call for call in rows[0].calls}
         for row in reversed(rows):
-            handles = _handles(row, artifacts) if row.role == "tool" else []
+            handles = _handles(row, cutter.artifacts) if row.role == "tool" else []
             if handles:
-                what = _label(called.get(row.call_id))
+                what = _label(called.get(row.call_id), cutter.known)
                 found += [Recallable(handle=handle, what=what) for handle in handles]
         if len(found) >= MOST_RECALLABLE:
             break
     return tuple(reversed(found[:MOST_RECALLABLE]))
 
 
-def _label(call: Call | None) -> str:
-    return "a result" if call is None else f"{call.name} {command_in(call.arguments)}"
+def _label(call: Call | None, known: dict[str, str]) -> str:
+    return "a result" if call is None else f"{call.name} {command_in(call.arguments, known)}"
 
 
 def _handles(message: Message, artifacts: Artifacts) -> list[str]:

@@ -57,17 +57,21 @@ def ledger_of(messages: Sequence[Message], known: dict[str, str] | None = None) 
     known = {} if known is None else known
     read: list[str] = []
     modified: list[str] = []
-    commands: list[Command] = []
+    commands: list[tuple[str, Message, Facts]] = []
     for arguments, message, facts in _results(messages):
-        path = shortened(without_secrets(facts.path, known), LONGEST_PATH)
         if facts.kind in RUNNING:
-            commands.append(Command(command=command_in(arguments), outcome=_outcome(message, facts)))
-        elif path and not message.is_error:
+            commands.append((arguments, message, facts))
+        elif facts.path and not message.is_error:
+            path = shortened(without_secrets(facts.path, known), LONGEST_PATH)
             if facts.kind in CHANGING:
                 modified.append(path)
             elif facts.kind in READING:
                 read.append(path)
-    return _bounded(Ledger(modified=tuple(modified), read=tuple(read), commands=tuple(commands)))
+    newest = tuple(
+        Command(command=command_in(arguments, known), outcome=_outcome(message, facts))
+        for arguments, message, facts in commands[-MOST_COMMANDS:]
+    )
+    return _bounded(Ledger(modified=tuple(modified), read=tuple(read), commands=newest))
 
 
 def merge_ledgers(*ledgers: Ledger) -> Ledger:
@@ -81,15 +85,18 @@ def merge_ledgers(*ledgers: Ledger) -> Ledger:
     )
 
 
-def command_in(arguments: str) -> str:
-    """The command in the `arguments` of a call, redacted and shortened; where none can be told, the arguments."""
+def command_in(arguments: str, known: dict[str, str] | None = None) -> str:
+    """The command in the `arguments` of a call, redacted and shortened; where none can be told, the arguments.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
     try:
         found = msgspec.json.decode(arguments, type=_Arguments)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         found = _Arguments()
     command = found.command or found.cmd or found.script or found.code or arguments
     text = command if isinstance(command, str) else " ".join(command)
-    return shortened(without_secrets(text), LONGEST_COMMAND)
+    return shortened(without_secrets(text, known), LONGEST_COMMAND)
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Message, Facts]]:

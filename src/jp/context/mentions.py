@@ -45,9 +45,22 @@ _COMMIT = re.compile(r"(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{7,40}")
 _PATH = re.compile(r"(?:~|\.{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?|(?:~|\.{1,2})?/[\w.@+-]+/?")
 _POSITION = re.compile(r":[0-9]+(?::[0-9]+)?$")
 _URL = re.compile(r"https?://[^/]+\S*")
-_ERROR = re.compile(r"(?i)\b(?:\w*error|\w*exception|failed|failure|fatal|panic|panicked|traceback)\b")
-_HINTS_OF_ERRORS = (b"error", b"exception", b"fail", b"fatal", b"panic", b"traceb")
-"""In lower case, one of these stands in every line that tells of an error."""
+_ERROR = re.compile(r"(?i)(?:error|exception|\b(?:failed|failure|fatal|panic|panicked|traceback))\b")
+_HINTS_OF_ERRORS = tuple(
+    re.compile(hint + rb"[^\n]*+")
+    for hint in (
+        rb"error(?![a-z0-9_])",
+        rb"x(?<=ex)ception(?![a-z0-9_])",
+        rb"fa(?<![a-z0-9_]fa)(?:il(?:ed|ure)|tal)(?![a-z0-9_])",
+        rb"panic(?<![a-z0-9_]panic)(?:ked)?(?![a-z0-9_])",
+        rb"b(?<=traceb)(?<![a-z0-9_]traceb)ac(?:k(?![a-z0-9_])|[\x80-\xff])",
+    )
+)
+"""Of text in lower case, what one of these finds stands in every line that tells of an error.
+
+In ASCII every such line tells of one. Elsewhere what follows or precedes may be a letter that is none here, as a `k`
+may be the sign for Kelvin.
+"""
 
 _FORMS_OF_I = ("\u0130".encode(), "\u0131".encode())
 """Letters that the pattern takes for an `i` and that are none in lower case."""
@@ -135,28 +148,32 @@ def _telling_words(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
 def _error_lines(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
     """The lines of all `texts` that tell of errors, and how often each stands there; some of them more than once.
 
-    The pattern is slow, so it only sees lines that have a hint.
+    The pattern is slow, so it only sees lines of which a hint does not say enough.
     """
     counts = Counter(chain.from_iterable(map(_lines_with_hints, texts)))
     for raw, count in counts.items():
-        for line in _decoded(raw).splitlines():
-            if _ERROR.search(line):
+        whole = _decoded(raw)
+        lines = whole.splitlines()
+        for line in lines:
+            if (len(lines) == 1 and whole.isascii()) or _ERROR.search(line):
                 yield line, count
 
 
 def _lines_with_hints(text: bytes) -> Iterable[bytes]:
     if not text.isascii() and any(letter in text for letter in _FORMS_OF_I):
-        return text.split(b"\n")
+        return [line for line in text.split(b"\n") if not line.isascii() or _has_hint(line)]
     lowered = text.lower()
     found: dict[int, bytes] = {}
     for hint in _HINTS_OF_ERRORS:
-        at = lowered.find(hint)
-        while at >= 0:
-            start = text.rfind(b"\n", 0, at) + 1
-            end = text.find(b"\n", at)
-            found[start] = text[start : len(text) if end < 0 else end]
-            at = -1 if end < 0 else lowered.find(hint, end)
+        for match in hint.finditer(lowered):
+            start = text.rfind(b"\n", 0, match.start()) + 1
+            found[start] = text[start : match.end()]
     return found.values()
+
+
+def _has_hint(line: bytes) -> bool:
+    lowered = line.lower()
+    return any(hint.search(lowered) for hint in _HINTS_OF_ERRORS)
 
 
 def _with_slash(value: str) -> tuple[str, str]:

@@ -50,24 +50,25 @@ _BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(_ISSUED
 _LONGEST_BEGINNING = 16
 _ISSUED_KEY = re.compile("|".join(f"(?:{beginning}){rest}" for beginning, rest in _ISSUED.items()))
 
-_OTHERS: dict[str, tuple[tuple[re.Pattern[str], SecretKind], ...]] = {
-    "AIza": ((re.compile(r"AIza(?:(?<![A-Za-z0-9]AIza)|(?<=\\[nrt]AIza))[A-Za-z0-9_-]{30,}"), "api-key"),),
-    "IA": (
-        (re.compile(r"AKIA(?:(?<![A-Za-z0-9]AKIA)|(?<=\\[nrt]AKIA))[A-Z0-9]{16}"), "api-key"),
-        (re.compile(r"ASIA(?:(?<![A-Za-z0-9]ASIA)|(?<=\\[nrt]ASIA))[A-Z0-9]{16}"), "api-key"),
-    ),
-    "AGE-SECRET-KEY-1": ((re.compile(r"AGE-SECRET-KEY-1[A-Z0-9]{16,}"), "private-key"),),
-    "eyJ": (
-        (
-            re.compile(
-                r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))"
-                r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
-            ),
-            "token",
+_OTHERS: tuple[tuple[str, re.Pattern[str], SecretKind], ...] = (
+    (
+        "A",
+        re.compile(
+            r"A(?=KIA|SIA|Iza)(?:(?<![A-Za-z0-9]A)|(?<=\\[nrt]A))(?:[KS]IA[A-Z0-9]{16}|Iza[A-Za-z0-9_-]{30,})",
         ),
+        "api-key",
     ),
-}
-"""Keys of other forms, by what has to stand in a text that has one."""
+    ("AGE-SECRET-KEY-1", re.compile(r"AGE-SECRET-KEY-1[A-Z0-9]{16,}"), "private-key"),
+    (
+        "eyJ",
+        re.compile(
+            r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))"
+            r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
+        ),
+        "token",
+    ),
+)
+"""Keys of other forms, and what has to stand in a text that has one."""
 
 _DIGIT = re.compile(r"[0-9]")
 _DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
@@ -91,14 +92,14 @@ _BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")
 def shapes(text: str, lowered: str) -> Iterator[Span]:
     """The secrets in `text`, and `lowered`, that are known by their shape, in any order; they may overlap."""
     yield from _issued(text)
-    for literal, patterns in _OTHERS.items():
+    for literal, pattern, kind in _OTHERS:
         if literal in text:
-            yield from (Span(*found.span(), kind) for pattern, kind in patterns for found in pattern.finditer(text))
+            yield from (Span(*found.span(), kind) for found in pattern.finditer(text))
     if "PRIVATE KEY" in text:
         yield from _private_keys(text)
-    if "://" in text:
+    if "@" in text and "://" in text:
         yield from _in_addresses(text)
-    if "login" in text:
+    if "password" in text and "login" in text:
         yield from (Span(*found.span(1), "password") for found in _LOGIN.finditer(text))
     if "bearer" in lowered:
         yield from _bearers(text)

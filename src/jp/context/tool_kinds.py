@@ -43,28 +43,31 @@ def kind_of(facts: Facts | None, rule: ToolRule) -> ToolKind:
     return recorded or rule.kind
 
 
-def subject_of(call: Call, rule: ToolRule) -> str:
+def subject_of(call: Call, rule: ToolRule, known: dict[str, str] | None = None) -> str:
     """What `call` was to do, in a line without secrets; empty where no argument says so.
 
-    Without a named argument: the first two, shortened.
+    Without a named argument: the first two, shortened. `known` is what `jp.context.redaction.redacted` remembers.
     """
     arguments = _arguments(call)
     if rule.subject:
         value = arguments.get(rule.subject)
-        return "" if value is None else shown(_written(value), _LONGEST_SUBJECT)
+        return "" if value is None else shown(_written(value), _LONGEST_SUBJECT, known)
     return ", ".join(
-        shown(f"{name}={_written(value)}", _LONGEST_ARGUMENT)
+        shown(f"{name}={_written(value)}", _LONGEST_ARGUMENT, known)
         for name, value in list(arguments.items())[:_SHOWN_ARGUMENTS]
     )
 
 
-def shown(text: str, limit: int) -> str:
-    """`text` as one line of at most `limit` characters, without secrets: they go before anything is cut."""
+def shown(text: str, limit: int, known: dict[str, str] | None = None) -> str:
+    """`text` as one line of at most `limit` characters, without secrets: they go before anything is cut.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
     if not text:
         return text
-    from jp.context.redaction import redact  # its patterns take milliseconds to compile
+    from jp.context.redaction import redacted  # its patterns take milliseconds to compile
 
-    line = " ".join(redact(text[: limit + _LONGEST_VALUE]).text.split())
+    line = " ".join(redacted(text[: limit + _LONGEST_VALUE], {} if known is None else known).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

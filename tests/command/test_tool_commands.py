@@ -210,6 +210,13 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     assert ["demo_fail", "mcp.demo.fail", "no", "ask", "fail", "it"] in rows
     assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
     assert said == (0, "hello\n", "")
+    page = run_jp("tool", "run", "demo_ask_page", "--yes", "--hide-tools", cwd=work)
+    assert page.stderr == (
+        "note: the MCP server 'demo' asks you to open https://example.com/login (Sign in); jp declines: open it and "
+        "ask again\n"
+    )
+    gone = run_jp("tool", "ls", "--refresh", "--cfg", "providers.mcp.demo.command=no-such-program", cwd=work)
+    assert gone.stderr.count("no-such-program") == 1
     flags = ("--tool=demo", "--no-tool=demo_[a-r]*", "--no-tool=demo_slow_to_end", "--tool=demo_fail")
     request = json.loads(run_jp("query", "--new", "--dry-run", "-F", "json", *flags, "hi", cwd=work).stdout)["request"]
     offered = [tool["name"] for tool in request["body"]["tools"] if tool["name"].startswith("demo")]

@@ -160,6 +160,15 @@ class Servers:
         self._connections[name].begin()
         return self._connections[name]
 
+    def asked(self, name: str) -> Connection:
+        """The same for who says by themselves what goes wrong with it.
+
+        Raises:
+            ConfigurationError: there is no such server.
+        """
+        self._awaited.add(name)
+        return self.connection(name)
+
     async def read(self, server: str, uri: str) -> tuple[Resource, ...]:
         """See `jp.attachment.mcp.handler.ResourceReader`."""
         return await self.connection(server).read(uri)

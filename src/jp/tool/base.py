@@ -137,8 +137,9 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool is run with.
 
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
-    the tool has to ask while it runs; `progress` shows a person one line of how far it is, `log` tells who looks for a
-    reason. `stream` is the log of the conversation that the call belongs to.
+    the tool has to ask while it runs; `progress` shows a person one line of how far it is, `notice` what they should
+    know although the call goes on, `log` tells who looks for a reason. `stream` is the log of the conversation that the
+    call belongs to.
     """
 
     arguments: JsonObject
@@ -146,6 +147,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     settings: ToolConfig = ToolConfig()
     inquirer: Inquirer = NobodyToAsk()
     progress: Callable[[str], None] = _ignore
+    notice: Callable[[str], None] = _ignore
     log: Callable[[str], None] = _ignore
     stream: Stream = NoStream()
 

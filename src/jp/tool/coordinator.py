@@ -245,6 +245,7 @@ class _Cycle:
             settings=checked.configured.settings,
             inquirer=inquirer,
             progress=lambda text: self._tell(Progressed(call=call, text=text)),
+            notice=self._ports.notice,
             log=self._ports.log,
             stream=self._stream,
         )

@@ -22,7 +22,7 @@ async def refresh(options: GlobalOptions, config: AppConfig, servers: Servers) -
     from jp.tool.mcp.offered import declared_servers
 
     servers.configure(config)
-    asked = [(name, servers.connection(name)) for name in sorted(declared_servers(config.conversation.tools))]
+    asked = [(name, servers.asked(name)) for name in sorted(declared_servers(config.conversation.tools))]
     for name, connection in asked:
         try:
             listing = await connection.listing()

@@ -58,7 +58,7 @@ class McpTool:
         """Call it, and let the server ask meanwhile."""
 
         async def elicit(elicitation: Elicitation) -> Filled:
-            return await answer(elicitation, invocation.inquirer, invocation.progress)
+            return await answer(elicitation, invocation.inquirer, invocation.notice)
 
         call = Call(
             tool=self._offered.tool.name, arguments=invocation.arguments, progress=invocation.progress, elicit=elicit

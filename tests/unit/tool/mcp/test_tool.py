@@ -63,7 +63,11 @@ class Person:
 def run(respond: Respond, *, inquirer: Inquirer | None = None, said: list[str] | None = None) -> ToolOutput:
     heard: list[str] = [] if said is None else said
     invocation = ToolInvocation(
-        arguments={"a": 1}, root=Path("/"), inquirer=inquirer or NobodyToAsk(), progress=heard.append
+        arguments={"a": 1},
+        root=Path("/"),
+        inquirer=inquirer or NobodyToAsk(),
+        progress=lambda text: heard.append(f"progress: {text}"),
+        notice=heard.append,
     )
     return anyio.run(McpTool(OFFERED, Scripted(respond)).run, invocation)
 
@@ -101,7 +105,7 @@ def test_what_a_server_returns_is_the_result() -> None:
         return Called(content=(TextBlock(text="seen"),), is_error=True)
 
     assert run(respond, said=said) == ToolOutput(content=(TextBlock(text="seen"),), is_error=True)
-    assert said == ["half way"]
+    assert said == ["progress: half way"]
 
 
 def test_a_server_that_fails_is_an_error_result() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,22 +108,33 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def summarise(server: Loopback, root: Path) -> Started:
-    words = ("conversation", "compact", "--summarize", *MODEL, *settings(server), "last")
-    return start_jp(*words, cwd=root, env=ENVIRONMENT)
+COMPACT = ("conversation", "compact", "--summarize", *MODEL, "last")
+QUERY = ("query", "--compact=heavy", *MODEL, "--id", "last", "--no-stdin", "and now?")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_summary_that_is_interrupted_leaves_the_log_as_it_was(root: Path, number: int, code: int) -> None:
+def summarise(server: Loopback, root: Path, words: Sequence[str] = COMPACT) -> Started:
+    return start_jp(*words, *settings(server), cwd=root, env=ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "code"),
+    [(COMPACT, signal.SIGINT, 130), (COMPACT, signal.SIGTERM, 143), (QUERY, signal.SIGINT, 130)],
+)
+def test_a_summary_that_is_interrupted_leaves_nothing_in_the_log(
+    root: Path, words: Sequence[str], number: int, code: int
+) -> None:
     before = logs(root)[0].read_bytes()
     with Loopback(Reply(body=sse(wire.start()), ends="hang")) as server:
-        process = summarise(server, root)
+        process = summarise(server, root, words)
         server.wait_for_requests(1)
         process.send_signal(number)
         out, _ = process.communicate()
 
         assert (process.returncode, out) == (code, b"")
-        assert logs(root)[0].read_bytes() == before
+        after = logs(root)[0].read_bytes()
+        assert after.startswith(before)
+        # Settings of a query stick, whatever becomes of it.
+        assert {json.loads(line)["type"] for line in after[len(before) :].splitlines()} <= {"config_delta"}
         assert run_jp("conversation", "compact", "--dry-run", "-r", "last", cwd=root).code == 12
 
 
@@ -139,6 +151,26 @@ def test_a_second_process_waits_for_the_first_and_sees_what_it_did(root: Path) -
     assert b"waiting for conversation" in waiting
     assert (first.returncode, second.returncode) == (130, 0)
     assert out.startswith(b"compacted turn 0: summary\n")
+
+
+def test_what_is_applied_is_what_was_proposed_and_what_is_sent(root: Path) -> None:
+    ask = ("query", *MODEL, "--id", "last", "and now?")
+    with Loopback(says(ACCOUNT), says("Much.")) as server:
+        proposed = run(server, root, "conversation", "compact", "--propose", "-s", *MODEL, "-F", "json", "last")
+        proposal = json.loads(proposed.stdout)
+        applied = run(server, root, "conversation", "compact", "--apply", proposal["proposal"], "-F", "json", "last")
+        told = run(server, root, *ask, "--dry-run", "-F", "json")
+        answered = run(server, root, *ask)
+        _, received = server.requests
+
+    value = json.loads(applied.stdout)
+    assert (value["tokens"], value["overlays"]) == (proposal["tokens"], proposal["overlays"])
+    assert answered.stdout == "Much.\n"
+    assert received.json() == json.loads(told.stdout)["request"]["body"]
+    (overlay,) = proposal["overlays"]
+    assert overlay["summary"]["text"] in [
+        block.get("text") for message in json.loads(received.body)["messages"] for block in message["content"]
+    ]
 
 
 def test_an_account_that_cannot_be_used_is_an_error_and_writes_nothing(root: Path) -> None:

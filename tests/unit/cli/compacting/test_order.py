@@ -6,7 +6,8 @@ import pytest
 
 from jp.cli.compacting.bounds import configured_keep, parse_bound, parse_keep, parse_turn_bounds
 from jp.cli.compacting.order import PolicyFlags, RangeFlags, SummaryOrder, order_of
-from jp.compaction.planning import PolicyWish
+from jp.compaction.planning import Planner, PolicyWish
+from jp.compaction.projection import project
 from jp.compaction.ranges import (
     Ago,
     AtTurn,
@@ -22,9 +23,12 @@ from jp.compaction.ranges import (
     TurnFacts,
     resolve,
 )
+from jp.compaction.stand_ins import StatusLines
 from jp.config.compaction import CompactionConfig, ProfileConfig, SummaryConfig, profiles_of
 from jp.conversation.entries import ToolCallPolicy
+from jp.conversation.thread import ToolCall
 from jp.errors import ConfigurationError, UsageError
+from logs import log, whole_turn
 
 STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
 OWN = ProfileConfig(summary=SummaryConfig(policy="summarize", model="ollama/small", instructions="Keep names."))
@@ -74,6 +78,18 @@ def test_options_that_say_what_to_do_stand_in_place_of_every_profile() -> None:
 )
 def test_each_way_with_tools_is_a_policy(mode: str, policy: ToolCallPolicy) -> None:
     assert order_of(CONFIG, policies=PolicyFlags(tools=mode)).wish == PolicyWish(tools=policy)
+
+
+def test_a_profile_that_strips_requests_is_seen_in_the_view() -> None:
+    config = CompactionConfig(profiles={"default": ProfileConfig(tool_calls="strip-requests")})
+    entries = log(*whole_turn(0), *whole_turn(1))
+    order = order_of(config, ranges=RangeFlags(keep_last="1"))
+
+    plan = Planner(entries, StatusLines(), {}, now=0.0).plan(order.wish, order.bounds)
+    events = project([*entries, *plan.overlays], StatusLines()).events
+
+    assert [event.arguments for event in events if isinstance(event, ToolCall)] == [{}, {"command": "make test"}]
+    assert "[compacted]" not in str(events)
 
 
 @pytest.mark.parametrize("policies", [PolicyFlags(tools="all"), PolicyFlags(resources="old")])

@@ -8,7 +8,15 @@ from msgspec.structs import replace
 
 from jp.cli.compacting.applying import Made
 from jp.cli.compacting.preview import Preview, SummaryPreview
-from jp.cli.compacting.report import made_sentence, overlay_text, policies_text, preview_text, preview_value, turns_text
+from jp.cli.compacting.report import (
+    made_sentence,
+    overlay_text,
+    overlay_value,
+    policies_text,
+    preview_text,
+    preview_value,
+    turns_text,
+)
 from jp.compaction.hints import tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.planning import Effect
@@ -57,6 +65,12 @@ def test_an_overlay_is_named_after_what_it_does(overlay: Compaction, text: str) 
 def test_turns_and_overlays_are_told_in_a_line() -> None:
     assert (turns_text(3, 3), turns_text(3, 5)) == ("turn 3", "turns 3 to 5")
     assert overlay_text(replace(PLAIN, source="auto")) == "turns 1 to 3: nothing (2026-01-01T00:00:00Z, automatic)"
+
+
+def test_an_overlay_is_data_without_what_only_its_summary_knows() -> None:
+    policy = SummaryPolicy(text="What happened.", model="a/b", state={"account": {}})
+
+    assert overlay_value(replace(PLAIN, summary=policy))["summary"] == {"model": "a/b", "text": "What happened."}
 
 
 def test_what_was_done_is_told_with_what_undoes_it() -> None:

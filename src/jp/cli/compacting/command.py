@@ -23,7 +23,7 @@ from jp.cli.compacting.report import (
 from jp.cli.held import HeldConversation, hold_conversation, read_conversation
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import notice, print_result
-from jp.cli.places import open_session, open_workspace
+from jp.cli.places import AnyWorkspace, open_session, open_workspace
 from jp.cli.targets import choose_all
 from jp.cli.trust import require_trust
 from jp.cli.turn_range import parse_turns
@@ -149,7 +149,10 @@ def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -
     order = _order(config, arguments, read.entries)
     previewer = Previewer(read.entries, config, read.loader, now=time())
     preview = previewer.preview(order, previewer.plan(order))
-    text = preview_text(preview, width=_width(options)) if preview.frees else _nothing(read.entries)
+    if preview.frees:
+        text = preview_text(preview, width=_width(options), base=_base(read.workspace))
+    else:
+        text = _nothing(read.entries, arguments)
     return _Report(text=text, value={"id": read.info.id, **preview_value(preview)}, did=preview.frees)
 
 
@@ -157,7 +160,7 @@ async def _compact(held: HeldConversation, arguments: CompactArguments, options:
     made = await _made(held, arguments, options)
     if not made.overlays:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
-        return _Report(text=_nothing(held.log.entries), value=value, did=False)
+        return _Report(text=_nothing(held.log.entries, arguments), value=value, did=False)
     return _propose(held, made) if arguments.propose else _written(held, made)
 
 
@@ -277,11 +280,17 @@ def _where(held: HeldConversation) -> str:
     return f" {held.info.id}"
 
 
-def _nothing(entries: Sequence[AnyEntry]) -> str:
+def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
     turns = len(turns_of(entries))
     if not turns:
         return "nothing to compact: there is no turn yet"
-    return f"nothing to compact in {count_text(turns, 'turn')}; `--keep 0` leaves no turn out"
+    said = f"nothing to compact in {count_text(turns, 'turn')}"
+    return said if arguments.ranges != RangeFlags() else f"{said}; `--keep 0` leaves no turn out"
+
+
+def _base(workspace: AnyWorkspace) -> str:
+    """The URI below which the files of a workspace lie, empty outside any."""
+    return "" if workspace.root is None else f"{workspace.root.as_uri()}/"
 
 
 def _width(options: GlobalOptions) -> int | None:

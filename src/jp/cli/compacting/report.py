@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -11,17 +12,26 @@ from jp.cli.compacting.applying import Made
 from jp.cli.compacting.preview import Preview, SummaryPreview
 from jp.compaction.large_items import LargeItem
 from jp.context.economics import EditCost
+from jp.context.items import ItemKind
 from jp.conversation.entries import Compaction
 from jp.render.amounts import count_text, money_text
 from jp.render.listing import text_table
 from jp.render.sanitise import one_line
 
-_KIND_NAMES = {"results": "result", "arguments": "arguments", "reasoning": "reasoning", "attachments": "attachment"}
+_KIND_NAMES: dict[ItemKind, str] = {
+    "user": "request",
+    "attachments": "attachment",
+    "assistant": "answer",
+    "results": "result",
+    "images": "image",
+    "summaries": "summary",
+    "digests": "stand-in",
+}
 
 
-def preview_text(preview: Preview, *, width: int | None) -> str:
-    """What would come of a compaction, line by line."""
-    return "\n".join(_lines(preview, width))
+def preview_text(preview: Preview, *, width: int | None, base: str = "") -> str:
+    """What would come of a compaction, line by line. What lies below the URI `base` is named as it lies there."""
+    return "\n".join(_lines(preview, width, base))
 
 
 def preview_value(preview: Preview) -> dict[str, Any]:
@@ -88,7 +98,7 @@ def policies_text(overlay: Compaction) -> str:
     return " + ".join(said) or "nothing"
 
 
-def _lines(preview: Preview, width: int | None) -> Iterator[str]:
+def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
     for overlay in preview.overlays:
         yield f"would compact {turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
     if preview.summary is not None:
@@ -101,7 +111,7 @@ def _lines(preview: Preview, width: int | None) -> Iterator[str]:
         yield _cost_line(preview.cost, is_warm=preview.is_warm)
     if effect.largest:
         yield ""
-        yield from _largest(effect.largest, width)
+        yield from _largest(effect.largest, width, base)
 
 
 def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
@@ -113,6 +123,8 @@ def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
 
 
 def _cost_line(cost: EditCost, *, is_warm: bool) -> str:
+    if cost.next_request == cost.each_later == 0:
+        return "cost: none, the model is free"
     cache = "the cache is warm" if is_warm else "the cache is cold"
     if cost.break_even is None:
         return f"cost: {cache}; it never pays for itself"
@@ -125,13 +137,17 @@ def _cost_line(cost: EditCost, *, is_warm: bool) -> str:
     )
 
 
-def _largest(items: Sequence[LargeItem], width: int | None) -> Iterator[str]:
+def _largest(items: Sequence[LargeItem], width: int | None, base: str) -> Iterator[str]:
+    head = ("freed", "turn", "what", "handle", "of")
     rows = [
-        (f"{item.tokens:,}", str(item.turn), _KIND_NAMES.get(item.kind, item.kind), item.handle or "-", _about(item))
+        (f"{item.tokens:,}", str(item.turn), _KIND_NAMES.get(item.kind, item.kind), item.handle or "-", _of(item, base))
         for item in items
     ]
-    yield text_table(("freed", "turn", "what", "handle", "of"), rows, width=width, right=frozenset({0, 1})).rstrip("\n")
+    yield text_table(head, rows, width=width, right=frozenset({0, 1})).rstrip("\n")
 
 
-def _about(item: LargeItem) -> str:
-    return " ".join(filter(None, (item.tool, item.source))) or "-"
+def _of(item: LargeItem, base: str) -> str:
+    """The tool and the source: a path within the workspace, whose end would be cut off first, or a whole URI."""
+    inside = base and item.source.startswith(base)
+    source = unquote(item.source.removeprefix(base)) if inside else item.source
+    return ": ".join(filter(None, (item.tool, source))) or "-"

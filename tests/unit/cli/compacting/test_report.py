@@ -95,10 +95,27 @@ freed  turn  what       handle    of
 
 
 @pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("file:///shed/src/a%20b.py", "run: src/a b.py"),
+        ("file:///shed-2/a.py", "run: file:///shed-2/a.py"),
+        ("https://a.example/x%20y", "run: https://a.example/x%20y"),
+    ],
+)
+def test_what_lies_in_the_workspace_is_named_as_it_lies_there(source: str, shown: str) -> None:
+    preview = replace(PREVIEW, effect=replace(EFFECT, largest=(replace(ITEM, kind="digests", source=source),)))
+
+    line = preview_text(preview, width=None, base="file:///shed/").splitlines()[-1]
+
+    assert line == f"  900     1  stand-in  0123abcd  {shown}"
+
+
+@pytest.mark.parametrize(
     ("cost", "line"),
     [
         (replace(COST, break_even=None), "cost: the cache is cold; it never pays for itself"),
         (replace(COST, next_request=-0.5), "cost: the cache is cold; the next request is cheaper by $0.5000 already"),
+        (replace(COST, next_request=0, each_later=0), "cost: none, the model is free"),
     ],
 )
 def test_a_cold_cache_and_a_bad_bargain_are_told(cost: EditCost, line: str) -> None:

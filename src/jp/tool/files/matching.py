@@ -26,6 +26,9 @@ MOST_MATCHES = 20_000
 
 _MOST_BYTES = 128 * 1024 * 1024
 _GRACE_SECS = 0.1
+_SECS_ALONE = 5.0
+"""So much longer a process lives where nobody stops it."""
+
 _PROGRAM = Path(__file__).with_name("matching_process.py")
 _RIPGREP = ("--json", "--no-config", "--encoding=none", "--text", "--threads=1", "--color=never")
 
@@ -33,6 +36,7 @@ _RIPGREP = ("--json", "--no-config", "--encoding=none", "--text", "--threads=1",
 class _Request(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
     pattern: str
+    seconds: float
     most: int = 0
 
 
@@ -85,7 +89,8 @@ class LineMatcher:
         return [message.data.line_number for message in messages if message.type == "match"]
 
     async def _by_python(self, text: str) -> Sequence[int]:
-        request = _Request(mode="lines", pattern=self._expression.for_python())
+        pattern = self._expression.for_python()
+        request = _Request(mode="lines", pattern=pattern, seconds=self._seconds + _SECS_ALONE)
         return (await _asked(request, text, self._seconds)).lines
 
 
@@ -95,7 +100,7 @@ async def matches_of(edit: Edit, text: str, *, seconds: float = SECONDS) -> Sequ
     Raises:
         FileAccessError: it is malformed, matches too often, or takes too long.
     """
-    request = _Request(mode="spans", pattern=edit.old, most=MOST_MATCHES)
+    request = _Request(mode="spans", pattern=edit.old, seconds=seconds + _SECS_ALONE, most=MOST_MATCHES)
     found = await _asked(request, text, seconds)
     if found.problem:
         raise edit.fail(f"the expression 'old' is malformed: {found.problem}")

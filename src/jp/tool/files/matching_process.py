@@ -1,15 +1,16 @@
 """Matching with Python's `re`, as a program of its own: an expression may take for ever, and holds up its process.
 
-Standard input is a line of JSON, {"mode", "pattern", "most"}, and a text. Standard output is JSON. Mode `lines`: in
-"lines", the numbers, counted from 1, of the lines in which the pattern is found. Mode `spans`: in "spans", where the
-pattern matches the text, [start, end, groups], at most `most` and one more. A "problem" is what is wrong with the
-pattern. Needs nothing but Python itself.
+Standard input is a line of JSON, {"mode", "pattern", "most", "seconds"}, and a text. Standard output is JSON. Mode
+`lines`: in "lines", the numbers, counted from 1, of the lines in which the pattern is found. Mode `spans`: in "spans",
+where the pattern matches the text, [start, end, groups], at most `most` and one more. A "problem" is what is wrong with
+the pattern. After `seconds` it ends, whoever has started it: they may be gone. Needs nothing but Python itself.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -34,6 +35,8 @@ def main() -> None:
     """Answer one request."""
     heading, _, text = sys.stdin.buffer.read().partition(b"\n")
     request = json.loads(heading)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, request["seconds"])
     body = text.decode()
     found: dict[str, object]
     try:

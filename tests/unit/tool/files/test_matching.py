@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -63,6 +67,15 @@ def test_a_search_can_be_cancelled() -> None:
         return scope.cancelled_caught
 
     assert anyio.run(cancel)
+
+
+def test_a_search_ends_where_nobody_is_left_to_stop_it() -> None:
+    request = json.dumps({"mode": "lines", "pattern": "(a+)+$", "seconds": 0.1})
+    program = Path(matching.__file__).with_name("matching_process.py")
+
+    ended = subprocess.run([sys.executable, "-I", "-S", program], input=f"{request}\n{HOPELESS}".encode(), check=False)
+
+    assert ended.returncode == -signal.SIGALRM
 
 
 def test_ripgrep_is_only_taken_from_an_absolute_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

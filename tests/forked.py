@@ -2,15 +2,16 @@
 
 Everything but the start of Python and the imports is as in `running`: a process of its own with its own arguments,
 directory, environment, streams, signals and exit code. What depends on how Python starts (encodings, other programs
-around it, what is imported when) has to use `running`.
+around it, what is imported when) has to use `running`. For scripts that run `jp` there is `search_path`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import marshal
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -22,8 +23,9 @@ from io import BufferedReader
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
+import stand_in
 import zygote
 from running import TIMEOUT_SECS, Result, home_beside, isolated_environment
 from zygote import SIZE, received
@@ -31,19 +33,48 @@ from zygote import SIZE, received
 _starting = Lock()
 
 
+class Server(NamedTuple):
+    """The process that forks; it ends with the test runner and its forks, which share it."""
+
+    connection: socket.socket
+    programs: Path
+    """A directory with an executable `jp` that has it fork one."""
+
+
 @cache
-def server() -> socket.socket:
-    """The connection to the process that forks; it ends with the test runner and its forks, which share it."""
+def server() -> Server:
+    """It is started when it is needed first."""
     ours, theirs = socket.socketpair()
+    door = socket.socket(socket.AF_UNIX)
     ours.settimeout(TIMEOUT_SECS)
-    theirs.set_inheritable(True)
-    command = [sys.executable, str(zygote.__file__), str(theirs.fileno())]
+    directory = Path(tempfile.mkdtemp(prefix="jp-tests-"))
+    door.bind(str(directory / "door"))
+    door.listen()
+    programs = directory / "programs"
+    programs.mkdir()
+    words = (sys.executable, "-IS", str(stand_in.__file__), str(directory / "door"))
+    (programs / "jp").write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    (programs / "jp").chmod(0o755)
+    for end in (theirs, door):
+        end.set_inheritable(True)
+    command = [sys.executable, str(zygote.__file__), str(theirs.fileno()), str(door.fileno())]
     # Who runs the tests may read the ends of these streams to their end.
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
     environment = isolated_environment(Path(tempfile.gettempdir()))
     os.posix_spawn(sys.executable, command, environment, file_actions=silent, setpgroup=0)
     theirs.close()
-    return ours
+    door.close()
+    return Server(ours, programs)
+
+
+def search_path(*before: Path) -> str:
+    """A PATH on which a script finds such a `jp`, behind the directories `before`.
+
+    Each is in a session of its own: it has no controlling terminal, and a signal to the script's group does not reach
+    it, but what is sent to the process itself does.
+    """
+    around = isolated_environment(Path())["PATH"]
+    return os.pathsep.join([*map(str, before), str(server().programs), around])
 
 
 class Forked:
@@ -120,12 +151,12 @@ def fork(
     request = zygote.Request(
         arguments=list(arguments), cwd=str(cwd), env=dict(env), script=str(script or ""), terminal=terminal
     )
-    message = json.dumps(request).encode()
+    message = marshal.dumps({**request})
     ours, theirs = socket.socketpair()
     ours.settimeout(TIMEOUT_SECS)
     with theirs:
         with _starting:
-            connection = server()
+            connection = server().connection
         socket.send_fds(connection, [b"\0"], [*streams, theirs.fileno()])
     ours.sendall(SIZE.pack(len(message)) + message)
     return ours

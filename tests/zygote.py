@@ -1,8 +1,10 @@
 """The process behind `forked`: it has imported jp, and becomes `jp` in a child for each request.
 
 A request is one byte, so that any number of processes may send theirs at once, with four descriptors: stdin, stdout,
-stderr, and a socket. This brings the length of a JSON object with the object behind it, and is told the child's process
-id as soon as it runs, and its wait status when it has ended. Any number of children run at once.
+stderr, and a socket. This brings the length of a marshalled dictionary with the dictionary behind it, and is told the
+child's process id as soon as it runs, and its wait status when it has ended. Any number of children run at once.
+
+Who is no fork of the test runner (`stand_in`) connects to another socket; there, the connection is the fourth one.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-import json
+import marshal
 import os
 import pkgutil
 import runpy
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -73,8 +76,8 @@ def received(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def serve(connection: socket.socket) -> None:
-    """Fork for every request until nobody can send one any more."""
+def serve(connection: socket.socket, door: socket.socket) -> None:
+    """Fork for every request, also of those who come to the `door`, until the test runner has ended."""
     woken, wake = os.pipe()
     for end in (woken, wake):
         os.set_blocking(end, False)
@@ -82,7 +85,7 @@ def serve(connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, _be_woken)
     running: dict[int, socket.socket] = {}
     while True:
-        readable, _, _ = select.select([connection, woken], [], [])
+        readable, _, _ = select.select([connection, door, woken], [], [])
         if woken in readable:
             os.read(woken, 4096)
             _report(running)
@@ -91,6 +94,11 @@ def serve(connection: socket.socket) -> None:
             if not data:
                 return
             _start(descriptors, running)
+        if door in readable:
+            caller, _ = door.accept()
+            _, streams, _, _ = socket.recv_fds(caller, 1, _STANDARD_STREAMS)
+            if len(streams) == _STANDARD_STREAMS:
+                _start([*streams, caller.detach()], running)
 
 
 def _start(descriptors: list[int], running: dict[int, socket.socket]) -> None:
@@ -101,7 +109,8 @@ def _start(descriptors: list[int], running: dict[int, socket.socket]) -> None:
         teller = here.enter_context(socket.socket(fileno=descriptors[_STANDARD_STREAMS]))
         # Who has asked may have left already.
         with contextlib.suppress(EOFError, OSError):
-            request: Request = json.loads(received(teller, *SIZE.unpack(received(teller, SIZE.size))))
+            message = received(teller, *SIZE.unpack(received(teller, SIZE.size)))
+            request: Request = marshal.loads(message)  # noqa: S302 - from our own tests
             child = os.fork()
             if child == 0:
                 _become(request, descriptors)
@@ -251,5 +260,11 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()
     _gather_memory()
-    with socket.socket(fileno=int(sys.argv[1])) as ours_there:
-        serve(ours_there)
+    with (
+        socket.socket(fileno=int(sys.argv[1])) as ours_there,
+        socket.socket(fileno=int(sys.argv[2])) as ours_to_all,
+    ):
+        try:
+            serve(ours_there, ours_to_all)
+        finally:
+            shutil.rmtree(Path(ours_to_all.getsockname()).parent)

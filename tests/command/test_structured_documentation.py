@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import search_path
 from jp.cli.structured.option import read_schema
 from jp.conversation.schema_dsl import parse_dsl
 from running import home_beside, isolated_environment
@@ -58,8 +59,7 @@ def test_the_script_stops_what_is_too_risky(tmp_path: Path, answer: str, code: i
     programs.mkdir()
     (programs / "jq").write_text(READER, encoding="utf-8")
     (programs / "jq").chmod(0o755)
-    environment = isolated_environment(home_beside(root))
-    environment["PATH"] = f"{programs}:{environment['PATH']}"
+    environment = isolated_environment(home_beside(root), PATH=search_path(programs))
 
     done = subprocess.run(
         ["sh", "-c", block("sh"), "review.sh", "change.diff"],

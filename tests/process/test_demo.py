@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import search_path
 from running import TIMEOUT_SECS, isolated_environment
 
 EXAMPLE = Path(__file__).parents[2] / "workspace-example"
@@ -25,7 +26,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
 
     done = subprocess.run(
         ["sh", str(EXAMPLE / "demo.sh")],
-        env=isolated_environment(home, JP_CFG_ASSISTANT_MODEL_ID="script/none"),
+        env=isolated_environment(home, PATH=search_path(), JP_CFG_ASSISTANT_MODEL_ID="script/none"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

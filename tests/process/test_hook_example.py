@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import search_path
 from jp.conversation.entries import ChatRequest
 from running import TIMEOUT_SECS, home_beside, isolated_environment
 from stage import entries_of, make_workspace
@@ -53,7 +54,13 @@ class Repository:
         home = home_beside(root)
         editor = home / "editor.sh"
         editor.write_text(EDITOR.format(seen=home / "edited"), encoding="utf-8")
-        self.env = {**isolated_environment(home), **IDENTITY, "GIT_EDITOR": f"sh {editor}", **(env or {})}
+        self.env = {
+            **isolated_environment(home),
+            **IDENTITY,
+            "GIT_EDITOR": f"sh {editor}",
+            "PATH": search_path(),
+            **(env or {}),
+        }
         self.edited = home / "edited"
 
     def git(self, *arguments: str) -> subprocess.CompletedProcess[str]:

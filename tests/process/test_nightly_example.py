@@ -36,7 +36,9 @@ SETTINGS = "[conversation.tools.fs_read_file]\nenable = true\n"
 
 def started(root: Path, *, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     """The script, in a group of its own, without a terminal, with what cron sets."""
-    environment = isolated_environment(home_beside(root), **{"JP_SESSION": "", **(env or {})})
+    environment = isolated_environment(
+        home_beside(root), **{"PATH": forked.search_path(), "JP_SESSION": "", **(env or {})}
+    )
     return subprocess.Popen(
         [str(SCRIPT), str(root)],
         cwd="/",

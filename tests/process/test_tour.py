@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from forked import search_path
 from loopback import Loopback, Reply, sse
 from terminal import at_terminal
 
@@ -71,7 +72,9 @@ def played(typed: list[Typed], cwd: Path, environment: dict[str, str]) -> list[s
 def test_getting_started_works_as_it_stands(tmp_path: Path) -> None:
     typed = commands_of("docs/getting-started.md")
 
-    for (command, output), shown in zip(typed, played(typed, tmp_path, {}), strict=True):
+    for (command, output), shown in zip(
+        typed, played(typed, tmp_path, {"PATH": search_path(), "JP_SESSION": "tour"}), strict=True
+    ):
         assert expected(output).fullmatch(shown), f"{command}\n{shown}"
 
 
@@ -110,6 +113,8 @@ def test_the_commands_of_the_readme_work_with_a_model(program: str, tmp_path: Pa
             "JP_CFG_PROVIDERS_LLM_ANTHROPIC_BASE_URL": server.url,
             "JP_CFG_ASSISTANT_MODEL_ID": "anthropic/claude-haiku-4-5",
             "ANTHROPIC_API_KEY": "sk-test-0123456789",
+            "PATH": search_path(),
+            "JP_SESSION": "tour",
         }
         setup = Typed(f'PATH="{programs}:$PATH"; set -e', "")
         shown = played([setup, *typed], tmp_path, base)

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from jp.cli.compacting.order import Order
-from jp.cli.compacting.summarizer import input_of, limit_of, summary_model, window_of
+from jp.cli.compacting.summarizer import input_of, limit_of, local_summary, summary_model, window_of
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.fact_lines import FactLines
@@ -16,6 +16,8 @@ from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
 from jp.config.model import AppConfig
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
+from jp.context.estimate import estimate_tokens
+from jp.context.summary_request import answer_budget
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.usage import usage_by_turn
 from jp.errors import ConfigurationError
@@ -33,13 +35,16 @@ _MILLION = 1_000_000
 class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
     """What a summary would stand for and take.
 
-    `replaced` tokens stand in the view for its turns now, `at_most` will; `input` are those that `model` reads, in
-    `calls` requests. `usd` is None where the price is not known.
+    `replaced` tokens stand in the view for its turns now, `expected` will, and never more than `at_most`; `before` are
+    those of the turns before it, which stay as they are. `input` are those that `model` reads, in `calls` requests.
+    `usd` is None where the price is not known.
     """
 
     turns: Range
     model: str
+    before: int
     replaced: int
+    expected: int
     at_most: int
     input: int
     calls: int
@@ -148,7 +153,10 @@ class Previewer:
         window = window_of(self._config, model)
         tokens, calls = input_of(self._entries, turns, self._loader, window)
         replaced = self._tokens_of(turns)
-        at_most = limit_of(self._config, self.model)
+        # One that is no shorter than what it stands for is not used.
+        at_most = min(limit_of(self._config, self.model), replaced)
+        local = local_summary(self._entries, turns, self._loader, limit=at_most)
+        expected = answer_budget(tokens) + (0 if local is None else estimate_tokens(local.text))
         details = details_of(self._config, model)
         usd = None
         if details.input_price is not None and details.output_price is not None:
@@ -156,8 +164,10 @@ class Previewer:
         return SummaryPreview(
             turns=turns,
             model=str(model),
+            before=round(self._tokens_of(Range(first=0, last=turns.first - 1)) * self._ratio),
             replaced=round(replaced * self._ratio),
-            at_most=at_most,
+            expected=round(min(expected, at_most) * self._ratio),
+            at_most=round(at_most * self._ratio),
             input=tokens,
             calls=calls,
             usd=usd,
@@ -183,8 +193,8 @@ def _cost(effect: Effect, summary: SummaryPreview | None, details: ModelDetails,
     )
     untouched, after, once = effect.untouched, effect.after, 0.0
     if summary is not None:
-        # Where the summary's turns begin is not looked for: everything counts as rewritten.
-        untouched, after = 0, after - max(summary.replaced - summary.at_most, 0)
+        untouched = min(untouched, summary.before)
+        after -= max(summary.replaced - summary.expected, 0)
         once = summary.usd or 0.0
     edit = PromptEdit(before=effect.before - untouched, after=after - untouched, once=once)
     return cost_of_edit(edit, prices, is_warm=is_warm)

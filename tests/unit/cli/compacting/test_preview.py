@@ -115,6 +115,39 @@ def test_a_proposal_is_applied_as_it_was_proposed(conversations: Sequence[Conver
         assert sent(applied) == sent((*conversation.entries, *proposed))
 
 
+def test_a_summary_is_expected_to_be_shorter_and_never_longer_than_what_it_stands_for(
+    conversations: Sequence[Conversation],
+) -> None:
+    heavy = order("heavy")
+    told = 0
+    for conversation in conversations:
+        found = previewer(conversation.entries)
+        summary = found.preview(heavy, found.plan(heavy)).summary
+        if summary is not None:
+            assert 0 < summary.expected <= summary.at_most <= summary.replaced
+            assert summary.before + summary.replaced <= found.planner.tokens
+            assert summary.input > 0
+            told += 1
+    assert told > 1
+
+
+def test_what_stands_before_a_summary_stays_in_the_cache(conversations: Sequence[Conversation]) -> None:
+    entries = conversations[-1].entries
+    found = previewer(entries)
+    later = order_of(
+        CONFIG.conversation.compaction, policies=PolicyFlags(summary=""), ranges=RangeFlags(start="1", keep_last="1")
+    )
+
+    preview = found.preview(later, found.plan(later))
+
+    assert preview.summary is not None
+    assert preview.cost is not None
+    assert preview.summary.before == found.planner.shape.turns[0].tokens > 0
+    assert preview.cost.rewritten == (
+        preview.effect.after - preview.summary.before - preview.summary.replaced + preview.summary.expected
+    )
+
+
 TRANSCRIPT = (Message(role="user", content="Go."), Message(role="assistant", content="Gone."))
 
 

@@ -39,7 +39,15 @@ PREVIEW = Preview(
     is_warm=True,
 )
 SUMMARY = SummaryPreview(
-    turns=Range(first=0, last=0), model="anthropic/x", replaced=900, at_most=300, input=1200, calls=2, usd=0.25
+    turns=Range(first=0, last=0),
+    model="anthropic/x",
+    before=50,
+    replaced=900,
+    expected=200,
+    at_most=300,
+    input=1200,
+    calls=2,
+    usd=0.25,
 )
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from jp.context.arguments import shrink_old_arguments
 from jp.context.boundary import group_at, start_of
-from jp.context.budget import estimate_message, group_costs
+from jp.context.budget import estimate_message
 from jp.context.digest import Digester, digest_results, exact_start
 from jp.context.failure_policy import Circumstances, PolicyState
 from jp.context.groups import GroupIndex, index_groups, leading_systems
@@ -71,7 +71,7 @@ def compressing(
     When it is time is for the host to decide: the less often, the less the provider reads anew, so a target is best
     well below the threshold that asks for it.
     """
-    rows = _weighed(messages)
+    rows = _weighed(messages, index_groups(messages), tuple(map(estimate_message, messages)))
     before = sum(rows.costs)
     if before <= target:
         return Compressed(messages=messages, stage="fits", before=before, after=before)
@@ -97,16 +97,19 @@ def run(steps: Compressing, provider: SummaryProvider) -> Compressed:
 
 
 class _Weighed(msgspec.Struct, frozen=True):
-    """Messages with their groups and what each group costs."""
+    """Messages with what `each` costs, their groups and what each group costs."""
 
     messages: Transcript
+    each: tuple[int, ...]
     index: GroupIndex
     costs: tuple[int, ...]
 
 
-def _weighed(messages: Transcript) -> _Weighed:
-    index = index_groups(messages)
-    return _Weighed(messages, index, group_costs(messages, index))
+def _weighed(messages: Transcript, index: GroupIndex, each: tuple[int, ...]) -> _Weighed:
+    costs = [0] * len(index.groups)
+    for group, cost in zip(index.group_of, each, strict=True):
+        costs[group] += cost
+    return _Weighed(messages, each, index, tuple(costs))
 
 
 def _digested(rows: _Weighed, target: int, cutter: Cutter, rules: ToolRules) -> _Weighed:
@@ -122,11 +125,11 @@ def _digested(rows: _Weighed, target: int, cutter: Cutter, rules: ToolRules) -> 
     shorter = digest_results(
         shorter, index, Digester(cutter.artifacts, rules, cutter.known), between=(head, exact)
     ).messages
-    costs = list(rows.costs)
-    for group, old, new in zip(index.group_of, messages, shorter, strict=True):
-        if old is not new:
-            costs[group] += estimate_message(new) - estimate_message(old)
-    return _Weighed(shorter, index, tuple(costs))
+    each = tuple(
+        cost if old is new else estimate_message(new)
+        for cost, old, new in zip(rows.each, messages, shorter, strict=True)
+    )
+    return _weighed(shorter, index, each)
 
 
 def _tail(index: GroupIndex, costs: Sequence[int], budget: int, first: int) -> TailSelection:

@@ -22,16 +22,12 @@ _BETWEEN_WORDS = "\"'`<>()[]{},;|\\…"
 _ENDINGS = ".:!?*"
 """What a word that ends a sentence, or stands out in it, ends with."""
 
-_ENDS = re.escape(
-    "".join(letter for letter in map(chr, range(0x80)) if letter.isspace() or letter in _BETWEEN_WORDS)
-).encode()
-_TOLD_APART = re.compile(
-    rb"(?:[^%(ends)s/#0-9]*+[%(ends)s]++)*+([^%(ends)s/#0-9]*+(?:[/#0-9][^%(ends)s]*+)?)" % {b"ends": _ENDS}
-)
-"""A word with a slash, a `#` or a digit, as all words with a class have, and what stands before it; or the rest.
+_ENDS = bytes(code for code in range(0x80) if chr(code).isspace() or chr(code) in _BETWEEN_WORDS)
+_WORD_PER_LINE = bytes.maketrans(_ENDS, b"\n" * len(_ENDS))
+"""Puts words on lines of their own. In UTF-8, where what ends a word and is not ASCII is still a part of it."""
 
-In UTF-8, where what ends a word and is not ASCII is still a part of it.
-"""
+_TOLD_APART = re.compile(rb"(?:[^/#0-9]*\n)?+(.*+)")
+"""A word with a slash, a `#` or a digit, as all words with a class have, and the lines before it; or the last line."""
 
 _TELLING = re.compile(
     rb"^(?:[^\n/]*+/.*|(?=[^\n#0-9]*+[#0-9])[^\n\x80-\xff]*+[\x80-\xff].*"
@@ -138,7 +134,7 @@ def _decoded(raw: bytes) -> str:
 
 def _telling_words(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
     """The words of all `texts` that may have a class, and how often each stands there; some of them more than once."""
-    counts = Counter[bytes](chain.from_iterable(map(_TOLD_APART.findall, texts)))
+    counts = Counter[bytes](_TOLD_APART.findall(b"\n".join(texts).translate(_WORD_PER_LINE)))
     for word in _TELLING.findall(b"\n".join(counts)):
         whole = _decoded(word)
         for part in (whole,) if whole.isascii() else whole.replace("…", " ").split():

@@ -130,9 +130,11 @@ def lowered_ascii(text: str) -> str:
 
 
 def _after_name(runs: _Runs, found: re.Match[str]) -> Iterator[Span]:
-    text = runs.text
+    text, operator = runs.text, found["operator"]
+    if operator.isspace() and text.find("--", max(found.start() - LONGEST_NAME, 0), found.start()) < 0:
+        return
     start, end = _name_at(text, found)
-    before, operator = text[start - 1 : start], found["operator"]
+    before = text[start - 1 : start]
     if operator == ">" and before != "<":
         return
     if operator.isspace() and text[start : start + 2] != "--":

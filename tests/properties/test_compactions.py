@@ -21,7 +21,16 @@ from jp.compaction.view import Kept
 from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
 from jp.conversation.codec import decode, encode
-from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, SummaryPolicy, ToolCallPolicy, TurnStart
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    Compaction,
+    ConfigDelta,
+    Revert,
+    SummaryPolicy,
+    ToolCallPolicy,
+    TurnStart,
+)
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
 from jp.conversation.thread import AssistantReasoning, ToolResult
 from jp.conversation.turns import divide
@@ -120,13 +129,17 @@ def test_undoing_all_compactions_gives_back_the_request_of_before_byte_for_byte(
 
 
 @given(streams.streams(), streams.streams())
-def test_a_compaction_changes_no_settings(entries: Entries, others: Entries) -> None:
-    compacted = (*entries, *stamped(tuple(entry for entry in others if isinstance(entry, Compaction))))
+def test_compactions_change_no_settings_and_no_turns(entries: Entries, others: Entries) -> None:
+    delta = ConfigDelta(id="zd", delta={"assistant": {"model": {"id": "a/b"}}})
+    plain = (*(entry for entry in entries if not isinstance(entry, Compaction)), delta)
+    all_of_it = Compaction(from_turn=0, to_turn=99, summary=SummaryPolicy(text="It happened."))
+    more = (all_of_it, *(entry for entry in others if isinstance(entry, Compaction)))
+    compacted = (*plain, *stamped(more))
 
-    assert layers_from({}, compacted, foreign=False) == layers_from({}, entries, foreign=False)
-    assert context_in_force(compacted) == context_in_force(entries)
-    assert schema_in_force(compacted) == schema_in_force(entries)
-    assert divide(compacted).turns == divide(entries).turns
+    assert layers_from({}, compacted, foreign=False) == layers_from({}, plain, foreign=False)
+    assert context_in_force(compacted) == context_in_force(plain)
+    assert schema_in_force(compacted) == schema_in_force(plain)
+    assert divide(compacted).turns == divide(plain).turns
 
 
 POLICIES = ("none", "reasoning", "omit", "responses", "summary")

@@ -37,8 +37,8 @@ Exit codes:
   0 done, 1 other failure, 2 usage, 3 configuration or trust, 4 authentication,
   5 provider or network, 6 quota, 7 context too long, 8 a tool was denied,
   9 the answer does not fit, 10 attachment, 11 conversation locked,
-  13 refused or empty answer, 14 stopped by a cap, 124 deadline,
-  130 interrupted, 141 broken pipe, 143 terminated"""
+  12 nothing to do, 13 refused or empty answer, 14 stopped by a cap,
+  124 deadline, 130 interrupted, 141 broken pipe, 143 terminated"""
 
 
 class Page:

@@ -117,6 +117,7 @@ def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
 def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
     yield f"would have {turns_text(summary.turns.first, summary.turns.last)} summarised by {one_line(summary.model)}"
     price = "price unknown" if summary.usd is None else f"at most about {money_text(summary.usd)}"
+    price = "free" if summary.usd == 0 else price
     calls = "" if summary.calls == 1 else f" in {count_text(summary.calls, 'request')}"
     yield f"  it reads about {summary.input:,} tokens{calls} ({price})"
     yield f"  these turns take about {summary.replaced:,} tokens now, and at most {summary.at_most:,} then"

@@ -20,7 +20,8 @@ def compact(
         str | None, typer.Option("--profile", metavar="NAME", help="What to do: default, heavy, light, or your own.")
     ] = None,
     start: Annotated[
-        str | None, bound_value("--from", bare="last", help_text="The first turn; bare: what follows the last one.")
+        str | None,
+        bound_value("--from", bare="last", help_text="The first turn; bare: what follows the last compaction."),
     ] = None,
     end: Annotated[str | None, bound_value("--to", bare="-0", help_text="The last turn.")] = None,
     turn: Annotated[
@@ -33,7 +34,7 @@ def compact(
         ),
     ] = None,
     keep_first: Annotated[
-        str | None, typer.Option("--keep-first", metavar="N", help="The same at the beginning.")
+        str | None, typer.Option("--keep-first", metavar="N", help="Leave the first N turns alone, in the same way.")
     ] = None,
     reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Leave the model's reasoning out.")] = False,
     tools: Annotated[
@@ -43,7 +44,7 @@ def compact(
             "--tools",
             bare="strip",
             metavar="MODE",
-            help_text="Tool calls: strip (bare), strip-requests, strip-responses or omit.",
+            help_text="Tool calls: strip (bare), omit, strip-requests or strip-responses.",
         ),
     ] = None,
     resources: Annotated[
@@ -62,9 +63,7 @@ def compact(
     ] = None,
     model: Annotated[str | None, typer.Option("-m", "--model", metavar="ID", help="Who writes the summary.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come of it; write nothing.")] = False,
-    propose: Annotated[
-        bool, typer.Option("--propose", help="Have it made and shown, and keep it outside of the log for --apply.")
-    ] = False,
+    propose: Annotated[bool, typer.Option("--propose", help="Have it made and shown; --apply ID writes it.")] = False,
     apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Write what was proposed.")] = None,
     reset: Annotated[
         str | None,

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> ExitCode:
     """Undo what was done last in a conversation: a turn, a compaction, or a change of its settings.
 
-    It is left out from then on and stays in the log, so `jp conversation redo` brings it back. Again, it undoes what
-    was done before that. Files that a tool changed stay as they are. The exit code is 12 where nothing is left.
+    It is left out from then on and stays in the log, so `jp conversation redo` brings it back. A second one undoes what
+    was done before that. Files that a tool changed stay as they are. The exit code is 12 where there is nothing left
+    to undo.
 
     Examples:
         jp conversation undo

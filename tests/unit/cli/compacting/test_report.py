@@ -140,6 +140,8 @@ would have turn 0 summarised by anthropic/x
 """)
     unknown = replace(preview, summary=replace(SUMMARY, usd=None, calls=1))
     assert "  it reads about 1,200 tokens (price unknown)" in preview_text(unknown, width=None).splitlines()
+    free = replace(preview, summary=replace(SUMMARY, usd=0.0))
+    assert "  it reads about 1,200 tokens in 2 requests (free)" in preview_text(free, width=None).splitlines()
 
 
 def test_a_preview_is_data_with_everything_that_is_told() -> None:

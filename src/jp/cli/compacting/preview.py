@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from jp.cli.compacting.order import Order
-from jp.cli.compacting.summarizer import input_of, limit_of, local_summary, summary_model, window_of
+from jp.cli.compacting.summarizer import limit_of, rehearse, summary_model, window_of
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.fact_lines import FactLines
@@ -151,16 +151,16 @@ class Previewer:
     def _summary(self, turns: Range, order: Order) -> SummaryPreview:
         model = summary_model(self._config, order.summary, self.model)
         window = window_of(self._config, model)
-        tokens, calls = input_of(self._entries, turns, self._loader, window)
         replaced = self._tokens_of(turns)
         # One that is no shorter than what it stands for is not used.
         at_most = min(limit_of(self._config, self.model), replaced)
-        local = local_summary(self._entries, turns, self._loader, limit=at_most)
-        expected = answer_budget(tokens) + (0 if local is None else estimate_tokens(local.text))
+        found = rehearse(self._entries, turns, self._loader, window=window, limit=at_most)
+        computed = 0 if found.policy is None else estimate_tokens(found.policy.text)
+        expected = computed + answer_budget(found.input)
         details = details_of(self._config, model)
         usd = None
         if details.input_price is not None and details.output_price is not None:
-            usd = (tokens * details.input_price + at_most * details.output_price) / _MILLION
+            usd = (found.input * details.input_price + at_most * details.output_price) / _MILLION
         return SummaryPreview(
             turns=turns,
             model=str(model),
@@ -168,8 +168,8 @@ class Previewer:
             replaced=round(replaced * self._ratio),
             expected=round(min(expected, at_most) * self._ratio),
             at_most=round(at_most * self._ratio),
-            input=tokens,
-            calls=calls,
+            input=found.input,
+            calls=found.calls,
             usd=usd,
         )
 

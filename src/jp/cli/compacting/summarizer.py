@@ -210,30 +210,36 @@ def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Th
     )
 
 
-def input_of(entries: Sequence[AnyEntry], found: Range, loader: Loader, window: int) -> tuple[int, int]:
-    """About how many tokens a summary of `found` would be made of, and in how many questions. Nobody is asked."""
-    steps = _steps(entries, found, loader, window=window, limit=window)
+class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary without its model: about how many tokens it would read, in how many questions, and what is left to it.
+
+    `policy` is the summary that no model has written, and that says so; None where nothing was said.
+    """
+
+    input: int
+    calls: int
+    policy: SummaryPolicy | None
+
+
+def rehearse(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int) -> Rehearsal:
+    """A summary of `found` in at most `limit` tokens, as if the model with this `window` could not be asked."""
+    steps = _steps(entries, found, loader, window=window, limit=limit)
     tokens = calls = 0
+    policy: SummaryPolicy | None = None
     try:
         request = next(steps)
         calls = request.parts
         tokens = estimate_tokens(request.prompt) * calls
         steps.send(SummaryError(kind="no_provider"))
-    except StopIteration:
-        pass
-    return tokens, calls
+    except StopIteration as end:
+        outcome: Summarised | SummaryError = end.value
+        policy = outcome.policy if isinstance(outcome, Summarised) else None
+    return Rehearsal(input=tokens, calls=calls, policy=policy)
 
 
 def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, limit: int) -> SummaryPolicy | None:
     """A summary of `found` that no model has written, and that says so; None where nothing was said there."""
-    steps = _steps(entries, found, loader, window=UNKNOWN_WINDOW, limit=limit)
-    try:
-        next(steps)
-        steps.send(SummaryError(kind="no_provider"))
-    except StopIteration as end:
-        outcome: Summarised | SummaryError = end.value
-        return outcome.policy if isinstance(outcome, Summarised) else None
-    return None
+    return rehearse(entries, found, loader, window=UNKNOWN_WINDOW, limit=limit).policy
 
 
 def _steps(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int) -> Summarising:

@@ -1,0 +1,63 @@
+"""`docs/scripts.md`: what stands there is run, and says what the examples do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from forked import search_path
+from running import TIMEOUT_SECS, home_beside, isolated_environment
+from stage import make_workspace
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/scripts.md").read_text(encoding="utf-8")
+HOOK = (ROOT / "workspace-example/hooks/prepare-commit-msg").read_text(encoding="utf-8")
+NIGHTLY = (ROOT / "workspace-example/scripts/compact-nightly.sh").read_text(encoding="utf-8")
+SCENARIO = """
+[[reply]]
+when = { contains = "Is it broken?" }
+text = '{"broken": true}'
+
+[[reply]]
+text = "The linker."
+"""
+
+
+def test_the_scripts_on_the_page_work_as_they_stand(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work", SCENARIO)
+    (root / "build.log").write_text("undefined symbol\n", encoding="utf-8")
+    scripts = [
+        script for script in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "jp " in script
+    ]
+
+    said = [
+        subprocess.run(
+            ["sh", "-c", script],
+            cwd=root,
+            env=isolated_environment(home_beside(root), PATH=search_path()),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=TIMEOUT_SECS,
+            check=False,
+        )
+        for script in scripts
+    ]
+
+    assert [(done.returncode, done.stdout, done.stderr) for done in said] == [
+        (0, "The linker.\n", ""),
+        (0, '{"broken":true}\nthere is nothing to leave out\n', ""),
+    ]
+
+
+def test_the_page_says_the_numbers_of_the_examples() -> None:
+    for number, written in (("20 seconds", "deadline=20s"), ("$0.05", "most_usd=0.05")):
+        assert number in PAGE
+        assert f"\n{written} " in HOOK or f"\n{written}\n" in HOOK
+    assert "100,000 characters" in PAGE
+    assert "most_characters=100000\n" in HOOK
+    assert "2,000 at least" in PAGE
+    assert "least_freed=${JP_NIGHTLY_LEAST_FREED:-2000}" in NIGHTLY
+    assert "10 requests at most" in PAGE
+    assert "most_requests=${JP_NIGHTLY_MOST_REQUESTS:-10}" in NIGHTLY

@@ -5,6 +5,7 @@ The servers are a user's own, so that they need no trust, but where it is about 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -81,6 +82,12 @@ def heard(work: Path) -> list[str]:
     return lines
 
 
+def opened_pipe(path: Path) -> int:
+    """A new pipe, in which there is something to read only when a server has written it; it never ends."""
+    os.mkfifo(path)
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+
 def offered(result: Result) -> list[str]:
     """The tools on servers of a request that a dry run has shown."""
     assert result.code == 0, result
@@ -126,8 +133,7 @@ def test_a_remembered_server_starts_while_the_model_answers(tmp_path: Path) -> N
     work = desk(tmp_path)
     query(work, "--dry-run", "hello")
     heard(work)
-    os.mkfifo(tmp_path / "trace")
-    started = os.open(tmp_path / "trace", os.O_RDONLY | os.O_NONBLOCK)
+    started = opened_pipe(tmp_path / "trace")
     answers = Event()
 
     with Loopback(Reply(body=answer(*says("Done.")), gates={0: answers})) as model:
@@ -135,7 +141,7 @@ def test_a_remembered_server_starts_while_the_model_answers(tmp_path: Path) -> N
         process = start_jp("query", "--new", "--no-stdin", *to_model, "hello", cwd=work)
         try:
             assert select.select([started], [], [], PATIENCE)[0]
-            assert len(model.requests) == 1
+            model.wait_for_requests(1)
         finally:
             answers.set()
             os.close(started)
@@ -256,8 +262,7 @@ def test_a_call_that_is_interrupted_is_cancelled_at_the_server_which_ends(tmp_pa
     work = desk(tmp_path, scenario=HANGS, MCP_TOOLS="hang")
     query(work, "--dry-run", "hello")
     heard(work)
-    os.mkfifo(tmp_path / "trace")
-    trace = os.open(tmp_path / "trace", os.O_RDONLY | os.O_NONBLOCK)
+    trace = opened_pipe(tmp_path / "trace")
     said = b""
 
     process = start_jp("query", "--new", "--no-stdin", "call", cwd=work)
@@ -267,8 +272,9 @@ def test_a_call_that_is_interrupted_is_cancelled_at_the_server_which_ends(tmp_pa
             said += os.read(trace, 4096)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
-        while more := os.read(trace, 4096):
-            said += more
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                said += os.read(trace, 4096)
     finally:
         os.close(trace)
 

@@ -76,7 +76,7 @@ def test_a_flood_is_stopped(tmp_path: Path) -> None:
     result = ended("yes & yes >&2", tmp_path, output=OutputLimits(kept=100, most=10**6))
 
     assert result.stopped == "output"
-    assert result.stdout.head.startswith(b"y\ny\n")
+    assert (result.stdout.head + result.stderr.head).startswith(b"y\ny\n")
     assert len(result.stdout.head + result.stdout.tail + result.stderr.head + result.stderr.tail) <= 200
 
 

@@ -85,7 +85,7 @@ def test_an_original_is_compacted_beside_its_file_and_the_model_gets_what_was_pr
     root = make_workspace(tmp_path / "work")
     directory = write_original(root / ".jp/conversations" / f"{ID.digits}-a-title", current(), base=BASE)
 
-    check_compaction_of_an_original(root, ID, directory)
+    check_compaction_of_an_original(root, str(ID), directory)
 
 
 @pytest.mark.skipif(not DATA, reason="JP_TEST_DATA names no conversations")

@@ -120,7 +120,10 @@ def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
     price = "free" if summary.usd == 0 else price
     calls = "" if summary.calls == 1 else f" in {count_text(summary.calls, 'request')}"
     yield f"  it reads about {summary.input:,} tokens{calls} ({price})"
-    yield f"  these turns take about {summary.replaced:,} tokens now, and at most {summary.at_most:,} then"
+    yield (
+        f"  these turns take about {summary.replaced:,} tokens now, "
+        f"and then about {summary.expected:,}, at most {summary.at_most:,}"
+    )
 
 
 def _cost_line(cost: EditCost, *, is_warm: bool) -> str:

@@ -136,7 +136,7 @@ def test_a_preview_of_a_summary_says_who_reads_how_much() -> None:
     assert preview_text(preview, width=None) == snapshot("""\
 would have turn 0 summarised by anthropic/x
   it reads about 1,200 tokens in 2 requests (at most about $0.2500)
-  these turns take about 900 tokens now, and at most 300 then\
+  these turns take about 900 tokens now, and then about 200, at most 300\
 """)
     unknown = replace(preview, summary=replace(SUMMARY, usd=None, calls=1))
     assert "  it reads about 1,200 tokens (price unknown)" in preview_text(unknown, width=None).splitlines()

@@ -12,11 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import forked
 from jp import __version__
 from running import home_beside, isolated_environment, run_jp, start_jp
 from trial import TRIAL
 
 SHELL = ("/bin/sh", "-c")
+TRIAL_SCRIPT = Path(TRIAL[1])
 
 
 def through_shell(redirection: str, *command: str) -> tuple[str, ...]:
@@ -24,7 +26,7 @@ def through_shell(redirection: str, *command: str) -> tuple[str, ...]:
     return (*SHELL, f'exec "$@" {redirection}', "sh", *command)
 
 
-def read_line(process: subprocess.Popen[bytes]) -> str:
+def read_line(process: subprocess.Popen[bytes] | forked.Started) -> str:
     assert process.stdout is not None
     return process.stdout.readline().decode()
 
@@ -48,24 +50,24 @@ def test_a_script_beside_the_command_is_not_taken_for_the_package(tmp_path: Path
     assert run_jp("--version", program=(sys.executable, str(script))) == (0, f"jp {__version__}\n", "")
 
 
-def test_help_fits_any_terminal_and_the_newcomer() -> None:
-    result = run_jp("--help", env={"COLUMNS": "40"})
+def test_help_fits_any_terminal_and_the_newcomer(tmp_path: Path) -> None:
+    result = forked.run_jp("--help", env={"COLUMNS": "40"}, cwd=tmp_path)
 
     assert (result.code, result.stderr) == (0, "")
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert 'jp query "' in result.stdout
 
 
-def test_an_unknown_command_names_the_nearest() -> None:
-    assert run_jp("qurey", "hi") == (
+def test_an_unknown_command_names_the_nearest(tmp_path: Path) -> None:
+    assert forked.run_jp("qurey", "hi", cwd=tmp_path) == (
         2,
         "",
         "error: jp has no command 'qurey'\nhint: did you mean 'jp query'? jp --help lists the commands\n",
     )
 
 
-def test_an_error_is_json_where_json_is_wanted() -> None:
-    result = run_jp("qurey", "--format", "json")
+def test_an_error_is_json_where_json_is_wanted(tmp_path: Path) -> None:
+    result = forked.run_jp("qurey", "--format", "json", cwd=tmp_path)
 
     assert (result.code, result.stdout) == (2, "")
     assert msgspec.json.decode(result.stderr) == {
@@ -89,7 +91,9 @@ def test_another_command_is_an_executable_on_the_path(tmp_path: Path) -> None:
     executable(tmp_path / "bin" / "jp-other", '#!/bin/sh\nprintf "<%s>" "$@"\ncat\nexit 42\n')
     search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
-    result = run_jp("-q", "other", "a b", "--help", "--", "-x", env={"PATH": search_path}, stdin="piped")
+    result = forked.run_jp(
+        "-q", "other", "a b", "--help", "--", "-x", env={"PATH": search_path}, stdin="piped", cwd=tmp_path
+    )
 
     assert result == (42, "<-q><a b><--help><--><-x>piped", "")
 
@@ -97,7 +101,7 @@ def test_another_command_is_an_executable_on_the_path(tmp_path: Path) -> None:
 def test_another_command_dies_of_a_broken_pipe_as_usual(tmp_path: Path) -> None:
     executable(tmp_path / "bin" / "jp-other", "#!/bin/sh\nexec yes\n")
     search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    process = start_jp("other", cwd=tmp_path, env={"PATH": search_path})
+    process = forked.start_jp("other", cwd=tmp_path, env={"PATH": search_path})
     read_line(process)
     assert process.stdout is not None
     process.stdout.close()
@@ -111,18 +115,18 @@ def test_a_command_of_jp_is_never_shadowed(name: str, tmp_path: Path) -> None:
     executable(tmp_path / "bin" / f"jp-{name}", "#!/bin/sh\necho shadow\n")
     search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
-    assert "shadow" not in run_jp(name, "--help", env={"PATH": search_path}).stdout
+    assert "shadow" not in forked.run_jp(name, "--help", env={"PATH": search_path}, cwd=tmp_path).stdout
 
 
 def test_another_command_is_not_looked_for_below_a_group(tmp_path: Path) -> None:
     executable(tmp_path / "bin" / "jp-other", "#!/bin/sh\necho shadow\n")
     search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
-    assert run_jp("config", "other", env={"PATH": search_path}).code == 2
+    assert forked.run_jp("config", "other", env={"PATH": search_path}, cwd=tmp_path).code == 2
 
 
 def test_a_reader_that_leaves_ends_the_run_silently(tmp_path: Path) -> None:
-    process = start_jp("flood", cwd=tmp_path, program=TRIAL)
+    process = forked.start_jp("flood", cwd=tmp_path, script=TRIAL_SCRIPT)
     read_line(process)
     assert process.stdout is not None
     process.stdout.close()
@@ -170,8 +174,8 @@ def test_a_reader_that_left_before_help_ends_the_run_silently(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_connection_that_breaks_elsewhere_is_an_error() -> None:
-    result = run_jp("fail", "elsewhere", program=TRIAL)
+def test_a_connection_that_breaks_elsewhere_is_an_error(tmp_path: Path) -> None:
+    result = forked.run_jp("fail", "elsewhere", script=TRIAL_SCRIPT, cwd=tmp_path)
 
     assert (result.code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: Broken pipe\n")
@@ -210,8 +214,8 @@ def test_a_closed_stderr_swallows_what_is_said() -> None:
     assert result.stdout.startswith("targets=['a']")
 
 
-def test_secrets_and_control_sequences_of_an_error_are_not_shown() -> None:
-    result = run_jp("fail", "secret", program=TRIAL, env={"TRIAL_API_KEY": "sk-0123456789"})
+def test_secrets_and_control_sequences_of_an_error_are_not_shown(tmp_path: Path) -> None:
+    result = forked.run_jp("fail", "secret", script=TRIAL_SCRIPT, env={"TRIAL_API_KEY": "sk-0123456789"}, cwd=tmp_path)
 
     assert result == (4, "", "error: the key '***' is wrong\n")
 
@@ -226,7 +230,7 @@ def test_a_traceback_keeps_secrets_too() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 @pytest.mark.parametrize("way", ["work", "sync"])
 def test_a_signal_stops_and_keeps_what_came(way: str, number: int, code: int, tmp_path: Path) -> None:
-    process = start_jp("wait", way, cwd=tmp_path, program=TRIAL)
+    process = forked.start_jp("wait", way, cwd=tmp_path, script=TRIAL_SCRIPT)
     assert read_line(process) == "working\n"
     process.send_signal(number)
     out, err = process.communicate()
@@ -270,7 +274,7 @@ def test_a_ctrl_c_that_the_caller_ignores_is_ignored_from_the_start() -> None:
 
 
 def test_a_second_ctrl_c_ends_a_teardown_that_hangs(tmp_path: Path) -> None:
-    process = start_jp("wait", "work", "--stuck", cwd=tmp_path, program=TRIAL)
+    process = forked.start_jp("wait", "work", "--stuck", cwd=tmp_path, script=TRIAL_SCRIPT)
     assert read_line(process) == "working\n"
     process.send_signal(signal.SIGINT)
     assert read_line(process) == "kept\n"
@@ -294,8 +298,12 @@ def test_a_hang_up_that_the_caller_ignores_is_ignored(tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
-def test_a_deadline_stops_and_keeps_what_came() -> None:
-    assert run_jp("wait", "work", "--timeout", "0.01", program=TRIAL) == (124, "working\nkept\n", "")
+def test_a_deadline_stops_and_keeps_what_came(tmp_path: Path) -> None:
+    assert forked.run_jp("wait", "work", "--timeout", "0.01", script=TRIAL_SCRIPT, cwd=tmp_path) == (
+        124,
+        "working\nkept\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -318,8 +326,12 @@ def test_stdin_is_read_where_somebody_pipes_into_it(redirection: str, piped: str
     assert result.stdout.startswith(said)
 
 
-def test_stdin_can_be_left_alone() -> None:
-    assert run_jp("read", "--no-stdin", program=TRIAL, stdin="text") == (0, "none: None\n", "")
+def test_stdin_can_be_left_alone(tmp_path: Path) -> None:
+    assert forked.run_jp("read", "--no-stdin", script=TRIAL_SCRIPT, stdin="text", cwd=tmp_path) == (
+        0,
+        "none: None\n",
+        "",
+    )
 
 
 def read_terminal(descriptor: int) -> str:

@@ -491,7 +491,8 @@ def test_several_are_fetched_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch
         for _ in range(20):
             await anyio.lowlevel.checkpoint()
         active -= 1
-        return Fetched(address=address, content_type=ContentType(mime_type="text/plain"), last_modified="", body=b"")
+        text = ContentType(mime_type="text/plain")
+        return Fetched(address=address, status=200, content_type=text, last_modified="", body=b"")
 
     monkeypatch.setattr(fetching, "fetch", fetch)
     context = ResolveContext(root=Path("/"), cwd=Path("/"))

@@ -39,7 +39,7 @@ def test_a_page_is_a_resource_of_markdown_with_its_canonical_address() -> None:
     assert isinstance(block, ResourceBlock)
     assert (block.resource.uri, block.resource.mime_type) == (f"{server.url}/start", "text/markdown")
     assert block.resource.text == "# Pie\n\nEat **it**."
-    assert output.facts == Facts(kind="web", path=f"{server.url}/start")
+    assert output.facts == Facts(kind="web", url=f"{server.url}/start", title="Pie", status=200)
     assert not output.is_error
 
 
@@ -71,4 +71,13 @@ def test_what_is_no_address_for_a_model_is_refused(url: str, words: str) -> None
 
 def test_a_failure_of_the_server_is_told() -> None:
     with Loopback(Reply(status=404, headers=HTML)) as server:
-        assert said(fetch(f"{server.url}/x")) == f"'{server.url}/x' answered 404 Not Found"
+        output = fetch(f"{server.url}/x")
+
+    assert said(output) == f"'{server.url}/x' answered 404 Not Found"
+    assert output.facts == Facts(kind="web", url=f"{server.url}/x", status=404, first_error=said(output))
+
+
+def test_of_what_no_server_answered_only_the_address_and_what_is_wrong_are_known() -> None:
+    output = fetch("ftp://example.com")
+
+    assert output.facts == Facts(kind="web", url="ftp://example.com", first_error=said(output))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jp.errors import JpError
-from jp.tool.web_fetch import FetchedPage
+from jp.tool.web_fetch import FetchedPage, RefusedFetchError
 
 
 class AttachmentWeb:
@@ -26,7 +26,12 @@ class AttachmentWeb:
             raise JpError(f"{address.shown!r} was given with a name and a password, which are not sent")
         if is_local(address.host) and not allows_local:
             raise JpError(f"{address.shown!r} lies in the user's own network, which must not be reached")
+        from jp.attachment.web.failures import RefusedError
+
         # What resolves an address of the web looks at no directory.
         context = ResolveContext(root=Path("/"), cwd=Path("/"))
-        found = await HttpHandler().resolve(Declaration(uri=address.text, written=address.text), context)
-        return FetchedPage(resources=found.resources, notices=found.notices)
+        try:
+            found = await HttpHandler().answer(Declaration(uri=address.text, written=address.text), context)
+        except RefusedError as error:
+            raise RefusedFetchError(error.message, status=error.status) from None
+        return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)

@@ -87,7 +87,7 @@ class _Namer:
             size=item.size,
             handle=self._handles.get(sha256),
             tool=item.tool,
-            source=source or ("" if meta.facts is None else meta.facts.path),
+            source=source or ("" if meta.facts is None else meta.facts.path or meta.facts.url),
         )
 
 

@@ -104,11 +104,19 @@ class ToolCallRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a stand-in says of a tool's response without reading it. `lines` is a range such as `10-200`."""
+    """What a stand-in says of a tool's response without reading it.
+
+    `lines` is a range such as `10-200`, of a file that has `total_lines`. What was fetched has a `url`, perhaps a
+    `title`, and over HTTP a `status`.
+    """
 
     kind: str | None = None
     path: str | None = None
+    url: str | None = None
+    title: str | None = None
+    status: int | None = None
     lines: str | None = None
+    total_lines: int | None = None
     exit_code: int | None = None
     matches: int | None = None
     first_error: str | None = None

@@ -93,6 +93,8 @@ def _facts(facts: Facts | None) -> list[str]:
     said: list[str] = []
     if facts.path:
         said.append(one_line(facts.path) + (f" lines {one_line(facts.lines)}" if facts.lines else ""))
+    if facts.url:
+        said.append(one_line(facts.url))
     if facts.exit_code is not None:
         said.append(f"exit code {facts.exit_code}")
     if facts.matches is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, assert_never
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
@@ -64,7 +64,7 @@ class OrdinaryDelivery:
         """`output` within its bound, with marks, and with the kind that the configuration says."""
         settings = configured.settings
         content = tuple(map(_storable, output.content))
-        known = replace(output, content=content, facts=_with_kind(output.facts, settings))
+        known = replace(output, content=content, facts=_with_kind(_holdable(output.facts), settings))
         fitting = known if isinstance(configured.tool, InPages) else self._bounded(known, settings, entries)
         return self._marked(fitting, settings, entries)
 
@@ -155,6 +155,14 @@ def _with_kind(facts: Facts | None, settings: ToolConfig) -> Facts | None:
     if settings.kind is None:
         return facts
     return Facts(kind=settings.kind) if facts is None else replace(facts, kind=settings.kind)
+
+
+def _holdable(facts: Facts | None) -> Facts | None:
+    """`facts` as a log can hold them, as `_storable` a block."""
+    if facts is None:
+        return None
+    texts = {name: value for name, value in asdict(facts).items() if isinstance(value, str) and not _is_storable(value)}
+    return replace(facts, **{name: _mended(text) for name, text in texts.items()}) if texts else facts
 
 
 def _storable(block: Block) -> Block:

@@ -88,8 +88,14 @@ class RefreshResource:
         resource = await self._attachments.resolve(uri, stream)
         limit = invocation.settings.max_bytes or BOUND
         shown = await run_sync(_shown, resource, self._attachments, stream, limit, abandon_on_cancel=True)
-        facts = Facts(kind="read", path=resource.name or uri)
+        facts = _facts(resource, uri)
         return ToolOutput(content=(ResourceBlock(resource=shown),), facts=facts)
+
+
+def _facts(resource: Resource, uri: str) -> Facts:
+    if uri.startswith(("http://", "https://")):
+        return Facts(kind="web", url=uri, title=resource.title)
+    return Facts(kind="read", path=resource.name or uri, title=resource.title)
 
 
 def attached_uris(entries: Sequence[AnyEntry]) -> tuple[str, ...]:

@@ -30,10 +30,19 @@ _DEFINITION = ToolDefinition(
 
 
 class FetchedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What came; `notices` are sentences that say what it lacks."""
+    """What came; `notices` are sentences that say what it lacks. `status` is HTTP's."""
 
     resources: tuple[Resource, ...]
     notices: tuple[str, ...] = ()
+    status: int | None = None
+
+
+class RefusedFetchError(JpError):
+    """A server answered with no content; `status` is HTTP's."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Web(Protocol):
@@ -45,7 +54,8 @@ class Web(Protocol):
         Without `allows_local` neither this machine nor its private network is reached, as far as an address says so.
 
         Raises:
-            JpError: it is no address, must not be reached, or cannot be had; in words without secrets.
+            JpError: it is no address, must not be reached, or cannot be had; in words without secrets. A
+                `RefusedFetchError` where its server answered with no content.
         """
         ...
 
@@ -72,8 +82,11 @@ class WebFetch:
         try:
             page = await self._web.fetch(url, allows_local=invocation.settings.access.local_network)
         except JpError as error:
-            return error_output(error.message)
+            status = error.status if isinstance(error, RefusedFetchError) else None
+            facts = Facts(kind="web", url=url, status=status, first_error=error.message)
+            return msgspec.structs.replace(error_output(error.message), facts=facts)
         blocks: list[Block] = [ResourceBlock(resource=resource) for resource in page.resources]
         blocks += [TextBlock(text=f"Note: {notice}.") for notice in page.notices]
-        path = page.resources[0].uri if page.resources else url
-        return ToolOutput(content=tuple(blocks), facts=Facts(kind="web", path=path))
+        first = page.resources[0] if page.resources else Resource(uri=url)
+        facts = Facts(kind="web", url=first.uri, title=first.title, status=page.status)
+        return ToolOutput(content=tuple(blocks), facts=facts)

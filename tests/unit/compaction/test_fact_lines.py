@@ -59,6 +59,22 @@ def test_everything_that_is_known_of_a_response_stands_in_its_line() -> None:
     )
 
 
+def test_a_page_is_told_by_its_address_its_title_and_its_status() -> None:
+    facts = Facts(kind="web", url="https://a.test/?token=hunter2-XYZ9", title="How\nto", status=404)
+
+    assert line_for(stored(9000), facts=facts, is_error=True) == (
+        "[compacted] run: error; https://a.test/?token=[redacted:token]; How to; HTTP 404; 9 lines, 9000 bytes; "
+        f"recall {sha('x')[:8]}"
+    )
+
+
+def test_some_lines_are_told_with_how_many_there_are() -> None:
+    line = line_for(stored(9000), facts=Facts(path="a.py", lines="10-20", total_lines=1_400))
+
+    assert line is not None
+    assert "; a.py; lines 10-20 of 1400; " in line
+
+
 @pytest.mark.parametrize(
     ("blocks", "known"),
     [

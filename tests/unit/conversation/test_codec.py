@@ -127,6 +127,18 @@ LINES: list[tuple[AnyEntry, bytes]] = [
         ),
     ),
     (
+        ToolCallResponse(
+            id="6",
+            request="5",
+            content=(),
+            facts=Facts(kind="web", url="https://a.test/", title="A", status=200, lines="1-2", total_lines=3),
+        ),
+        (
+            b'{"type":"tool_call_response","id":"6","request":"5","content":[],"facts":{"kind":"web",'
+            b'"url":"https://a.test/","title":"A","status":200,"lines":"1-2","total_lines":3}}'
+        ),
+    ),
+    (
         InquiryRequest(id="7", request="5", question=Question(id="q", text="Sure?", kind="boolean", default=True)),
         (
             b'{"type":"inquiry_request","id":"7","request":"5",'

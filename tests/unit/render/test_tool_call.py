@@ -56,6 +56,10 @@ def test_arguments_can_be_whole() -> None:
             "fs_read: a, 1,234 matches, 1 line, 1 B",
         ),
         (
+            result(TextBlock(text="x"), facts=Facts(url="https://a.test/\x1b[2J", title="T", status=200)),
+            "fs_read: https://a.test/, 1 line, 1 B",
+        ),
+        (
             result(ResourceBlock(resource=Resource(uri="file:///a", text="x", duplicate_of="earlier"))),
             "fs_read: 1 line, 1 B, unchanged since turn 3",
         ),

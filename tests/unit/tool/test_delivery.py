@@ -291,6 +291,12 @@ def test_a_bounded_copy_is_marked_with_its_bounded_form() -> None:
     assert after == ResourceBlock(resource=replace(before.resource, duplicate_of="r0"))
 
 
+def test_facts_are_such_as_a_log_can_hold() -> None:
+    facts = deliver(ToolOutput(content=(), facts=Facts(url="a:\ud800", title="\udfffé", status=200))).facts
+
+    assert facts == Facts(url="a:?", title="?é", status=200)
+
+
 @pytest.mark.parametrize("facts", [None, Facts(kind="terminal", exit_code=1)])
 def test_the_configuration_says_of_what_kind_results_are(facts: Facts | None) -> None:
     output = ToolOutput(content=(), facts=facts)

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from jp.config.tools import ToolConfig
-from jp.conversation.entries import AnyEntry, ChatRequest, Revert, ToolCallResponse, TurnStart
+from jp.conversation.entries import AnyEntry, ChatRequest, Facts, Revert, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import JpError
 from jp.tool.base import NoStream, Stream, ToolInvocation, ToolOutput
@@ -104,6 +104,20 @@ def test_what_is_read_is_said_by_its_name() -> None:
 
     assert output.facts is not None
     assert (output.facts.kind, output.facts.path) == ("read", "a.py")
+
+
+@pytest.mark.parametrize(
+    ("uri", "facts"),
+    [
+        ("https://a.test/b", Facts(kind="web", url="https://a.test/b", title="T")),
+        (URI, Facts(kind="read", path=URI, title="T")),
+    ],
+)
+def test_a_page_is_said_by_its_address_and_its_title(uri: str, facts: Facts) -> None:
+    now = Resource(uri=uri, title="T", text="x")
+    attached = (TurnStart(id="t0"), ChatRequest(id="q0", content="", resources=(now,)))
+
+    assert refresh(Source(now), uri, attached).facts == facts
 
 
 def test_what_cannot_be_read_fails() -> None:

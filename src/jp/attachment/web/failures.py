@@ -25,14 +25,23 @@ def redirected(declared: Address, where: str) -> AttachmentError:
     return AttachmentError(message, hint=f"Attach the address that you mean, or fetch it yourself: {_BY_HAND}.")
 
 
-def refused(declared: Address, here: Address, status: int, retry_after: str) -> AttachmentError:
+class RefusedError(AttachmentError):
+    """The server answered with something else than content; `status` is HTTP's."""
+
+    def __init__(self, message: str, *, status: int, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+def refused(declared: Address, here: Address, status: int, retry_after: str) -> RefusedError:
     """The server answered with something else than content."""
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         phrase = str(status)
     by = "" if here.host == declared.host else f" at {here.host!r}"
-    return AttachmentError(f"{declared.shown!r} answered {phrase}{by}", hint=_advice(status, retry_after))
+    message = f"{declared.shown!r} answered {phrase}{by}"
+    return RefusedError(message, status=status, hint=_advice(status, retry_after))
 
 
 def _advice(status: int, retry_after: str) -> str:

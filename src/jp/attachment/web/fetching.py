@@ -37,6 +37,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     """What came. `address` is where it came from in the end; `last_modified` is the header as it stands."""
 
     address: Address
+    status: int
     content_type: ContentType
     last_modified: str
     body: bytes
@@ -97,6 +98,7 @@ async def _received(response: httpx2.Response, here: Address, declared: Address,
         raise failures.too_large(declared, max_bytes) from None
     return Fetched(
         address=here,
+        status=response.status_code,
         content_type=content_type,
         last_modified=headers.get("last-modified", ""),
         body=bytes(body),

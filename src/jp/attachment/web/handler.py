@@ -24,6 +24,13 @@ AT_ONCE = 6
 _slots = Slots("web", AT_ONCE)
 
 
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a declaration came to, and the `status` with which its server answered; None where it was not asked."""
+
+    resolution: Resolution
+    status: int | None = None
+
+
 class HttpHandler:
     """`http` and `https`. `limits` are for how long and how far; None is the usual."""
 
@@ -46,12 +53,23 @@ class HttpHandler:
         Raises:
             AttachmentError: see the port.
         """
+        return (await self.answer(declaration, context, excludes=excludes)).resolution
+
+    async def answer(
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Answered:
+        """`resolve`, with how the server answered.
+
+        Raises:
+            AttachmentError: see the port. A `RefusedError` where the server answered with no content.
+        """
         from jp.attachment.web import failures
         from jp.attachment.web.fetching import FetchLimits, fetch
 
         address = _with_credentials(declaration)
         if any(exclude.uri == declaration.uri for exclude in excludes):
-            return Resolution(resources=(), notices=(f"{address.shown!r} attaches nothing: it is excluded",))
+            notice = f"{address.shown!r} attaches nothing: it is excluded"
+            return Answered(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
             raise failures.with_stored_password(address)
         limits = self._limits or FetchLimits()
@@ -61,7 +79,8 @@ class HttpHandler:
 
             with move_on_after(limits.total_secs):
                 fetched = await fetch(address, limits, context.max_bytes)
-                return await _resolved(fetched, address, context.max_bytes)
+                resolution = await _resolved(fetched, address, context.max_bytes)
+                return Answered(resolution=resolution, status=fetched.status)
         if fetched is None:
             raise failures.too_slow(address, limits.total_secs)
         raise failures.not_converted(address, limits.total_secs)

@@ -59,12 +59,12 @@ def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOut
     place = territory_of(invocation, surroundings).place(str(arguments["path"]), "read")
     text = text_of(read_whole(place).data, place.written)
     uri = surroundings.uri(place.path)
-    lines = None
+    total, lines = text.count("\n") + bool(text and not text.endswith("\n")), None
     if "start_line" in arguments or "end_line" in arguments:
         text, lines = _selected(text, arguments, place.written)
         uri = f"{uri}#L{lines}"
     resource = Resource(uri=uri, mime_type="text/plain", text=text)
-    facts = Facts(kind="read", path=legible(place.shown), lines=lines)
+    facts = Facts(kind="read", path=legible(place.shown), lines=lines, total_lines=total)
     return ToolOutput(content=(ResourceBlock(resource=resource),), facts=facts)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from jp.conversation.resource import TextBlock
+from jp.conversation.entries import Facts
+from jp.conversation.resource import Block, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.mcp.forms import Elicitation, Filled
@@ -68,4 +70,14 @@ class McpTool:
         except JpError as error:
             return error_output(error.message)
         content = called.content or (TextBlock(text=""),)
-        return ToolOutput(content=content, is_error=called.is_error)
+        return ToolOutput(content=content, is_error=called.is_error, facts=_facts(content))
+
+
+def _facts(content: Sequence[Block]) -> Facts | None:
+    """What is known of the one resource that came, embedded or named."""
+    found = [
+        block.resource if isinstance(block, ResourceBlock) else block
+        for block in content
+        if isinstance(block, ResourceBlock | ResourceLink)
+    ]
+    return Facts(url=found[0].uri, title=found[0].title) if len(found) == 1 else None

@@ -53,7 +53,7 @@ def test_a_file_is_a_resource_with_its_canonical_uri(root: Path) -> None:
                 resource=Resource(uri=file_uri(os.path.realpath(root / "poem.txt")), mime_type="text/plain", text=POEM)
             ),
         ),
-        facts=Facts(kind="read", path="poem.txt"),
+        facts=Facts(kind="read", path="poem.txt", total_lines=5),
     )
 
 
@@ -73,7 +73,7 @@ def test_some_lines_are_a_resource_with_a_fragment(root: Path, lines: dict[str, 
 
     assert resource(output).text == text
     assert resource(output).uri == f"{file_uri(os.path.realpath(root / 'poem.txt'))}#L{range_}"
-    assert output.facts == Facts(kind="read", path="poem.txt", lines=range_)
+    assert output.facts == Facts(kind="read", path="poem.txt", lines=range_, total_lines=5)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_name_that_is_not_utf_8_has_a_uri_of_its_bytes(root: Path) -> None:
     output = read(root, name)
 
     assert resource(output).uri.endswith("/caf%E9")
-    assert output.facts == Facts(kind="read", path="caf\ufffd")
+    assert output.facts == Facts(kind="read", path="caf\ufffd", total_lines=1)
 
 
 def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

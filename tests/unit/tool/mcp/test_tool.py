@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.conversation.entries import JsonObject, Question
-from jp.conversation.resource import TextBlock
+from jp.conversation.entries import Facts, JsonObject, Question
+from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.mcp.definitions import Hints, ServerTool
 from jp.mcp.errors import ServerError
@@ -31,6 +31,8 @@ FORM = form_of(
         "required": ["name"],
     },
 )
+
+PLAN = Resource(uri="plan://1", title="The plan", text="x")
 
 Respond = Callable[[Call], Awaitable[Called]]
 
@@ -113,6 +115,22 @@ def test_a_server_that_fails_is_an_error_result() -> None:
         raise ServerError("the MCP server 's' has ended")
 
     assert run(respond) == ToolOutput(content=(TextBlock(text="the MCP server 's' has ended"),), is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "facts"),
+    [
+        ((TextBlock(text="a"), ResourceBlock(resource=PLAN)), Facts(url="plan://1", title="The plan")),
+        ((ResourceLink(uri="plan://2"),), Facts(url="plan://2")),
+        ((ResourceBlock(resource=PLAN), ResourceLink(uri="plan://2")), None),
+    ],
+    ids=["embedded", "named", "two"],
+)
+def test_the_one_resource_that_came_is_known_by_its_address(content: tuple[Block, ...], facts: Facts | None) -> None:
+    async def respond(call: Call) -> Called:
+        return Called(content=content, is_error=False)
+
+    assert run(respond).facts == facts
 
 
 def test_nothing_is_a_result_too() -> None:

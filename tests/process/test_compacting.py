@@ -173,6 +173,22 @@ def test_what_is_applied_is_what_was_proposed_and_what_is_sent(root: Path) -> No
     ]
 
 
+def test_what_is_proposed_for_an_original_has_the_marks_of_the_log_that_it_gets(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work")
+    directory = write_original(root / ".jp/conversations" / f"{ID.digits}-a-title", current(), base=BASE)
+    before = files(directory)
+    run_jp("workspace", "trust", "--yes", "--id", str(ID), cwd=root)
+
+    with Loopback(says(ACCOUNT)) as server:
+        proposed = run(server, root, "conversation", "compact", "--propose", "-s", *MODEL, "-F", "json", str(ID))
+    assert files(directory) == before
+    applied = run_jp("conversation", "compact", "--apply", json.loads(proposed.stdout)["proposal"], str(ID), cwd=root)
+
+    assert applied.code == 0, applied
+    log = (directory / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(log[-1])["summary"]["text"].startswith(f"[[summary:{json.loads(log[0])['nonce']}:")
+
+
 def test_an_account_that_cannot_be_used_is_an_error_and_writes_nothing(root: Path) -> None:
     before = logs(root)[0].read_bytes()
     cut = Reply(body=sse(wire.start(), *wire.text(0, ACCOUNT), *wire.ending("max_tokens")))

@@ -11,7 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from jp.compaction.fact_lines import nonce_of
 from jp.compaction.overlays import turns_covered
 from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Compaction
@@ -29,12 +31,16 @@ class StaleProposalError(JpError):
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What was proposed for a conversation, and the digest of the turns that it is about."""
+    """What was proposed for a conversation, and the digest of the turns that it is about.
+
+    `nonce` is the one in the marks of its summaries.
+    """
 
     version: int
     conversation: str
     digest: str
     overlays: tuple[Compaction, ...]
+    nonce: str = ""
 
 
 class Proposals:
@@ -50,7 +56,13 @@ class Proposals:
             StorageError: it could not be written.
         """
         digest = digest_of(entries, overlays)
-        proposal = Proposal(version=_VERSION, conversation=conversation, digest=digest, overlays=tuple(overlays))
+        proposal = Proposal(
+            version=_VERSION,
+            conversation=conversation,
+            digest=digest,
+            overlays=tuple(overlays),
+            nonce=nonce_of(entries),
+        )
         data = msgspec.json.encode(proposal)
         identity = hashlib.sha256(data).hexdigest()[:_ID_DIGITS]
         path = self._path(identity)
@@ -76,7 +88,7 @@ class Proposals:
                 f"the turns have changed since {identity!r} was proposed, so it is not applied",
                 hint="have another one made: `jp conversation compact --propose`",
             )
-        return proposal.overlays
+        return tuple(_marked(overlay, proposal.nonce, nonce_of(entries)) for overlay in proposal.overlays)
 
     def forget(self, identity: str) -> None:
         """Take a proposal away."""
@@ -100,6 +112,18 @@ class Proposals:
 
     def _path(self, identity: str) -> Path:
         return self._directory / f"{identity}.json"
+
+
+def _marked(overlay: Compaction, before: str, now: str) -> Compaction:
+    """The overlay with the nonce of its log: that of an original is another one until something is written."""
+    summary = overlay.summary
+    if summary is None or not before or before == now:
+        return overlay
+    state = msgspec.json.encode(summary.state).replace(before.encode(), now.encode())
+    return replace(
+        overlay,
+        summary=replace(summary, text=summary.text.replace(before, now), state=msgspec.json.decode(state)),
+    )
 
 
 def digest_of(entries: Sequence[AnyEntry], overlays: Sequence[Compaction]) -> str:

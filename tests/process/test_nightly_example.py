@@ -122,7 +122,12 @@ cd "{directory}"
 case "$*" in
     "conversation ls --format json") cat ls.json ;;
     *--dry-run*) for id; do :; done; . "./$id.sh"; cat "$id.json"; exit "$dry" ;;
-    *) for id; do :; done; . "./$id.sh"; echo "$id" >> compacted; exit "$done" ;;
+    *)
+        for id; do :; done; . "./$id.sh"
+        echo "$id" >> compacted
+        case $done in 0 | 12) ;; *) echo "error: $id" >&2 ;; esac
+        exit "$done"
+        ;;
 esac
 """,
         encoding="utf-8",
@@ -166,6 +171,7 @@ def test_what_is_wrong_is_said_and_does_not_keep_the_others_waiting(tmp_path: Pa
     assert lines[:3] == [f"jp-c{number} failed: exit code {ended}" for number, ended in ((0, 1), (1, 1), (2, 5))]
     assert lines[3].startswith("jp-c3 compacted: ")
     assert "JSONDecodeError" in err
+    assert err.endswith("error: jp-c2\n")
 
 
 @pytest.mark.parametrize("ended", [130, 143])

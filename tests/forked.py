@@ -149,7 +149,11 @@ def fork(
     `env` is the whole environment, `terminal` the device that the process shall control.
     """
     request = zygote.Request(
-        arguments=list(arguments), cwd=str(cwd), env=dict(env), script=str(script or ""), terminal=terminal
+        arguments=[str(word) for word in arguments],  # what is marshalled may be of no subclass
+        cwd=str(cwd),
+        env={name: str(value) for name, value in env.items()},
+        script=str(script or ""),
+        terminal=terminal,
     )
     message = marshal.dumps({**request})
     ours, theirs = socket.socketpair()

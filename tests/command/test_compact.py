@@ -340,6 +340,14 @@ def test_a_query_compacts_first_and_then_asks_about_the_compacted_view(root: Pat
     assert (unknown.code, unknown.stderr.startswith("error: there is no compaction profile 'lite'")) == (3, True)
 
 
+def test_there_is_no_fork_where_there_is_no_such_profile(root: Path) -> None:
+    forked = run_jp("conversation", "fork", "last", "--compact=nope", cwd=root)
+
+    assert (forked.code, forked.stdout) == (3, "")
+    assert forked.stderr == ("error: there is no compaction profile 'nope'\nhint: there are: default, heavy, light\n")
+    assert len(logs(root)) == 1
+
+
 def test_a_fork_is_compacted_and_its_source_is_not(root: Path) -> None:
     compact(root, "--turn", "0", "-r")
 

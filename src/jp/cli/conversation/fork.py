@@ -13,7 +13,7 @@ from jp.cli.targets import TARGET_HELP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jp.cli.forking import Fork
+    from jp.cli.forking import Fork, Forking
     from jp.conversation.entries import AnyEntry
     from jp.conversation.forking import TurnRange
     from jp.conversation.ids import ConversationId
@@ -81,6 +81,7 @@ def fork(
     forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
     place = True if local else False if no_local else None
     prepared = forking.prepare(source, lambda entries: _turns(entries, turn, last), local=place)
+    _check_profile(forking, prepared, compact)
     for text in prepared.notices:
         notice(options, text)
     info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
@@ -104,6 +105,15 @@ def _used(session: Session, conversation: ConversationId, *, stays: bool) -> boo
     if not stays:
         session.activate(conversation)
     return session.active() == conversation
+
+
+def _check_profile(forking: Forking, prepared: Fork, profile: str | None) -> None:
+    """Look for the profile while there is no fork yet."""
+    if profile is not None:
+        from jp.cli.compacting.order import order_of
+
+        config = forking.sources.resolve(conversation=prepared.layers).config
+        order_of(config.conversation.compaction, profile=profile or None)
 
 
 def _compact(options: GlobalOptions, conversation: str, profile: str | None) -> None:

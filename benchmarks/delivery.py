@@ -167,14 +167,14 @@ def sent_in(session: Session, ways: Ways) -> Sent:
     for message in session.messages:
         replay.take(message)
     entries = replay.entries
-    savings = savings_of(entries, FactLines(), recall="recall")
+    saved = savings_of(entries, FactLines(), recall="recall").sent
     sizes = [_size(entry) for entry in entries]
     results = [size if isinstance(entry, ToolCallResponse) else 0 for entry, size in zip(entries, sizes, strict=True)]
     return Sent(
         everything=resent(sizes, replay.requests),
         results=resent(results, replay.requests),
-        saved=savings.sent,
-        requests=savings.requests,
+        saved=saved,
+        requests=len(replay.requests),
     )
 
 

@@ -51,13 +51,21 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def left_out(self) -> int:
+        """What was left out, in whichever way."""
+        return self.references + self.bounds + self.diffs
+
+    @property
     def total(self) -> int:
         """What was left out, less what was recalled."""
-        return self.references + self.bounds + self.diffs - self.recalled
+        return self.left_out - self.recalled
 
 
 class Savings(msgspec.Struct, frozen=True, kw_only=True):
-    """`each` is of one request with everything that there is now, `sent` of all `requests` that were sent."""
+    """`each` is of one request with everything that there is now, `sent` of all that were sent.
+
+    From `requests` of these something was left out.
+    """
 
     each: Saved = Saved()
     sent: Saved = Saved()
@@ -77,8 +85,9 @@ def savings_of(entries: Sequence[AnyEntry], stand_ins: StandIns, *, recall: str)
         found.sort(key=lambda one: positions.get(one[0], 0))
         until = [positions.get(origin, 0) for origin, _ in found]
         sums = list(accumulate((saved for _, saved in found), initial=Saved()))
-        sent = sum((sums[bisect_left(until, sending)] for sending in sendings), sent)
-        requests += len(sendings)
+        of_requests = [sums[bisect_left(until, sending)] for sending in sendings]
+        sent = sum(of_requests, sent)
+        requests += sum(saved.left_out > 0 for saved in of_requests)
         each = sums[-1]
     return Savings(each=each, sent=sent, requests=requests)
 

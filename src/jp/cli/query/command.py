@@ -126,7 +126,7 @@ def query(
             "--compact",
             bare="",
             metavar="PROFILE",
-            help_text="Leave old things out of what is sent first; see `jp conversation compact`.",
+            help_text="First leave old things out of what is sent; see `jp conversation compact`.",
         ),
     ] = None,
     dry_run: Annotated[

@@ -1,19 +1,42 @@
-"""Running jp as somebody whom permissions hold back, root or not."""
+"""jp as somebody whom permissions hold back, root or not; run as a script it is that."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import sys
+from pathlib import Path
 
-import pytest
+_VERSION = 0x20080522
+_OVERRIDES = 0b110
+"""The bits of `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`."""
 
-from running import JP
+
+def bound_by_permissions() -> Path:
+    """The script for `forked.run_jp` as a user whom modes of files bind; skips where root cannot become one."""
+    import pytest
+
+    if os.geteuid() == 0 and sys.platform != "linux":
+        pytest.skip("root may read and write everything, and only Linux can take this away")
+    return Path(__file__)
 
 
-def bound_by_permissions() -> tuple[str, ...]:
-    """The program for `run_jp` as a user whom modes of files bind; skips where root cannot become one."""
-    if os.geteuid() != 0:
-        return JP
-    if shutil.which("setpriv") is None:
-        pytest.skip("root may read and write everything, and there is no setpriv that takes this away")
-    return ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all", *JP)
+def _be_bound() -> None:
+    """Give up, in this process, to read and write what modes of files forbid. Raises `OSError`."""
+    from ctypes import CDLL, c_uint32, get_errno
+
+    system = CDLL(None, use_errno=True)
+    header = (c_uint32 * 2)(_VERSION, 0)
+    sets = (c_uint32 * 6)()
+    system.capget(header, sets)
+    for number in range(3):  # what is in effect, what may be, and what is handed on
+        sets[number] &= ~_OVERRIDES
+    if system.capset(header, sets) != 0:
+        raise OSError(get_errno(), "capset")
+
+
+if __name__ == "__main__":
+    from jp.__main__ import main
+
+    if os.geteuid() == 0:
+        _be_bound()
+    main()

@@ -146,16 +146,16 @@ def test_what_cannot_be_attached_is_refused_at_once(
 
 
 def test_what_may_not_be_read_is_said(tmp_path: Path) -> None:
-    program = bound_by_permissions()
+    script = bound_by_permissions()
     make_workspace(tmp_path)
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
     (tmp_path / "secret.txt").chmod(0)
 
-    alone = running.run_jp("query", "hi", "-a", "secret.txt", cwd=tmp_path, program=program)
+    alone = run_jp("query", "hi", "-a", "secret.txt", cwd=tmp_path, script=script)
     (tmp_path / "other.txt").write_text("other", encoding="utf-8")
-    among_others = running.run_jp("query", "hi", "-a", "*.txt", cwd=tmp_path, program=program)
+    among_others = run_jp("query", "hi", "-a", "*.txt", cwd=tmp_path, script=script)
     (tmp_path / ".jp" / "config.toml").chmod(0)
-    config = running.run_jp("query", "hi", cwd=tmp_path, program=program)
+    config = run_jp("query", "hi", cwd=tmp_path, script=script)
 
     check_failure(alone, 10, "cannot read 'secret.txt': Permission denied")
     assert among_others.code == 0

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import running
 from doubles import kinds, messages
 from failures import check_failure
 from forked import Started, run_jp, start_jp
@@ -129,14 +128,14 @@ def test_a_disk_that_fills_up_is_named_and_what_was_said_stays(tmp_path: Path) -
 
 
 def test_a_workspace_that_may_only_be_read_is_read(tmp_path: Path) -> None:
-    program = bound_by_permissions()
+    script = bound_by_permissions()
     make_workspace(tmp_path)
     run_jp("query", "one", cwd=tmp_path)
     for path in [*(tmp_path / ".jp").rglob("*"), tmp_path / ".jp"]:
         path.chmod(0o555 if path.is_dir() else 0o444)
 
     def run(*arguments: str) -> Result:
-        return running.run_jp(*arguments, cwd=tmp_path, program=program)
+        return run_jp(*arguments, cwd=tmp_path, script=script)
 
     written = [
         run("query", "hi"),
@@ -161,13 +160,13 @@ def test_a_workspace_that_may_only_be_read_is_read(tmp_path: Path) -> None:
 
 
 def test_where_data_cannot_be_kept_nothing_is_half_created(tmp_path: Path) -> None:
-    program = bound_by_permissions()
+    script = bound_by_permissions()
     make_workspace(tmp_path)
     data = home_beside(tmp_path) / "data"
     data.mkdir(mode=0o555)
 
-    refused = running.run_jp("query", "hi", cwd=tmp_path, program=program)
-    unkept = running.run_jp("query", "hi", "--no-persist", cwd=tmp_path, program=program)
+    refused = run_jp("query", "hi", cwd=tmp_path, script=script)
+    unkept = run_jp("query", "hi", "--no-persist", cwd=tmp_path, script=script)
     data.chmod(0o755)
 
     check_failure(refused, 1, f"{str(data)!r}"[:-1], "--no-persist")

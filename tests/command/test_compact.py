@@ -187,7 +187,7 @@ def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root:
     [
         (("--profile", "heavi"), 3, "error: there is no compaction profile 'heavi'\nhint: did you mean 'heavy'?\n"),
         (("--profile", "heavy", "-r"), 2, "error: --profile and options that say what to do exclude each other\n"),
-        (("--turn", "1", "--keep", "1"), 2, "error: --turn and --keep-last exclude each other\n"),
+        (("--turn", "1", "--keep", "1"), 2, "error: --turn and --keep exclude each other\n"),
         (("--to", "last"), 2, "error: --to cannot be 'last'\n"),
         (("--from", "5", "--to", "3"), 2, "error: the range is reversed: it begins with turn 5 and ends with turn 3\n"),
         (
@@ -197,7 +197,7 @@ def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root:
         ),
         (("--turn", "1..=2"), 2, "error: --turn cannot be '1..=2'\n"),
         (("--apply", "abc", "."), 2, "error: --apply takes one conversation\n"),
-        (("--keep", "some"), 2, "error: --keep-last cannot be 'some'\n"),
+        (("--keep", "some"), 2, "error: --keep cannot be 'some'\n"),
         (("--tools=all",), 2, "error: --tools cannot be 'all'\n"),
         (("--reset=0",), 2, "error: --reset=0: there is no such compaction (there are none)\n"),
         (("--dry-run", "--propose"), 2, "error: --dry-run and --propose exclude each other\n"),

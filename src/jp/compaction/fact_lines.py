@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 import msgspec
 
 from jp.compaction.log_contents import handles_of
-from jp.compaction.stripping import content_size
+from jp.compaction.stripping import content_size, whole_size
 from jp.context.handles import checksum_of
 from jp.context.types import Call
 from jp.context.types import Facts as ToldFacts
@@ -101,7 +101,10 @@ class FactLinesOf:
 
         carriers = tuple(carriers_in(response))
         stripped = Stripped(
-            size=content_size(response.content), is_error=response.is_error, lines=_line_count(response, carriers)
+            size=whole_size(response.content),
+            room=content_size(response.content),
+            is_error=response.is_error,
+            lines=_line_count(response, carriers),
         )
         subject = Call(id=call.call_id, name=call.name, arguments="")
         facts = _facts(response.facts)

@@ -41,6 +41,13 @@ def content_size(content: Sequence[Block]) -> int:
     return sum(_shown_size(block) for block in content)
 
 
+def whole_size(content: Sequence[Block]) -> int:
+    """How many bytes a tool returned, whatever a model is shown in their place."""
+    links = sum(_shown_size(block) for block in content if isinstance(block, ResourceLink))
+    blocks = (block.resource if isinstance(block, ResourceBlock) else block for block in content)
+    return links + sum(size_in_bytes(block) for block in blocks if not isinstance(block, ResourceLink))
+
+
 def shown_size(resource: Resource) -> int:
     """How many bytes a model is shown of `resource`, apart from what names it."""
     return _size(resource)

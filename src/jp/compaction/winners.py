@@ -17,14 +17,14 @@ from jp.conversation.entries import Compaction, ToolCallPolicy
 
 
 class Half(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the requests, or the responses, of tools are stripped. A tool's own wish goes before the policy."""
+    """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17)."""
 
     strip: bool = False
     wishes: Mapping[str, bool] = {}
 
     def strips(self, tool: str) -> bool:
         """Whether those of `tool` are."""
-        return self.wishes.get(tool, self.strip)
+        return self.strip and self.wishes.get(tool, True)
 
 
 KEEP = Half()

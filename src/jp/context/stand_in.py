@@ -15,9 +15,13 @@ _NO_RULE = ToolRule()
 
 
 class Stripped(msgspec.Struct, frozen=True, kw_only=True):
-    """A result that is not sent: its `size` in bytes, its lines where they were counted, and what recalls it."""
+    """A result that is not sent: its `size` in bytes, its lines where they were counted, and what recalls it.
+
+    `room` is how many bytes of it are sent otherwise, where that is not all of it.
+    """
 
     size: int
+    room: int | None = None
     is_error: bool = False
     lines: int | None = None
     handle: str = ""
@@ -30,7 +34,7 @@ def stand_in(call: Call, facts: Facts | None, stripped: Stripped, rule: ToolRule
     say. `rule` names the argument that says what was done.
     """
     line = status(call.name, is_error=stripped.is_error)
-    left = stripped.size - 1 - _bytes(line)
+    left = (stripped.size if stripped.room is None else stripped.room) - 1 - _bytes(line)
     if left < 0:
         return None
     known = facts or Facts()

@@ -84,7 +84,7 @@ def test_some_lines_are_told_with_how_many_there_are() -> None:
         ((ResourceBlock(resource=Resource(uri="a:b", text=LONG)),), f"40 lines, 680 bytes; recall {sha(LONG)[:8]}"),
         (
             (ResourceBlock(resource=Resource(uri="a:b", text=LONG, formatted="@@" * 99)),),
-            f"198 bytes; recall {sha(LONG)[:8]}",
+            f"680 bytes; recall {sha(LONG)[:8]}",
         ),
         (
             (ImageBlock(mime_type="image/png", blob=b"p" * 700),),

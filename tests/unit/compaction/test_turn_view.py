@@ -277,7 +277,7 @@ def test_reasoning_that_a_whole_answer_ends_with_stays_without_its_metadata() ->
     assert metadata_of(events) == [None]
 
 
-def test_a_tools_own_wish_goes_before_the_policy_for_each_half() -> None:
+def test_a_tool_may_keep_a_half_that_the_policy_strips_and_strips_none_that_it_leaves_alone() -> None:
     strip = Compaction(
         from_turn=0,
         to_turn=0,
@@ -289,7 +289,7 @@ def test_a_tools_own_wish_goes_before_the_policy_for_each_half() -> None:
     events = view(*entries)
 
     assert [bool(event.arguments) for event in events if isinstance(event, ToolCall)] == [True, False]
-    assert [event.content == respond("").content for event in events if isinstance(event, ToolResult)] == [False, True]
+    assert [event.content == respond("").content for event in events if isinstance(event, ToolResult)] == [True, True]
 
 
 def test_tools_wishes_alone_strip_nothing_and_do_not_keep_what_is_omitted() -> None:

@@ -30,6 +30,7 @@ from jp.cli.turn_range import parse_turns
 from jp.compaction.overlays import compactions_in_force
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, Compaction, Revert
+from jp.conversation.reverts import undone
 from jp.conversation.turns import turns_of
 from jp.errors import ExitCode, UsageError
 from jp.render.amounts import count_text
@@ -281,9 +282,10 @@ def _where(held: HeldConversation) -> str:
 
 
 def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
-    turns = len(turns_of(entries))
+    gone = undone(entries)
+    turns = sum(turn.id not in gone for turn in turns_of(entries))
     if not turns:
-        return "nothing to compact: there is no turn yet"
+        return "nothing to compact: there is no turn"
     said = f"nothing to compact in {count_text(turns, 'turn')}"
     return said if arguments.ranges != RangeFlags() else f"{said}; `--keep 0` leaves no turn out"
 

@@ -112,7 +112,7 @@ def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:
     if flags.keep_first is not None:
         keep_first = parse_keep(flags.keep_first, option="--keep-first")
     if flags.keep_last is not None:
-        keep_last = parse_keep(flags.keep_last, option="--keep-last")
+        keep_last = parse_keep(flags.keep_last, option="--keep")
     return RangeWish(
         start=first,
         end=last,
@@ -126,9 +126,9 @@ def _check_ranges(flags: RangeFlags) -> None:
         ("--turn", flags.turn, "--from", flags.start),
         ("--turn", flags.turn, "--to", flags.end),
         ("--turn", flags.turn, "--keep-first", flags.keep_first),
-        ("--turn", flags.turn, "--keep-last", flags.keep_last),
+        ("--turn", flags.turn, "--keep", flags.keep_last),
         ("--from", flags.start, "--keep-first", flags.keep_first),
-        ("--to", flags.end, "--keep-last", flags.keep_last),
+        ("--to", flags.end, "--keep", flags.keep_last),
     )
     for one, is_one, other, is_other in exclusive:
         if is_one is not None and is_other is not None:

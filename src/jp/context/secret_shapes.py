@@ -46,7 +46,7 @@ _SEPARATORS = tuple(
 Each begins with one character, which is found many times as fast as one of several.
 """
 
-_BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(_ISSUED)})\Z")
+_BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(f'({each})' for each in _ISSUED)})\Z")
 _LONGEST_BEGINNING = 16
 _ISSUED_KEY = re.compile("|".join(f"(?:{beginning}){rest}" for beginning, rest in _ISSUED.items()))
 
@@ -107,12 +107,17 @@ def shapes(text: str, lowered: str) -> Iterator[Span]:
 
 def _issued(text: str) -> Iterator[Span]:
     done = 0
+    barren: dict[int | None, int] = {}  # up to where what follows a beginning is known to be words, by the beginning
     for at in sorted([found.end() for pattern in _SEPARATORS for found in pattern.finditer(text)]):
         beginning = _BEGINNING.search(text, max(at - _LONGEST_BEGINNING, done), at)
-        found = _ISSUED_KEY.match(text, beginning.start()) if beginning else None
+        if beginning is None or at < barren.get(beginning.lastindex, 0):
+            continue
+        found = _ISSUED_KEY.match(text, beginning.start())
         if found and _DIGIT_OR_CAPITAL.search(text, at, found.end()):
             done = found.end()
             yield Span(found.start(), done, "api-key")
+        elif found:
+            barren[beginning.lastindex] = found.end()
 
 
 def _private_keys(text: str) -> Iterator[Span]:

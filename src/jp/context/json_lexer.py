@@ -12,7 +12,7 @@ from typing import Literal
 _TOKEN = re.compile(
     r"[ \t\n\r]*+(?:"
     r'(?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
-    r"|(?P<scalar>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?+|true|false|null)"
+    r"|(?P<scalar>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)"
     r"|(?P<brace>\{)|(?P<end_brace>\})|(?P<bracket>\[)|(?P<end_bracket>\])|(?P<comma>,)|(?P<colon>:))"
 )
 _BLANK = re.compile(r"[ \t\n\r]*+")

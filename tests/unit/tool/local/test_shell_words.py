@@ -48,7 +48,7 @@ def test_a_value_is_one_word_and_never_code(around: str) -> None:
 
     for value in NASTY:
         done = subprocess.run(
-            ["/bin/sh", "-c", program], env={variable(0): value}, capture_output=True, check=True, text=True
+            ["/bin/sh", "-c", program], env={variable(0): value}, capture_output=True, check=True, encoding="utf-8"
         )
         # A shell takes the line ends at the end of what a command prints away.
         assert done.stdout == f"[{value}]", script

@@ -26,7 +26,7 @@ _ENDS = bytes(code for code in range(0x80) if chr(code).isspace() or chr(code) i
 _WORD_PER_LINE = bytes.maketrans(_ENDS, b"\n" * len(_ENDS))
 """Puts words on lines of their own. In UTF-8, where what ends a word and is not ASCII is still a part of it."""
 
-_TOLD_APART = re.compile(rb"(?:[^/#0-9]*\n)?+(.*+)")
+_TOLD_APART = re.compile(rb"(?:[^/#0-9]*\n)?(.*+)")
 """A word with a slash, a `#` or a digit, as all words with a class have, and the lines before it; or the last line."""
 
 _TELLING = re.compile(

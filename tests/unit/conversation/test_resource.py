@@ -68,6 +68,7 @@ def test_what_is_formatted_is_what_a_model_is_shown_in_place_of_the_content() ->
     plain = Resource(uri="u:1", text="x")
     link = ResourceLink(uri="u:2")
 
+    assert resource_as_shown(plain) is plain
     assert resource_as_shown(resource) == Resource(uri="u:1", name="n", text="@@")
     assert as_shown(ResourceBlock(resource=resource)) == ResourceBlock(resource=resource_as_shown(resource))
     assert as_shown(TextBlock(text="all", formatted="")) == TextBlock(text="")

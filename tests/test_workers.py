@@ -59,7 +59,7 @@ SHARES = """
     @pytest.fixture(scope="module", autouse=True)
     def opened():
         yield
-        with open("closed", "a") as closed:
+        with open("closed", "a", encoding="utf-8") as closed:
             closed.write(f"{os.getpid()}\\n")
     @pytest.mark.parametrize("number", range(100))
     def test_writes(number, tmp_path):

@@ -26,7 +26,7 @@ ALL_ENDINGS = """
     def test_is_skipped(): pytest.skip("no reason")
     @pytest.mark.xfail(reason="known")
     def test_is_known_to_fail(): assert False
-    @pytest.mark.xfail
+    @pytest.mark.xfail(reason="thought to fail")
     def test_passes_against_all_hope(): pass
     @pytest.fixture
     def broken(): raise ValueError("cannot be set up")

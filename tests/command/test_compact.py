@@ -198,6 +198,7 @@ def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root:
         (("--turn", "1..=2"), 2, "error: --turn cannot be '1..=2'\n"),
         (("--apply", "abc", "."), 2, "error: --apply takes one conversation\n"),
         (("--keep", "some"), 2, "error: --keep cannot be 'some'\n"),
+        (("--model", "a/b"), 2, "error: --model is for a summary, and none is asked for\n"),
         (("--tools=all",), 2, "error: --tools cannot be 'all'\n"),
         (("--reset=0",), 2, "error: --reset=0: there is no such compaction (there are none)\n"),
         (("--dry-run", "--propose"), 2, "error: --dry-run and --propose exclude each other\n"),

@@ -13,7 +13,7 @@ from jp.config.tools import RuleConfig, ToolConfig
 from jp.tool.rules import Paths, glob_regex, run_mode
 
 NAMES = ("src", "docs", "keys", "a", "b.py")
-ROOT = "/work/main"
+ROOT = "/srv/app"
 PATHS = Paths(root=ROOT, real=posixpath.normpath)
 ORDER: list[RunMode] = ["unattended", "ask", "edit", "skip"]
 

@@ -15,7 +15,7 @@ PROGRAM = McpServerConfig(
     command="server", arguments=("a",), variables=("TOKEN",), environment={"KEY": "1"}, optional=True
 )
 ADDRESS = McpServerConfig(url="https://example.com/mcp", headers={"x-a": "1"}, headers_env={"x-b": "B"})
-HERE = Path("/work")
+HERE = Path("/srv")
 
 
 def test_what_is_kept_is_what_was_listed(tmp_path: Path) -> None:

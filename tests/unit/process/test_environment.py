@@ -39,11 +39,11 @@ def test_what_is_named_is_passed_whatever_it_says() -> None:
 def test_a_program_sees_the_repository_of_a_hook_from_where_it_runs() -> None:
     given = {"GIT_INDEX_FILE": ".git/index.lock", "GIT_DIR": "/elsewhere/.git", "MY_TOKEN": "x", "EDITOR": "vi"}
 
-    assert child_environment(given, cwd="/work/below", directory="/work", named=["MY_TOKEN"]) == {
-        "GIT_INDEX_FILE": "/work/below/.git/index.lock",
+    assert child_environment(given, cwd="/srv/below", directory="/srv", named=["MY_TOKEN"]) == {
+        "GIT_INDEX_FILE": "/srv/below/.git/index.lock",
         "GIT_DIR": "/elsewhere/.git",
         "MY_TOKEN": "x",
         "EDITOR": "vi",
-        "PWD": "/work",
+        "PWD": "/srv",
         "GIT_TERMINAL_PROMPT": "0",
     }

@@ -76,7 +76,7 @@ class Screen:
 def coordinator_of(*tools: Behaving, run: RunMode = "unattended", screen: Screen | None = None) -> ToolCoordinator:
     toolbox = {tool.definition.name: ConfiguredTool(tool=tool, settings=ToolConfig(run=run)) for tool in tools}
     notice = (screen or Screen()).notices.append
-    return ToolCoordinator(toolbox, ToolPorts(root=Path("/work"), consent=Consent(Answers(), None), notice=notice))
+    return ToolCoordinator(toolbox, ToolPorts(root=Path("/srv"), consent=Consent(Answers(), None), notice=notice))
 
 
 def call(name: str = "echo", arguments: JsonObject | str | None = None) -> ToolCallRequest:
@@ -109,7 +109,7 @@ def text_of(outcome: CallOutcome) -> str:
 def test_a_call_runs_with_its_arguments_in_the_root() -> None:
     (outcome,) = outcomes(coordinator_of(Behaving("echo")), call())
 
-    assert text_of(outcome) == "/work: hi"
+    assert text_of(outcome) == "/srv: hi"
     assert outcome.call == call()
     assert outcome.duration_ms is not None
     assert not outcome.output.is_error
@@ -220,7 +220,7 @@ def test_what_a_tool_raises_is_a_result_and_a_notice_and_the_next_call_runs() ->
     assert text_of(failed) == "fail failed: ZeroDivisionError: by zero"
     assert failed.output.is_error
     assert screen.notices == ["tool 'fail' failed: ZeroDivisionError: by zero"]
-    assert text_of(echoed) == "/work: hi"
+    assert text_of(echoed) == "/srv: hi"
 
 
 def test_a_failure_in_words_for_a_person_goes_to_the_model_as_it_is() -> None:
@@ -298,7 +298,7 @@ def test_what_a_tool_asks_is_told_and_a_call_that_nobody_answers_counts_as_denie
     def answering(_call: ToolCallRequest, _stream: Stream) -> Answering:
         return Answering(answer)
 
-    ports = ToolPorts(root=Path("/work"), consent=Consent(Answers(), None), inquirer_for=answering)
+    ports = ToolPorts(root=Path("/srv"), consent=Consent(Answers(), None), inquirer_for=answering)
 
     events = events_of(ToolCoordinator(toolbox, ports), call("ask"))
 
@@ -315,7 +315,7 @@ def tools(*, run: RunMode = "unattended", **behaviours: Behaviour) -> list[Confi
 
 def coordinating(*configured: ConfiguredTool, **ports: Any) -> ToolCoordinator:
     toolbox = {each.tool.definition.name: each for each in configured}
-    given: dict[str, Any] = {"root": Path("/work"), "consent": Consent(Answers(), None), **ports}
+    given: dict[str, Any] = {"root": Path("/srv"), "consent": Consent(Answers(), None), **ports}
     return ToolCoordinator(toolbox, ToolPorts(**given))
 
 
@@ -346,7 +346,7 @@ def test_calls_with_the_same_id_of_the_provider_have_each_their_own_result() -> 
 
     ended = {outcome.call.id: text_of(outcome) for outcome in outcomes(coordinating(*tools(echo=echo)), *calls)}
 
-    assert ended == {"e1": "/work: one", "e2": "/work: two"}
+    assert ended == {"e1": "/srv: one", "e2": "/srv: two"}
 
 
 def test_calls_about_the_same_file_run_in_their_order() -> None:
@@ -419,7 +419,7 @@ def test_the_model_is_told_which_arguments_a_person_made_of_its_own() -> None:
 
     assert [block.text for block in outcome.output.content if isinstance(block, TextBlock)] == [
         'The user changed the arguments, and the call ran with these: {"text":"edited"}',
-        "/work: edited",
+        "/srv: edited",
     ]
 
 
@@ -567,7 +567,7 @@ def test_what_a_person_stops_is_answered_with_their_words_and_what_ended_keeps_i
     anyio.run(stop_them)
 
     ended = {event.call.name: event for event in events if isinstance(event, CallOutcome)}
-    assert text_of(ended["echo"]) == "/work: hi"
+    assert text_of(ended["echo"]) == "/srv: hi"
     assert text_of(ended["hang"]) == (
         "The user stopped this call while it ran; what it did until then stays. The user says: use the index"
     )

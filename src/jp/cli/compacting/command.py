@@ -251,6 +251,8 @@ def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[Any
         ranges=arguments.ranges,
         model=arguments.model,
     )
+    if arguments.model is not None and not order.wish.summary:
+        raise UsageError("--model is for a summary, and none is asked for", hint="add --summarize, or --profile heavy")
     if arguments.ranges.turn is not None:
         parse_turns(arguments.ranges.turn, len(turns_of(entries)), option="--turn")
     return order

@@ -10,7 +10,7 @@ from jp.attachment.mcp.handler import McpHandler
 from jp.conversation.resource import Resource
 from jp.mcp.errors import RefusalError, ServerError
 
-CONTEXT = ResolveContext(root=Path("/work"), cwd=Path("/work"), max_bytes=100)
+CONTEXT = ResolveContext(root=Path("/srv"), cwd=Path("/srv"), max_bytes=100)
 PDF = b"%PDF-1.7"
 
 

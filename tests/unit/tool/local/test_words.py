@@ -10,7 +10,7 @@ from jp.errors import ConfigurationError, JpError
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.words import CommandLine, check_script, command_of, plain, rendered, shown, visible
 
-ROOT = "/work"
+ROOT = "/srv"
 
 
 def values(**arguments: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def words(command: str | CommandConfig, **arguments: Any) -> tuple[str, ...]:
         ("echo {% if tool.arguments.flag %}-v{% endif %} end", ("echo", "-v", "end")),
         ("echo {{ tool.arguments.numbers | map('string') }}", ("echo", '["1","2"]')),
         ("echo {{tool.arguments.items}}", ("echo", "")),
-        ("{{context.root}}/bin/x", ("/work/bin/x",)),
+        ("{{context.root}}/bin/x", ("/srv/bin/x",)),
     ],
 )
 def test_a_command_is_split_before_its_values_are_filled_in(command: str, expected: tuple[str, ...]) -> None:
@@ -51,7 +51,7 @@ def test_a_command_is_split_before_its_values_are_filled_in(command: str, expect
 def test_all_that_is_known_of_a_call_is_one_argument_as_json() -> None:
     assert words("serve {{context}} {{tool}}", path="a") == (
         "serve",
-        '{"root":"/work"}',
+        '{"root":"/srv"}',
         '{"name":"t","arguments":{"path":"a"},"options":{"a":1}}',
     )
 

@@ -8,6 +8,7 @@ around it, what is imported when) has to use `running`. For scripts that run `jp
 from __future__ import annotations
 
 import contextlib
+import json
 import marshal
 import os
 import select
@@ -25,6 +26,7 @@ from threading import Lock
 from time import monotonic
 from typing import BinaryIO, NamedTuple
 
+import in_turn
 import stand_in
 import zygote
 from running import TIMEOUT_SECS, Result, home_beside, isolated_environment
@@ -189,6 +191,15 @@ def run_jp(
         err.seek(0)
         said = out.read().decode(errors="replace"), err.read().decode(errors="replace")
     return Result(code, *said)
+
+
+def prepare(*lines: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> None:
+    """Run jp with each of the command lines, in one process, for what a test finds when it begins.
+
+    What is tested is run by itself: here, what one run has read another one need not read.
+    """
+    done = run_jp(json.dumps(lines), cwd=cwd, env=env, script=Path(in_turn.__file__))
+    assert done.code == 0, done
 
 
 def start_jp(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, script: Path | None = None) -> Started:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from jp.conversation.codec import decode
 from jp.conversation.entries import AnyEntry
+from running import home_beside
 
 ECHO = """
 [[reply]]
@@ -21,6 +23,15 @@ def make_workspace(root: Path, scenario: str = ECHO, *, settings: str = "") -> P
     config = f'[assistant.model]\nid = "script/test"\n{settings}\n'
     (root / ".jp" / "config.toml").write_text(config, encoding="utf-8")
     return root
+
+
+def copied(prepared: Path, root: Path) -> Path:
+    """A copy at `root` of a workspace, with what its user has outside of it: one that many tests begin with.
+
+    What names it by its absolute path, as an attached file does, still names `prepared`.
+    """
+    shutil.copytree(home_beside(prepared), home_beside(root), dirs_exist_ok=True)
+    return shutil.copytree(prepared, root)
 
 
 def logs(root: Path) -> list[Path]:

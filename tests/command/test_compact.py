@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from forked import run_jp
+from forked import prepare, run_jp
 from jp.conversation.entries import Compaction, Revert
 from running import home_beside
-from stage import entries_of, logs, make_workspace
+from stage import copied, entries_of, logs, make_workspace
 
 SCENARIO = """
 [[reply]]
@@ -39,14 +39,19 @@ enabled = false
 """
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = make_workspace(tmp_path / "work", SCENARIO, settings=SETTINGS)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work", SCENARIO, settings=SETTINGS)
     (root / "a.txt").write_text("a bolt, a nut and a washer\n" * 300, encoding="utf-8")
-    ask(root, "read a.txt and count the bolts", "--new")
-    for _ in range(3):
-        ask(root, "read it again", "--id", "last")
+    first = ["query", "--approve-all", "--new", "read a.txt and count the bolts"]
+    again = ["query", "--approve-all", "--id", "last", "read it again"]
+    prepare(first, again, again, again, cwd=root)
     return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    return copied(prepared, tmp_path / "work")
 
 
 def ask(root: Path, text: str, *more: str) -> None:

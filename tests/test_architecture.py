@@ -24,7 +24,8 @@ BANNED_WORDS = {
 
 SUPPRESSION = re.compile(
     r"# (?:noqa|type: ignore|pyright: ignore|pragma: no cover)"
-    r"(?:: ?[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*|\[[\w, -]+\])?[\s-]*(?P<reason>.*)$"
+    r"(?:: ?[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*|\[[\w, -]+\])?[ \t-]*(?P<reason>.*)$",
+    re.MULTILINE,
 )
 
 TEXTS = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
@@ -67,22 +68,21 @@ def test_no_module_asks_whether_it_is_tested() -> None:
 
 @pytest.mark.parametrize("line", ["x  # noqa: X1", "x  # noqa: X1, X2 -", "x  # noqa", "x  # type: ignore[a-b]  "])
 def test_a_bare_suppression_is_seen(line: str) -> None:
-    assert is_bare(line)
-    assert not is_bare(f"{line}  the reason")
+    assert bare_in(f"y\n{line}\nz") == [line.removeprefix("x  ")]
+    assert bare_in(f"{line}  the reason") == []
 
 
 def test_a_suppression_has_its_reason_on_the_same_line() -> None:
     files = sorted([*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
-    lines = (
-        (f"{path.relative_to(ROOT)}:{number}", line)
+
+    assert [
+        f"{path.relative_to(ROOT)}: {line}"
         for path in files
         if path != Path(__file__)
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    )
-
-    assert [place for place, line in lines if is_bare(line)] == []
+        for line in bare_in(path.read_text(encoding="utf-8"))
+    ] == []
 
 
-def is_bare(line: str) -> bool:
-    found = "#" in line and SUPPRESSION.search(line)
-    return bool(found) and not found["reason"]
+def bare_in(text: str) -> list[str]:
+    """The suppressions without a reason."""
+    return [found[0] for found in SUPPRESSION.finditer(text) if not found["reason"]]

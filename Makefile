@@ -61,6 +61,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m compileall -q -j 0 src  # as pip does with what is not editable
 	@touch $(STAMP)
 
 $(FOREIGN_STAMP): requirements/foreign.txt

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 import forked
 
-pytest_plugins = ("workers",)
+pytest_plugins = ("workers", "rewriting")
 
 _EXAMPLES = os.environ.get("JP_TEST_EXAMPLES", "")
 """How many examples each property is tried on, new ones in each run. Unset: a few, the same in each run."""
@@ -42,6 +42,9 @@ settings.register_profile(
 settings.load_profile("jp")
 
 
+gc.disable()  # until the tests are collected: what is imported stays
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Where tests run side by side, have what all of them share import jp while they are collected."""
     if session.config.option.workers:
@@ -50,6 +53,6 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_finish() -> None:
     """Tests and libraries stay to the end and tests leave little: looking for garbage would take 10 % of the suite."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 100)

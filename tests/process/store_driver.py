@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from disk_faults import Fault, failing_disk, killed_after, killed_before, killed_within
@@ -29,7 +30,7 @@ from jp.workspace import conversion, lifecycle
 from jp.workspace.import_source import find_sources, read_source
 from jp.workspace.importing import import_conversations
 from jp.workspace.metadata import Metadata
-from jp.workspace.session import SessionKey
+from jp.workspace.session import SessionKey, session_key
 from jp.workspace.stamp import SYSTEM
 from jp.workspace.workspace import Workspace, find_workspace
 from originals import BASE, current, write_original
@@ -136,9 +137,15 @@ def killed_recordings(directory: Path) -> list[dict[str, Any]]:
 
 
 def killed(directory: Path, prepare: Callable[[Path], None], work: Callable[[Path], None]) -> list[dict[str, Any]]:
-    """Do `work` once for each call that changes the disk and each way to die at it."""
+    """Do `work` once for each call that changes the disk and each way to die at it.
+
+    To die after a call leaves what to die before the next one leaves.
+    """
+    # What is imported on use is imported here, and not in each child.
+    for name in ("rehearsed", "counted"):
+        prepare(directory / name)
+    work(directory / "rehearsed")
     counted = directory / "counted"
-    prepare(counted)
 
     def count() -> list[str]:
         with failing_disk(counted) as disk:
@@ -148,13 +155,16 @@ def killed(directory: Path, prepare: Callable[[Path], None], work: Callable[[Pat
     _, calls = Child(count).end()
     outcomes: list[dict[str, Any]] = []
     for at, call in enumerate(calls, start=1):
-        for name, fault in KILLS.items():
-            if name == "within" and call not in {"write", "pwrite"}:
-                continue
-            place = directory / f"{at}-{name}"
+        ways = [
+            "before",
+            *(["within"] if call in {"write", "pwrite"} else []),
+            *(["after"] if at == len(calls) else []),
+        ]
+        for way in ways:
+            place = directory / f"{at}-{way}"
             prepare(place)
 
-            def run(place: Path = place, at: int = at, fault: Fault = fault) -> None:
+            def run(place: Path = place, at: int = at, fault: Fault = KILLS[way]) -> None:
                 with failing_disk(place, at=at, fault=fault):
                     work(place)
 
@@ -273,6 +283,18 @@ def concurrent(directory: Path) -> dict[str, Any]:
     return {"created": created, "statuses": statuses, "shared": str(shared.id)}
 
 
+def sessions(_: Path) -> list[Any]:
+    """The session that a process here belongs to, and that of another one whose streams all lead nowhere."""
+
+    def redirected() -> Any:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nowhere, stream)
+        return to_builtins(session_key())
+
+    return [Child(work).end()[1] for work in (lambda: to_builtins(session_key()), redirected)]
+
+
 if __name__ == "__main__":
     scenarios: dict[str, Callable[[Path], Any]] = {
         "killed": killed_recordings,
@@ -281,5 +303,8 @@ if __name__ == "__main__":
         "limited": limited,
         "read-only": read_only,
         "concurrent": concurrent,
+        "sessions": sessions,
     }
     sys.stdout.write(json.dumps(scenarios[sys.argv[1]](Path(sys.argv[2]))) + "\n")
+    sys.stdout.flush()
+    os._exit(0)

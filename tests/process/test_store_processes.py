@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from forked import Forked, fork, run_jp
 from jp.conversation.entries import ChatRequest, TurnStart
 from jp.conversation.ids import ConversationId
 from jp.workspace.workspace import find_workspace
+from running import isolated_environment
 
 DRIVER = Path(__file__).parent / "store_driver.py"
 
 
-def driven(scenario: str, directory: Path) -> Any:
-    done = subprocess.run(
-        [sys.executable, str(DRIVER), scenario, str(directory)],
-        check=False,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
+def driven(scenario: str, directory: Path, *, cwd: Path) -> Any:
+    done = run_jp(scenario, str(directory), cwd=cwd, script=DRIVER)
+    assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_a_limit_on_the_size_of_files_is_named_and_costs_nothing_that_was_there(tmp_path: Path) -> None:
-    told = driven("limited", tmp_path)
+    told = driven("limited", tmp_path, cwd=tmp_path)
 
     assert told["unchanged"]
     assert [failure is not None for failure in told["failures"]] == [True, True, True, True]
@@ -40,11 +34,11 @@ def test_a_limit_on_the_size_of_files_is_named_and_costs_nothing_that_was_there(
     assert told["conversations"] == 1
 
 
-def test_a_read_only_workspace_is_read_and_refuses_to_be_written_in_words() -> None:
+def test_a_read_only_workspace_is_read_and_refuses_to_be_written_in_words(tmp_path: Path) -> None:
     # Who has dropped its privileges has to reach the directory: pytest's own are closed to others.
     with TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
-        told = driven("read-only", Path(scratch))
+        told = driven("read-only", Path(scratch), cwd=tmp_path)
 
     assert told["listed"] == ["A title"]
     assert told["entries"] == 1
@@ -58,7 +52,7 @@ def test_a_read_only_workspace_is_read_and_refuses_to_be_written_in_words() -> N
 
 
 def test_twenty_processes_create_and_append_at_one_moment(tmp_path: Path) -> None:
-    told = driven("concurrent", tmp_path)
+    told = driven("concurrent", tmp_path, cwd=tmp_path)
 
     assert told["statuses"] == [0] * 20
     assert len(set(told["created"])) == 20
@@ -77,37 +71,31 @@ def test_twenty_processes_create_and_append_at_one_moment(tmp_path: Path) -> Non
     assert sorted(requests) == sorted(f"{number}.{turn}" for number in range(20) for turn in range(5))
 
 
-SHOW_KEY = (
-    "from jp.workspace.session import session_key; import msgspec; print(msgspec.json.encode(session_key()).decode())"
-)
-# A shell of its own in a terminal of its own, in which jp runs twice: as it is, and with every stream redirected.
-IN_A_TERMINAL = """
-import os, pty, sys
-command = 'python -c "$SHOW_KEY" > first; python -c "$SHOW_KEY" < /dev/null 2> /dev/null > second; true'
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(["/bin/sh", "-c", command], lambda descriptor: os.read(descriptor, 1024))))
-"""
+def keys_at_a_terminal(cwd: Path) -> list[dict[str, str]]:
+    """The session of a process at a terminal of its own, and of another one there whose streams lead elsewhere."""
+    ours, theirs = os.openpty()
+    with (cwd / "told").open("wb") as told:
+        status = fork(
+            "sessions",
+            str(cwd),
+            cwd=cwd,
+            env=isolated_environment(cwd, JP_SESSION="", TMUX_PANE="%1"),
+            streams=(theirs, told.fileno(), theirs),
+            script=DRIVER,
+            terminal=os.ttyname(theirs),
+        )
+        assert Forked(status).wait() == 0
+    os.close(ours)
+    os.close(theirs)
+    return json.loads((cwd / "told").read_text(encoding="utf-8"))
 
 
 def test_what_runs_in_one_terminal_is_one_session_however_it_is_redirected(tmp_path: Path) -> None:
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        "SHOW_KEY": SHOW_KEY,
-        "TMUX_PANE": "%1",
-    }
     keys: list[dict[str, str]] = []
     for name in ("one", "other"):
         place = tmp_path / name
         place.mkdir()
-        subprocess.run(
-            [sys.executable, "-c", IN_A_TERMINAL],
-            check=True,
-            cwd=place,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-        )
-        first, second = (json.loads((place / file).read_text(encoding="utf-8")) for file in ("first", "second"))
+        first, second = keys_at_a_terminal(place)
         assert first == second
         keys.append(first)
 
@@ -116,15 +104,7 @@ def test_what_runs_in_one_terminal_is_one_session_however_it_is_redirected(tmp_p
     assert all(key["leader"] for key in keys)
 
 
-def test_what_runs_without_a_terminal_is_no_session() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW_KEY],
-        check=True,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        start_new_session=True,
-        timeout=60,
-    )
+def test_what_runs_without_a_terminal_is_no_session(tmp_path: Path) -> None:
+    told = run_jp("sessions", str(tmp_path), cwd=tmp_path, env={"JP_SESSION": ""}, script=DRIVER)
 
-    assert json.loads(done.stdout) is None
+    assert json.loads(told.stdout) == [None, None]

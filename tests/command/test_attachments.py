@@ -5,20 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shlex
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from forked import prepare, run_jp, start_jp
 from jp.conversation.entries import ChatRequest
 from loopback import Loopback, Reply
-from running import TIMEOUT_SECS, Result, start_jp
-from stage import ECHO, entries_of, make_workspace, only_log
-from terminal import at_terminal
+from running import Result
+from stage import ECHO, entries_of, logs, make_workspace, only_log
+from terminal import jp_at_terminal
 
 
 def write(root: Path, *paths: str) -> None:
@@ -54,6 +54,9 @@ class Outside:
         assert result.code == 0, result
         return result
 
+    def prepare(self, *lines: Sequence[str], cwd: Path) -> None:
+        prepare(*lines, cwd=cwd, env=self._env)
+
     def delivered(self) -> list[list[str | None]]:
         (log,) = (self.data / "conversations").glob("*/events.jsonl")
         return delivered(log)
@@ -83,8 +86,7 @@ def test_outside_a_workspace_what_is_typed_is_the_same_file_wherever_one_goes_on
 def test_outside_a_workspace_what_was_declared_in_one_directory_is_read_in_another(outside: Outside) -> None:
     write(outside.here, "g.txt")
     write(outside.there, "g.txt")
-    outside.run("query", "one", cwd=outside.here)
-    outside.run("attachment", "add", "g.txt", cwd=outside.here)
+    outside.prepare(("query", "one"), ("attachment", "add", "g.txt"), cwd=outside.here)
 
     outside.run("query", "--id", ".", "two", cwd=outside.there)
 
@@ -124,9 +126,12 @@ def test_a_path_that_is_typed_wins_over_what_was_excluded_before(tmp_path: Path)
     make_workspace(tmp_path)
     write(tmp_path, "src/a.py", "src/b.py")
 
-    run_jp("query", "one", "-a", "!b.py", "-a", "src", cwd=tmp_path)
-    run_jp("query", "--id", ".", "two", "-a", "src/b.py", cwd=tmp_path)
-    run_jp("query", "--id", ".", "three", "-a", "src", cwd=tmp_path)
+    prepare(
+        ("query", "one", "-a", "!b.py", "-a", "src"),
+        ("query", "--id", ".", "two", "-a", "src/b.py"),
+        ("query", "--id", ".", "three", "-a", "src"),
+        cwd=tmp_path,
+    )
     both = run_jp("query", "--id", ".", "four", "-a", "src/b.py", "-a", "!b.py", cwd=tmp_path)
 
     requests = [entry for entry in only_log(tmp_path) if isinstance(entry, ChatRequest)]
@@ -173,17 +178,21 @@ def lost(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_content_that_is_lost_is_said_with_how_to_bring_it_back(lost: tuple[Path, Path]) -> None:
     root, blob = lost
-    log = (root / ".jp" / "conversations").glob("*/events.jsonl")
-    before = [path.read_bytes() for path in log]
+    (log,) = logs(root)
+    before = log.read_bytes()
 
     damaged = run_jp("query", "--id", ".", "two", cwd=root)
     blob.unlink()
     missing = run_jp("query", "--id", ".", "two", cwd=root)
+    unchanged = log.read_bytes()
+    elsewhere = run_jp("query", "--new", "three", "-a", "large.txt", cwd=root)
 
     remedy = f"hint: If it has not changed since, attach it again: `--attach file://{root}/large.txt`. Restore the file"
     check_failure(damaged, 1, "content of 'large.txt' cannot be read", "is damaged", remedy)
     check_failure(missing, 1, "content of 'large.txt' cannot be read", "is missing", remedy)
-    assert [path.read_bytes() for path in (root / ".jp" / "conversations").glob("*/events.jsonl")] == before
+    assert unchanged == before
+    assert elsewhere.code == 0
+    assert blob.read_bytes() == (root / "large.txt").read_bytes()
 
 
 @pytest.mark.parametrize("damage", ["damaged", "missing"])
@@ -224,16 +233,19 @@ def listed(cwd: Path, *options: str) -> dict[str, Any]:
 
 def test_the_list_says_what_has_changed_since_it_was_sent(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    write(tmp_path, "same.txt", "other.txt", "gone.txt", "kept-out.txt", "d/a", "d/b", "d/c")
+    write(tmp_path, "same.txt", "other.txt", "gone.txt", "kept-out.txt", "later.txt", "d/a", "d/b", "d/c")
     sources = ["same.txt", "other.txt", "gone.txt", "kept-out.txt", "!kept-out.txt", "d", "cmd:echo hi"]
-    run_jp("query", "one", *(word for source in sources for word in ("-a", source)), cwd=tmp_path)
-    run_jp("query", "--id", ".", "two", "-a", "same.txt", cwd=tmp_path)
-    write(tmp_path, "d/new", "later.txt")
+    prepare(
+        ("query", "one", *(word for source in sources for word in ("-a", source))),
+        ("query", "--id", ".", "two", "-a", "same.txt"),
+        ("attachment", "add", "later.txt"),
+        cwd=tmp_path,
+    )
+    write(tmp_path, "d/new")
     (tmp_path / "other.txt").write_text("TEXT OF other.txt\n", encoding="utf-8")
     (tmp_path / "d" / "a").write_text("x", encoding="utf-8")
     (tmp_path / "d" / "b").unlink()
     (tmp_path / "gone.txt").unlink()
-    run_jp("attachment", "add", "later.txt", cwd=tmp_path)
 
     shown = run_jp("attachment", "ls", cwd=tmp_path)
     found = listed(tmp_path)
@@ -294,7 +306,7 @@ def test_what_a_log_declares_in_its_own_spelling_is_sent(tmp_path: Path) -> None
     make_workspace(tmp_path, settings='[conversation]\nattachments = ["./a.txt"]')
     write(tmp_path, "a.txt")
     run_jp("query", "one", cwd=tmp_path)
-    (log,) = (tmp_path / ".jp" / "conversations").glob("*/events.jsonl")
+    (log,) = logs(tmp_path)
     log.write_bytes(log.read_bytes().replace(b'["file:a.txt"]', b'["./a.txt"]'))
 
     assert listed(tmp_path)["./a.txt"]["state"] == "sent"
@@ -352,8 +364,7 @@ def test_an_address_is_listed_without_its_password(tmp_path: Path) -> None:
 
 def test_what_an_imported_conversation_declares_names_the_command_that_trusts_it(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    run_jp("query", "one", "-a", "cmd:echo hi", cwd=tmp_path)
-    run_jp("workspace", "trust", "--yes", cwd=tmp_path)
+    prepare(("query", "one", "-a", "cmd:echo hi"), ("workspace", "trust", "--yes"), cwd=tmp_path)
     elsewhere = make_workspace(tmp_path / "elsewhere")
     (source,) = (tmp_path / ".jp" / "conversations").iterdir()
     run_jp("conversation", "import", str(source), cwd=elsewhere)
@@ -374,7 +385,7 @@ def test_a_list_that_waits_for_another_machine_can_be_left(tmp_path: Path) -> No
         process = start_jp("attachment", "ls", "--check", cwd=tmp_path)
         server.wait_for_requests(2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=TIMEOUT_SECS)
+        out, err = process.communicate()
 
     assert (process.returncode, out, err) == (130, b"", b"")
 
@@ -382,11 +393,10 @@ def test_a_list_that_waits_for_another_machine_can_be_left(tmp_path: Path) -> No
 def test_a_conversation_that_is_attached_is_compared(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     run_jp("query", "--title", "The first", "one", cwd=tmp_path)
-    first = json.loads(run_jp("conversation", "ls", "--format", "json", cwd=tmp_path).stdout)["conversations"][0]["id"]
+    first = f"jp-c{logs(tmp_path)[0].parent.name.partition('-')[0]}"
     run_jp("query", "--new", "two", "-a", first, cwd=tmp_path)
     before = listed(tmp_path)[f"jp:{first}"]
-    run_jp("--no-persist", "query", "--id", first, "nothing", cwd=tmp_path)
-    run_jp("query", "--id", first, "three", cwd=tmp_path)
+    prepare(("--no-persist", "query", "--id", first, "nothing"), ("query", "--id", first, "three"), cwd=tmp_path)
     after = listed(tmp_path, "--id", "prev")[f"jp:{first}"]
 
     assert (before["state"], before["checked"], after["state"]) == ("sent", True, "changed")
@@ -402,6 +412,7 @@ def test_what_is_declared_and_not_there_is_said(tmp_path: Path) -> None:
 
     added = run_jp("attachment", "add", "A.TXT", "nosuch.txt", "*.rs", "sub", "!b.txt", "a.txt", "jp-c9", cwd=tmp_path)
     again = run_jp("attachment", "add", "nosuch.txt", "--format", "json", cwd=tmp_path)
+    before = only_log(tmp_path)
     malformed = run_jp("attachment", "add", "c.txt", "file:a#b", cwd=tmp_path)
 
     fails = "now: the next query fails unless it is there by then."
@@ -419,13 +430,12 @@ def test_what_is_declared_and_not_there_is_said(tmp_path: Path) -> None:
     assert again.code == 0
     assert json.loads(again.stderr)["note"].startswith("there is no file 'nosuch.txt' now: ")
     check_failure(malformed, 10, "'file:a#b' has a fragment")
-    assert "file:c.txt" not in listed(tmp_path)
+    assert only_log(tmp_path) == before
 
 
 def test_what_is_declared_may_come_until_the_next_query(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    run_jp("query", "one", cwd=tmp_path)
-    run_jp("attachment", "add", "later.txt", cwd=tmp_path)
+    prepare(("query", "one"), ("attachment", "add", "later.txt"), cwd=tmp_path)
 
     check_failure(run_jp("query", "--id", ".", "two", cwd=tmp_path), 10, "there is no file 'file:later.txt'")
     write(tmp_path, "later.txt")
@@ -436,18 +446,18 @@ def test_what_is_declared_may_come_until_the_next_query(tmp_path: Path) -> None:
 def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Path) -> None:
     make_workspace(tmp_path, settings='[conversation]\nattachments = ["docs/a.md"]')
     write(tmp_path, "docs/a.md", "src/main.py", "src/data.txt", "sp ace.txt")
-    run_jp("query", "one", cwd=tmp_path)
-    run_jp("attachment", "add", "src/main.py", "src/data.txt", "sp ace.txt", "!*.lock", "gh:o/n/pull/1", cwd=tmp_path)
+    sources = ("src/main.py", "src/data.txt", "sp ace.txt", "!*.lock", "gh:o/n/pull/1")
+    prepare(("query", "one"), ("attachment", "add", *sources), cwd=tmp_path)
 
     def removed(*typed: str) -> Result:
         return run_jp("attachment", "rm", *typed, cwd=tmp_path)
 
-    before = listed(tmp_path)
+    before = only_log(tmp_path)
     check_failure(removed("src"), 2, "'src' is a part of 2 attachments: 'file:src/main.py', 'file:src/data.txt'")
     check_failure(removed("src/mian.py"), 2, "is not attached", "did you mean 'file:src/main.py'?")
     check_failure(removed("main", "a.txt"), 2, "'a.txt' is not attached", "list them with `jp attachment ls`")
     check_failure(removed(""), 10, "'' is not an attachment")
-    assert listed(tmp_path) == before
+    assert only_log(tmp_path) == before
 
     assert removed("main") == (
         0,
@@ -509,7 +519,7 @@ def test_what_is_printed_cannot_steer_a_terminal(tmp_path: Path) -> None:
     name = "a\x1b]0;title\x07\n── b.txt"
     (tmp_path / name).write_text("\x1b[2Jred \x1b[31mtext\x9b1m\x1b]52;c;eA==\x07 end\n", encoding="utf-8")
 
-    with at_terminal(f"jp attachment print {shlex.quote(name)}", cwd=tmp_path) as terminal:
+    with jp_at_terminal("attachment", "print", name, cwd=tmp_path) as terminal:
         assert terminal.finish() == 0
     piped = run_jp("attachment", "print", name, cwd=tmp_path)
 

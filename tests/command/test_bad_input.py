@@ -3,54 +3,45 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import running
+from doubles import kinds
 from failures import check_failure, json_error
 from forked import run_jp
 from jp.conversation.entries import ChatRequest
 from privileges import bound_by_permissions
-from running import JP, Result, home_beside, isolated_environment
-from stage import ECHO, entries_of, logs, make_workspace
+from running import JP, home_beside
+from stage import ECHO, copied, entries_of, logs, make_workspace, only_log
 
 ANTHROPIC = ("--model", "anthropic/claude-haiku-4-5")
 BASE_URL = "providers.llm.anthropic.base_url"
-ALIASES = "providers.llm.aliases"
 
 
-def run_raw(
-    *arguments: bytes | str, cwd: Path, stdin: bytes = b"", environment: Mapping[str, bytes | str] | None = None
-) -> Result:
-    """Run jp with bytes that no text can hold, in an environment that may hold them, too."""
-    known: dict[str, bytes | str] = {**isolated_environment(home_beside(cwd)), **(environment or {})}
-    done = subprocess.run(
-        [*map(os.fsencode, JP), *map(os.fsencode, arguments)],
-        cwd=cwd,
-        env={os.fsencode(name): os.fsencode(value) for name, value in known.items()},
-        input=stdin,
-        capture_output=True,
-        check=False,
-        start_new_session=True,
-    )
-    return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with one conversation, called `Mine`."""
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
+    assert run_jp("query", "--title", "Mine", "one", cwd=root).code == 0
+    return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    return copied(prepared, tmp_path / "work")
 
 
 @pytest.mark.parametrize(
     ("arguments", "environment", "code", "said"),
     [
-        (["--model", "a", "-c", f"{ALIASES}.a=b", "-c", f"{ALIASES}.b=a"], {}, 3, "a → b → a"),
-        (["--model", ""], {}, 3, "'' is neither a model nor an alias"),
         (["--model", "opnai/gpt-5"], {}, 3, "did you mean 'openai'"),
-        ([*ANTHROPIC], {"ANTHROPIC_API_KEY": " "}, 4, "'ANTHROPIC_API_KEY' is not set"),
         ([*ANTHROPIC], {"ANTHROPIC_API_KEY": "sk-a\nX-Evil: 1"}, 3, "characters that no key has"),
         ([*ANTHROPIC, "-c", f"{BASE_URL}=http://localhost:65536"], {}, 3, "expects an address"),
         ([*ANTHROPIC, "-c", f"{BASE_URL}=file:///etc/passwd"], {}, 3, "such as"),
-        (["-c", "/"], {}, 3, "no configuration is called '/'"),
         (["-c", "assistant.request.max_retries=many"], {}, 3, "max_retries = 1"),
         (["-c", "assistant.model=x"], {}, 3, "assistant.model:={…}"),
         (["-p", "temperature=hot"], {}, 3, "temperature = 1.0"),
@@ -62,8 +53,6 @@ def run_raw(
         (["--workspace", ""], {}, 2, "--workspace is empty"),
         (["--workspace", "/nonexistent"], {}, 2, "'/nonexistent' is not the root of a workspace"),
         (["--wait", "-1"], {}, 2, "--wait cannot be '-1'"),
-        (["--deadline"], {}, 2, "--deadline needs a value"),
-        (["--new=1"], {}, 2, "--new takes no value"),
         (["--approve-all", "--deny-all"], {}, 2, "exclude each other"),
         (["--id", ""], {}, 2, "an empty text names no conversation"),
     ],
@@ -98,23 +87,8 @@ def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-def make_socket(path: Path) -> None:
-    # The name of a socket is short; it is bound by way of the directory.
-    with socket.socket(socket.AF_UNIX) as bound:
-        before = Path.cwd()
-        os.chdir(path.parent)
-        try:
-            bound.bind(path.name)
-        finally:
-            os.chdir(before)
-
-
 def make_binary(path: Path) -> None:
     path.write_bytes(b"a\0b")
-
-
-def make_latin(path: Path) -> None:
-    path.write_bytes("café".encode("latin-1"))
 
 
 def make_nothing(path: Path) -> None:
@@ -125,14 +99,8 @@ def make_nothing(path: Path) -> None:
     ("make", "uri", "said"),
     [
         (make_pipe, "it", "'it' is a pipe"),
-        (make_socket, "it", "'it' is a socket"),
         (make_binary, "it", "'it' is binary"),
-        (make_latin, "it", "'it' is not UTF-8"),
-        (Path.mkdir, "it", "'it' holds no file"),
         (make_nothing, "/dev/zero", "'/dev/zero' is a device"),
-        (make_nothing, "*.nothing", "'*.nothing' matches no file"),
-        (make_nothing, "x" * 300, "File name too long"),
-        (make_nothing, "", "'' is not an attachment"),
     ],
 )
 def test_what_cannot_be_attached_is_refused_at_once(
@@ -170,8 +138,14 @@ def test_a_configuration_that_is_a_directory_is_said(tmp_path: Path) -> None:
     check_failure(run_jp("query", "hi", cwd=tmp_path), 3, ".jp.toml' cannot be read: Is a directory")
 
 
-@pytest.mark.parametrize("text", ["[assistant\n", '[assistant]\nmodl = "x"\n', "[assistant]\nmodel = 3\n"])
-@pytest.mark.parametrize("layer", ["user", "directory", "fragment"])
+@pytest.mark.parametrize(
+    ("layer", "text"),
+    [
+        ("user", "[assistant\n"),
+        ("directory", '[assistant]\nmodl = "x"\n'),
+        ("fragment", "[assistant]\nmodel = 3\n"),
+    ],
+)
 def test_a_malformed_file_is_named_with_its_line_in_every_layer(tmp_path: Path, layer: str, text: str) -> None:
     make_workspace(tmp_path)
     user = home_beside(tmp_path) / "config" / "config.toml"
@@ -223,68 +197,52 @@ def base(log: Path) -> None:
     (log.parent / "base_config.json").write_bytes(b'{"assistant": ')
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (garbage, "line 3: not JSON"),
-        (conflict, "resolve the conflict in git"),
-        (newer, "Upgrade jp."),
-        (emptied, "holds no entry"),
-        (cut_header, "holds no entry"),
-        (directory, "Is a directory"),
-        (gone, "has no 'events.jsonl'"),
-        (link, "It is a link"),
-        (base, "base_config.json' is not what it should be"),
-    ],
-)
-def test_a_damaged_conversation_is_left_as_it_is(tmp_path: Path, damage: Callable[[Path], None], said: str) -> None:
-    make_workspace(tmp_path)
-    run_jp("query", "one", cwd=tmp_path)
-    log = next((tmp_path / ".jp" / "conversations").iterdir()) / "events.jsonl"
+DAMAGES = {
+    garbage: "line 3: not JSON",
+    conflict: "resolve the conflict in git",
+    newer: "Upgrade jp.",
+    emptied: "holds no entry",
+    cut_header: "holds no entry",
+    directory: "Is a directory",
+    gone: "has no 'events.jsonl'",
+    link: "It is a link",
+    base: "base_config.json' is not what it should be",
+}
+
+
+@pytest.mark.parametrize(("damage", "said"), DAMAGES.items())
+def test_a_damaged_conversation_is_left_as_it_is(root: Path, damage: Callable[[Path], None], said: str) -> None:
+    (log,) = logs(root)
     damage(log)
     before = log.read_bytes() if log.is_file() else None
 
-    asked = run_jp("query", "--id", "last", "two", cwd=tmp_path)
-    listed = run_jp("conversation", "ls", cwd=tmp_path)
+    asked = run_jp("query", "--id", "last", "two", cwd=root)
 
     check_failure(asked, 1, said)
     assert (log.read_bytes() if log.is_file() else None) == before
+
+
+def test_damaged_conversations_are_listed_in_silence(root: Path) -> None:
+    (log,) = logs(root)
+    for number, damage in enumerate(DAMAGES):
+        copy = log.parent.with_name(f"{10_000_000_000 + number}-copy")
+        shutil.copytree(log.parent, copy)
+        damage(copy / log.name)
+
+    listed = run_jp("conversation", "ls", cwd=root)
+
     assert (listed.code, listed.stderr) == (0, "")
 
 
-def test_damaged_metadata_costs_the_title_only(tmp_path: Path) -> None:
-    make_workspace(tmp_path)
-    run_jp("query", "--title", "Mine", "one", cwd=tmp_path)
-    (logs(tmp_path)[0].parent / "metadata.json").write_bytes(b'{"title": 3}')
+def test_damaged_metadata_costs_the_title_only(root: Path) -> None:
+    (logs(root)[0].parent / "metadata.json").write_bytes(b'{"title": 3}')
 
-    listed = run_jp("conversation", "ls", cwd=tmp_path)
-    asked = run_jp("query", "--id", "last", "two", cwd=tmp_path)
+    listed = run_jp("conversation", "ls", cwd=root)
+    asked = run_jp("query", "--id", "last", "two", cwd=root)
 
     assert listed.code == 0
     assert "metadata.json" in listed.stderr
     assert (asked.code, asked.stdout) == (0, "You said: two\n")
-
-
-def test_a_lost_blob_is_named_and_the_conversation_stays_as_it_is(tmp_path: Path) -> None:
-    make_workspace(tmp_path)
-    file = tmp_path / "a.txt"
-    file.write_text("line\n" * 2000, encoding="utf-8")
-    run_jp("query", "one", "-a", "a.txt", cwd=tmp_path)
-    blob = next(path for path in (tmp_path / ".jp" / "blobs").rglob("*") if path.is_file())
-    whole, before = blob.read_bytes(), logs(tmp_path)[0].read_bytes()
-
-    blob.unlink()
-    missing = run_jp("query", "--id", "last", "two", cwd=tmp_path)
-    blob.write_bytes(b"LINE\n" * 2000)
-    damaged = run_jp("query", "--id", "last", "two", cwd=tmp_path)
-    unchanged = logs(tmp_path)[0].read_bytes()
-    attached_again = run_jp("query", "--new", "three", "-a", "a.txt", cwd=tmp_path)
-
-    check_failure(missing, 1, "is missing", "Restore the file")
-    check_failure(damaged, 1, "is damaged")
-    assert unchanged == before
-    assert attached_again.code == 0
-    assert blob.read_bytes() == whole
 
 
 def test_text_in_a_strange_encoding_is_refused_or_read_never_a_defect(tmp_path: Path) -> None:
@@ -292,13 +250,13 @@ def test_text_in_a_strange_encoding_is_refused_or_read_never_a_defect(tmp_path: 
     (tmp_path / "café.txt").write_text("content", encoding="utf-8")
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
-    check_failure(run_raw("query", b"caf\xe9", cwd=tmp_path), 2, "b'caf\\xe9'")
-    check_failure(run_raw("-c", b"user.name=caf\xe9", "query", "hi", cwd=tmp_path), 2, "is not UTF-8")
-    check_failure(
-        run_raw("query", "hi", cwd=tmp_path, environment={"JP_CFG_USER_NAME": b"caf\xe9"}), 3, "JP_CFG_USER_NAME"
-    )
-    piped = run_raw("query", "--no-persist", cwd=tmp_path, stdin=b"caf\xe9 \xed\xa0\x80")
-    in_ascii = run_raw("query", "grüße \U0001f600", "-a", "café.txt", cwd=tmp_path, environment=ascii_only)
+    bad = os.fsdecode(b"caf\xe9")
+
+    check_failure(run_jp("query", bad, cwd=tmp_path), 2, "b'caf\\xe9'")
+    check_failure(run_jp("-c", f"user.name={bad}", "query", "hi", cwd=tmp_path), 2, "is not UTF-8")
+    check_failure(run_jp("query", "hi", cwd=tmp_path, env={"JP_CFG_USER_NAME": bad}), 3, "JP_CFG_USER_NAME")
+    piped = run_jp("query", "--no-persist", cwd=tmp_path, stdin=b"caf\xe9 \xed\xa0\x80")
+    in_ascii = running.run_jp("query", "grüße \U0001f600", "-a", "café.txt", cwd=tmp_path, env=ascii_only)
 
     assert piped.code == 0
     assert "not UTF-8" in piped.stderr
@@ -319,8 +277,8 @@ def test_a_workspace_whose_path_is_not_utf_8_works(tmp_path: Path) -> None:
     make_workspace(root)
     (root / "a.txt").write_text("content", encoding="utf-8")
 
-    asked = run_raw("query", "hi", "-a", "a.txt", cwd=root)
-    listed = run_raw("conversation", "ls", "-F", "json", cwd=root)
+    asked = run_jp("query", "hi", "-a", "a.txt", cwd=root)
+    listed = run_jp("conversation", "ls", "-F", "json", cwd=root)
 
     assert (asked.code, asked.stderr) == (0, "")
     assert "caf\N{REPLACEMENT CHARACTER}" in listed.stdout
@@ -344,15 +302,36 @@ def test_the_last_of_repeated_options_counts_and_they_may_follow_the_words(tmp_p
     assert result == (0, "You said: hi there\n", "")
 
 
-@pytest.mark.parametrize("redirection", ["<&- >&- 2>&-", ">&- 2>&-", ">&-", "2>&-"])
-def test_a_query_without_standard_streams_keeps_its_answer(tmp_path: Path, redirection: str) -> None:
+CLOSING = """
+import os, sys
+
+for number in map(int, sys.argv.pop(1)):
+    os.close(number)
+    setattr(sys, ("stdin", "stdout", "stderr")[number], None)
+
+from jp.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("closed", ["12", "1", "2"])
+def test_a_query_without_some_standard_streams_keeps_its_answer(tmp_path: Path, closed: str) -> None:
     make_workspace(tmp_path)
-    program = ("/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *JP)
+    script = home_beside(tmp_path) / "closing.py"
+    script.write_text(CLOSING, encoding="utf-8")
 
-    result = running.run_jp("query", "hi", cwd=tmp_path, program=program)
+    result = run_jp(closed, "query", "hi", cwd=tmp_path, script=script)
 
-    assert result.code == (1 if ">&- " in f"{redirection.replace('2>&-', '')} " else 0)
-    assert [type(entry).__name__ for entry in entries_of(logs(tmp_path)[0])][-2:] == ["ChatResponse", "CycleEnd"]
+    assert result.code == (1 if "1" in closed else 0)
+    assert kinds(only_log(tmp_path))[-2:] == ["chat_response", "cycle_end"]
+
+
+def test_a_query_without_any_standard_stream_keeps_its_answer(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    program = ("/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *JP)
+
+    assert running.run_jp("query", "hi", cwd=tmp_path, program=program).code == 1
+    assert kinds(only_log(tmp_path))[-2:] == ["chat_response", "cycle_end"]
 
 
 def test_a_deadline_that_is_over_at_once_writes_nothing(tmp_path: Path) -> None:
@@ -398,6 +377,7 @@ def test_the_inner_of_two_workspaces_is_used(tmp_path: Path) -> None:
 def test_a_directory_that_was_removed_is_said(tmp_path: Path) -> None:
     where = tmp_path / "gone"
     where.mkdir()
-    program = ("/bin/sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *JP)
+    script = home_beside(where) / "removing.py"
+    script.write_text("import os\nos.rmdir(os.getcwd())\nfrom jp.__main__ import main\nmain()\n", encoding="utf-8")
 
-    check_failure(running.run_jp("query", "hi", cwd=where, program=program), 2, "does not exist any more")
+    check_failure(run_jp("query", "hi", cwd=where, script=script), 2, "does not exist any more")

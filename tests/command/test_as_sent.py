@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from forked import run_jp
+from forked import prepare, run_jp
 from loopback import JSON, Loopback, Reply, sse
-from running import Result
-from stage import logs, make_workspace
+from stage import copied, logs, make_workspace
 
 KEY = "sk-ant-test-0123456789"
 MODEL = ("--model", "anthropic/claude-haiku-4-5")
@@ -55,21 +54,25 @@ OVERLOADED = Reply(
 )
 
 
-def jp(server: Loopback, cwd: Path, *arguments: str) -> Result:
+class Sent(NamedTuple):
+    """A workspace with a conversation, and the bodies that the server received for it."""
+
+    root: Path
+    received: list[bytes]
+
+
+def ask(server: Loopback, cwd: Path, *lines: tuple[str, ...]) -> None:
+    """Run command lines that ask the server."""
     settings = (f"providers.llm.anthropic.base_url={server.url}", "assistant.request.base_backoff_ms=1")
     cfg = [word for setting in settings for word in ("--cfg", setting)]
-    return run_jp(*arguments, *cfg, cwd=cwd, env={"ANTHROPIC_API_KEY": KEY})
+    prepare(*((*line, *cfg) for line in lines), cwd=cwd, env={"ANTHROPIC_API_KEY": KEY})
 
 
-def as_sent(cwd: Path, chosen: str, *arguments: str) -> bytes:
-    result = run_jp("conversation", "print", "last", "--as-sent", chosen, *arguments, cwd=cwd)
-    assert (result.code, result.stderr) == (0, "")
-    return result.stdout.removesuffix("\n").encode()
-
-
-def test_every_request_is_printed_as_the_server_received_it(tmp_path: Path) -> None:
-    make_workspace(tmp_path, "")
-    (tmp_path / "note.txt").write_text("the snow is \u201cwhite\u201d\n" * 400, encoding="utf-8")
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> Sent:
+    """Three turns: one that was sent twice, one that was continued, one with a call."""
+    root = make_workspace(tmp_path_factory.mktemp("sent") / "work", "")
+    (root / "note.txt").write_text("the snow is \u201cwhite\u201d\n" * 400, encoding="utf-8")
     replies = (
         OVERLOADED,
         said("One"),
@@ -78,36 +81,45 @@ def test_every_request_is_printed_as_the_server_received_it(tmp_path: Path) -> N
         called(path="note.txt"),
         said("Three"),
     )
-
+    tool = ("--cfg", "conversation.tools.fs_read_file.enable=true", "--approve-all")
     with Loopback(*replies) as server:
-        for arguments in (
-            ("--new", *MODEL, "--attach", "note.txt", "first"),
-            ("--id", "last", "--system", "Be brief.", "-p", "temperature=0.5", "second"),
-            ("--id", "last", "--cfg", "conversation.tools.fs_read_file.enable=true", "--approve-all", "third"),
-        ):
-            assert jp(server, tmp_path, "query", *arguments).code == 0
-        received = [request.body for request in server.requests]
-
-    assert len(received) == 6
-    assert received[0] == received[1]
-    chosen = ("0", "0.0", "1.0", "1.1", "2.0", "2.-1")
-    assert [as_sent(tmp_path, name) for name in chosen] == received
-    assert as_sent(tmp_path, "-1") == received[4]
+        ask(
+            server,
+            root,
+            ("query", "--new", *MODEL, "--attach", "note.txt", "first"),
+            ("query", "--id", "last", "--system", "Be brief.", "-p", "temperature=0.5", "second"),
+            ("query", "--id", "last", *tool, "third"),
+        )
+        return Sent(root, [request.body for request in server.requests])
 
 
-def test_a_request_of_a_turn_that_was_compacted_or_undone_since_stays_what_it_was(tmp_path: Path) -> None:
-    make_workspace(tmp_path, "")
-    with Loopback(said("One"), said("Two")) as server:
-        assert jp(server, tmp_path, "query", "--new", *MODEL, "first").code == 0
-        assert jp(server, tmp_path, "query", "--id", "last", "second").code == 0
-        received = [request.body for request in server.requests]
-    (log,) = logs(tmp_path)
+@pytest.fixture
+def changed(sent: Sent, tmp_path: Path) -> Sent:
+    """A copy to change."""
+    return sent._replace(root=copied(sent.root, tmp_path / "work"))
+
+
+def as_sent(cwd: Path, chosen: str, *arguments: str) -> bytes:
+    result = run_jp("conversation", "print", "last", "--as-sent", chosen, *arguments, cwd=cwd)
+    assert (result.code, result.stderr) == (0, "")
+    return result.stdout.removesuffix("\n").encode()
+
+
+def test_every_request_is_printed_as_the_server_received_it(sent: Sent) -> None:
+    assert len(sent.received) == 6
+    assert sent.received[0] == sent.received[1]
+    assert [as_sent(sent.root, name) for name in ("0.0", "1.0", "1.1", "-1", "2.-1")] == sent.received[1:]
+
+
+def test_a_request_of_a_turn_that_was_compacted_or_undone_since_stays_what_it_was(changed: Sent) -> None:
+    (log,) = logs(changed.root)
     start = next(line for line in log.read_bytes().splitlines() if b'"turn_start"' in line)
     identity = start.partition(b'"id":"')[2].partition(b'"')[0]
     with log.open("ab") as file:
         file.write(b'{"type":"revert","id":"zz","at":"2026-11-20T00:00:00Z","entries":["' + identity + b'"]}\n')
+        file.write(b'{"type":"compaction","id":"zy","at":"","from_turn":0,"to_turn":1,"tool_calls":"omit"}\n')
 
-    assert [as_sent(tmp_path, name) for name in ("0", "1")] == received
+    assert [as_sent(changed.root, name) for name in ("0", "2.1")] == [changed.received[0], changed.received[5]]
 
 
 def test_what_stands_for_old_calls_is_printed_as_the_server_received_it_also_from_a_fork(tmp_path: Path) -> None:
@@ -117,13 +129,17 @@ def test_what_stands_for_old_calls_is_printed_as_the_server_received_it_also_fro
 
     with Loopback(called(path="note.txt", why="w" * 900), said("One"), said("Two"), said("Three")) as server:
         tool = ("--cfg", "conversation.tools.fs_read_file.enable=true", "--approve-all")
-        assert jp(server, tmp_path, "query", "--new", *MODEL, *tool, "first").code == 0
+        ask(server, tmp_path, ("query", "--new", *MODEL, *tool, "first"))
         (log,) = logs(tmp_path)
         with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(compaction) + "\n")
-        assert jp(server, tmp_path, "query", "--id", "last", "second").code == 0
-        assert run_jp("conversation", "fork", "last", cwd=tmp_path).code == 0
-        assert jp(server, tmp_path, "query", "--id", ".", "third").code == 0
+        ask(
+            server,
+            tmp_path,
+            ("query", "--id", "last", "second"),
+            ("conversation", "fork", "last"),
+            ("query", "--id", ".", "third"),
+        )
         received = [request.body for request in server.requests]
 
     block = json.loads(received[2])["messages"][1]["content"][0]["input"]
@@ -139,18 +155,14 @@ def test_what_stands_for_old_calls_is_printed_as_the_server_received_it_also_fro
         assert (printed.stderr, printed.stdout.removesuffix("\n").encode()) == ("", body)
 
 
-def test_as_data_it_says_where_it_went_and_that_it_is_what_was_sent(tmp_path: Path) -> None:
-    make_workspace(tmp_path, "")
+def test_as_data_it_says_where_it_went_and_that_it_is_what_was_sent(sent: Sent) -> None:
+    result = run_jp("-F", "json", "conversation", "print", "last", "--as-sent", "0", cwd=sent.root)
 
-    with Loopback(said("One")) as server:
-        assert jp(server, tmp_path, "query", "--new", *MODEL, "first").code == 0
-
-    result = run_jp("-F", "json", "conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
     value = json.loads(result.stdout)
     assert {name: value[name] for name in ("turn", "cycle", "attempt", "model", "verified")} == {
         "turn": 0,
         "cycle": 0,
-        "attempt": 1,
+        "attempt": 2,
         "model": "anthropic/claude-haiku-4-5",
         "verified": True,
     }
@@ -158,14 +170,11 @@ def test_as_data_it_says_where_it_went_and_that_it_is_what_was_sent(tmp_path: Pa
     assert KEY not in str(value)
 
 
-def test_what_is_not_what_was_sent_is_said(tmp_path: Path) -> None:
-    make_workspace(tmp_path, "")
-    with Loopback(said("One")) as server:
-        assert jp(server, tmp_path, "query", "--new", *MODEL, "first").code == 0
-    (log,) = logs(tmp_path)
+def test_what_is_not_what_was_sent_is_said(changed: Sent) -> None:
+    (log,) = logs(changed.root)
     log.write_bytes(log.read_bytes().replace(b'"first"', b'"other"'))
 
-    result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
+    result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=changed.root)
 
     assert result.code == 0
     assert result.stderr == "note: this is not what was sent to the byte: the log was changed since, or is not whole\n"
@@ -190,28 +199,23 @@ def test_what_was_made_by_other_rules_is_said(tmp_path: Path) -> None:
     [
         ("x", "--as-sent cannot be 'x'", "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"),
         ("0.", "--as-sent cannot be '0.'", "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"),
-        ("7", "no request of turn 7 is known", "known are those of 0"),
-        ("-3", "no request of turn -2 is known", "known are those of 0"),
+        ("7", "no request of turn 7 is known", "known are those of 0 to 2"),
+        ("-5", "no request of turn -2 is known", "known are those of 0 to 2"),
         ("0.4", "turn 0 has no cycle 4", "its cycles are 0"),
     ],
 )
-def test_a_request_that_is_not_there_is_an_error(chosen: str, message: str, hint: str, tmp_path: Path) -> None:
-    make_workspace(tmp_path, '[[reply]]\ntext = "One"')
-    assert run_jp("query", "--new", "first", cwd=tmp_path).code == 0
-
-    result = run_jp("conversation", "print", "last", f"--as-sent={chosen}", cwd=tmp_path)
+def test_a_request_that_is_not_there_is_an_error(chosen: str, message: str, hint: str, sent: Sent) -> None:
+    result = run_jp("conversation", "print", "last", f"--as-sent={chosen}", cwd=sent.root)
 
     assert (result.code, result.stdout) == (2, "")
     assert result.stderr == f"error: {message}\nhint: {hint}\n"
 
 
-def test_a_conversation_without_requests_has_none(tmp_path: Path) -> None:
-    make_workspace(tmp_path)
-    assert run_jp("query", "--new", "first", cwd=tmp_path).code == 0
-    (log,) = logs(tmp_path)
+def test_a_conversation_without_requests_has_none(changed: Sent) -> None:
+    (log,) = logs(changed.root)
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
 
-    result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
+    result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=changed.root)
 
     assert (result.code, result.stdout) == (2, "")
     assert result.stderr.startswith("error: the log of this conversation does not say what was sent\n")

@@ -114,10 +114,11 @@ def test_every_request_is_printed_as_the_server_received_it(sent: Sent) -> None:
 def test_a_request_of_a_turn_that_was_compacted_or_undone_since_stays_what_it_was(changed: Sent) -> None:
     (log,) = logs(changed.root)
     start = next(line for line in log.read_bytes().splitlines() if b'"turn_start"' in line)
-    identity = start.partition(b'"id":"')[2].partition(b'"')[0]
-    with log.open("ab") as file:
-        file.write(b'{"type":"revert","id":"zz","at":"2026-11-20T00:00:00Z","entries":["' + identity + b'"]}\n')
-        file.write(b'{"type":"compaction","id":"zy","at":"","from_turn":0,"to_turn":1,"tool_calls":"omit"}\n')
+    revert = {"type": "revert", "id": "zz", "at": "2026-11-20T00:00:00Z", "entries": [json.loads(start)["id"]]}
+    omitted = {"from_turn": 0, "to_turn": 2, "tool_calls": {"policy": "omit"}}
+    with log.open("a", encoding="utf-8") as file:
+        for entry in (revert, {"type": "compaction", "id": "zy", "at": "", **omitted}):
+            file.write(json.dumps(entry) + "\n")
 
     assert [as_sent(changed.root, name) for name in ("0", "2.1")] == [changed.received[0], changed.received[5]]
 

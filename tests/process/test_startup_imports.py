@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import marshal
+import os
+import signal
+import subprocess
 import sys
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,11 +15,37 @@ from jp.config.tools import McpServerConfig
 from jp.mcp.cache import ListingCache, fingerprint
 from jp.mcp.definitions import Listing, ServerTool
 from loopback import Loopback, Reply
-from running import home_beside, run_jp, start_jp
+from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp
 from stage import make_workspace
 
+TRACED = (sys.executable, "-X", "importtime", "-c")
 ENTRY = "from jp.__main__ import main; main()"
 TRIAL = "import sys; from jp.cli.app import run; from trial import ROOT; run(sys.argv[1:], ROOT)"
+FORKS = """
+import marshal, os, sys
+for name in sys.argv[1:]:
+    __import__(name)
+while True:
+    try:
+        code, arguments, directory, environment, trace = marshal.load(sys.stdin.buffer)
+    except EOFError:
+        sys.exit()
+    child = os.fork()
+    if child == 0:
+        break
+    os.write(1, b"%d\\n" % child)
+    os.waitpid(child, 0)
+    os.write(1, b"ended\\n")
+os.chdir(directory)
+os.environ.clear()
+os.environ.update(environment)
+for stream in (0, 1):
+    os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+os.dup2(os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+sys.argv[1:] = arguments
+exec(code)
+os._exit(0)
+"""
 VENDORS = ("ANTHROPIC", "CEREBRAS", "GEMINI", "LLAMACPP", "MINE", "OLLAMA", "OPENAI", "OPENROUTER")
 KEYS = {f"{name}_API_KEY": "k" for name in VENDORS}
 """With a key in the environment, nobody looks where keys are stored."""
@@ -89,43 +121,91 @@ NOT_BEFORE_THE_REQUEST = {
 """What a query that attaches nothing, whose answer goes into a pipe, does without until its request is on its way."""
 
 
-def imported(code: str, *arguments: str, cwd: Path | None = None) -> set[str]:
+def imported(*arguments: str) -> set[str]:
     """The modules that a run imports, by their full names."""
-    result = run_jp(*arguments, program=traced(code), cwd=cwd, env={"PYTHONPATH": str(Path(__file__).parents[1])})
-    return named_in(result.stderr)
+    return set(named_in(run_jp(*arguments, program=(*TRACED, ENTRY)).stderr))
 
 
-def traced(code: str) -> tuple[str, ...]:
-    return (sys.executable, "-X", "importtime", "-c", code)
+def named_in(trace: str) -> list[str]:
+    """The modules, in the order in which they were there."""
+    return [line.rpartition("|")[2].strip() for line in trace.splitlines() if line.startswith("import time:")]
 
 
-def named_in(trace: str) -> set[str]:
-    return {line.rpartition("|")[2].strip() for line in trace.splitlines() if line.startswith("import time:")}
+class Prepared:
+    """A Python that forks for each run. What it has imported before counts as imported by each of them."""
+
+    def __init__(self, directory: Path, *names: str) -> None:
+        self._trace = directory / "prepared"
+        environment = isolated_environment(directory, PYTHONPATH=str(Path(__file__).parents[1]))
+        pipe = subprocess.PIPE
+        with self._trace.open("wb") as trace:
+            self._process = subprocess.Popen(
+                [*TRACED, FORKS, *names],
+                stdin=pipe,
+                stdout=pipe,
+                stderr=trace,
+                env=environment,
+                start_new_session=True,
+            )
+
+    @contextmanager
+    def forked(self, code: str, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Generator[int]:
+        """The id of a process that runs the code; when we leave, it has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        environment = isolated_environment(home_beside(cwd), **(env or {}))
+        marshal.dump((code, arguments, str(cwd), environment, str(self._last(cwd))), self._process.stdin)
+        self._process.stdin.flush()
+        yield int(self._process.stdout.readline())
+        assert self._process.stdout.readline() == b"ended\n"
+
+    def imported(self, code: str, *arguments: str, cwd: Path) -> list[str]:
+        """The modules of a run that ends by itself."""
+        with self.forked(code, *arguments, cwd=cwd):
+            pass
+        return self._modules(cwd)
+
+    def imported_before_the_request(self, server: Loopback, *arguments: str, cwd: Path) -> list[str]:
+        """The modules of a query up to a moment after its request has come. It gets no answer."""
+        with self.forked(ENTRY, "query", "--new", *arguments, "hello", cwd=cwd, env=KEYS) as process:
+            try:
+                server.wait_for_requests(1)
+            finally:
+                os.kill(process, signal.SIGKILL)
+        return self._modules(cwd)
+
+    def end(self) -> None:
+        """Let it go."""
+        self._process.communicate(timeout=TIMEOUT_SECS)
+
+    def _modules(self, cwd: Path) -> list[str]:
+        return [name for path in (self._trace, self._last(cwd)) for name in named_in(path.read_text(encoding="utf-8"))]
+
+    def _last(self, cwd: Path) -> Path:
+        return home_beside(cwd) / "trace"
 
 
-def imported_before_the_request(server: Loopback, cwd: Path, *arguments: str) -> set[str]:
-    """The modules that a query has imported when its request has come. It gets no answer."""
-    return named_in(traced_until_the_request(server, cwd, *arguments))
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prepared]:
+    prepared = Prepared(tmp_path_factory.mktemp("commands"), "jp.cli.lazy")
+    yield prepared
+    prepared.end()
 
 
-def traced_until_the_request(server: Loopback, cwd: Path, *arguments: str) -> str:
-    """The trace of a query's imports up to a moment after its request has come."""
-    trace = cwd.parent / "trace"
-    code = f"import os; os.dup2(os.open({str(trace)!r}, os.O_WRONLY | os.O_CREAT), 2); {ENTRY}"
-    with start_jp("query", *arguments, cwd=cwd, env=KEYS, program=traced(code)) as process:
-        assert process.stdin is not None
-        process.stdin.close()
-        server.wait_for_requests(1)
-        process.kill()
-    return trace.read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prepared]:
+    shared = ("jp.cli.lazy", "jp.cli.query.run", "jp.turn.loop", "anyio._backends._asyncio", "httpx2")
+    prepared = Prepared(tmp_path_factory.mktemp("queries"), *shared)
+    yield prepared
+    prepared.end()
 
 
-def heavy(modules: set[str]) -> set[str]:
+def heavy(modules: Iterable[str]) -> set[str]:
     return {name for name in modules if name in HEAVY or name.partition(".")[0] in HEAVY}
 
 
 def test_the_version_is_printed_before_anything_of_jp_is_imported() -> None:
-    modules = imported(ENTRY, "--version")
+    modules = imported("--version")
 
     assert {name for name in modules if name.partition(".")[0] == "jp"} == {"jp", "jp.__main__"}
     assert modules & {"re", "typing", "typer", "msgspec"} == set()
@@ -133,7 +213,7 @@ def test_the_version_is_printed_before_anything_of_jp_is_imported() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], [], ["conversation", "--help"], ["c"], ["config", "-h"]])
 def test_help_is_printed_without_typer(arguments: list[str]) -> None:
-    modules = imported(ENTRY, *arguments)
+    modules = imported(*arguments)
 
     assert "jp.cli.help" in modules
     assert modules & {"typer", "msgspec", "typing", "inspect"} == set()
@@ -144,25 +224,35 @@ def test_help_is_printed_without_typer(arguments: list[str]) -> None:
     "arguments",
     [["show", "a", "--limit", "3", "--label", "x=y"], ["style", "--ratio", "1.5", "--raw"], ["show", "--help"]],
 )
-def test_a_command_is_called_without_pydantic_and_rich(arguments: list[str]) -> None:
-    modules = imported(TRIAL, *arguments)
+def test_a_command_is_called_without_pydantic_and_rich(
+    arguments: list[str], commands: Prepared, tmp_path: Path
+) -> None:
+    modules = commands.imported(TRIAL, *arguments, cwd=tmp_path)
 
-    assert {"typer", "jp.cli.lazy"} <= modules
+    assert "trial" in modules
     assert heavy(modules) == set()
 
 
 @pytest.mark.parametrize(
-    "arguments", [["config", "path"], ["workspace", "show"], ["query", "--help"], ["conversation", "use", "--help"]]
+    ("arguments", "module"),
+    [
+        (["config", "path"], "jp.cli.settings"),
+        (["workspace", "show"], "jp.cli.trust"),
+        (["query", "--help"], "jp.cli.lifetimes"),
+        (["conversation", "use", "--help"], "jp.cli.targets"),
+    ],
 )
-def test_commands_that_need_little_import_little(arguments: list[str]) -> None:
-    modules = imported(ENTRY, *arguments)
+def test_commands_that_need_little_import_little(
+    arguments: list[str], module: str, commands: Prepared, tmp_path: Path
+) -> None:
+    modules = commands.imported(ENTRY, *arguments, cwd=tmp_path)
 
-    assert "typer" in modules
+    assert module in modules
     assert heavy(modules) == set()
 
 
 def test_an_unknown_command_imports_no_command() -> None:
-    modules = imported(ENTRY, "qurey")
+    modules = imported("qurey")
 
     assert "typer" not in modules
     assert heavy(modules) == set()
@@ -181,17 +271,16 @@ def test_an_unknown_command_imports_no_command() -> None:
         ("mine/any", "compatible"),
     ],
 )
-def test_a_query_imports_nothing_before_its_request_that_can_wait(tmp_path: Path, model: str, adapter: str) -> None:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
+def test_a_query_imports_nothing_before_its_request_that_can_wait(
+    model: str, adapter: str, queries: Prepared, tmp_path: Path
+) -> None:
     provider = model.partition("/")[0]
 
     with Loopback(Reply(headless=True, ends="hang")) as server:
         to_server = ("--cfg", f"providers.llm.{provider}.base_url={server.url}/v1", "--model", model)
         own = ("--cfg", "providers.llm.mine.api_key_env=MINE_API_KEY") if provider == "mine" else ()
-        modules = imported_before_the_request(server, cwd, "--new", *to_server, *own, "hello")
+        modules = set(queries.imported_before_the_request(server, *to_server, *own, cwd=tmp_path))
 
-    assert {"httpx2", "jp.turn.loop"} <= modules
     assert any(name.startswith(f"jp.provider.{adapter}.") for name in modules)
     assert not any(name.startswith("jp.provider.") and name.endswith(".response") for name in modules)
     packages = {name.partition(".")[0] for name in modules}
@@ -207,31 +296,31 @@ enable = true
 """
 
 
-def test_a_query_with_a_remembered_server_imports_the_sdk_once_its_request_has_left(tmp_path: Path) -> None:
-    cwd = tmp_path / "work"
-    cwd.mkdir()
-    home = home_beside(cwd)
+def test_a_query_with_a_remembered_server_imports_the_sdk_once_its_request_has_left(
+    queries: Prepared, tmp_path: Path
+) -> None:
+    home = home_beside(tmp_path)
     (home / "config").mkdir()
     (home / "config" / "config.toml").write_text(SERVER, encoding="utf-8")
     listing = Listing(tools=(ServerTool(name="look", parameters={"type": "object"}),))
     ListingCache(home / "data" / "cache" / "mcp").write(
-        fingerprint(McpServerConfig(command="notes-server"), cwd), listing
+        fingerprint(McpServerConfig(command="notes-server"), tmp_path), listing
     )
 
     with Loopback(Reply(headless=True, ends="hang")) as server:
         to_server = ("--cfg", f"providers.llm.llamacpp.base_url={server.url}/v1", "--model", "llamacpp/any")
-        trace = traced_until_the_request(server, cwd, "--new", *to_server, "hello")
+        names = queries.imported_before_the_request(server, *to_server, cwd=tmp_path)
         (request,) = server.requests
 
     assert b"notes_look" in request.body
-    names = [line.rpartition("|")[2].strip() for line in trace.splitlines()]
     connected = names.index("httpcore2._async.http11")
+    assert "jp.__main__" in names[:connected]
     assert not {"jp.mcp.connection", "pydantic"} & set(names[:connected])
     assert not any(name.partition(".")[0] in {"mcp", "mcp_types"} for name in names[:connected])
 
 
-def test_a_query_without_a_network_imports_no_http_client(tmp_path: Path) -> None:
-    modules = imported(ENTRY, "query", "--new", "hello", cwd=make_workspace(tmp_path / "work"))
+def test_a_query_without_a_network_imports_no_http_client(commands: Prepared, tmp_path: Path) -> None:
+    modules = commands.imported(ENTRY, "query", "--new", "hello", cwd=make_workspace(tmp_path / "work"))
 
     assert "jp.provider.script.provider" in modules
     assert {
@@ -239,11 +328,11 @@ def test_a_query_without_a_network_imports_no_http_client(tmp_path: Path) -> Non
     } == set()
 
 
-def test_a_query_that_attaches_files_imports_nothing_for_other_sources(tmp_path: Path) -> None:
+def test_a_query_that_attaches_files_imports_nothing_for_other_sources(commands: Prepared, tmp_path: Path) -> None:
     cwd = make_workspace(tmp_path / "work")
     (cwd / "a.txt").write_text("content", encoding="utf-8")
 
-    modules = imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd)
+    modules = set(commands.imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd))
 
     assert "jp.attachment.files.handler" in modules
     assert modules & {"bs4", "markdownify", "httpx2"} == set()

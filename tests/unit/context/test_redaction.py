@@ -189,5 +189,5 @@ def test_however_a_text_is_made_up_four_times_as_much_takes_about_four_times_as_
     """What is not linear never ends."""
     units = ("key=", "cookie: a ", "eyJ", "xsk-", "sk-", "-----BEGIN PRIVATE KEY-----A", "A-----END PRIVATE KEY-----")
     for unit in (*units, 'key="\\"', 'value="', "://", "login a password ", "password: a ", 'key=["', "token=a;"):
-        text = unit * (90_000 // len(unit)) + ";" * 10_000
+        text = unit * (18_000 // len(unit)) + ";" * 2_000
         assert len(redact(text).text) > 0

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import errno
-import os
-import signal
+import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from disk_faults import error, failing_disk, killed_before
+from disk_faults import Call, error, failing_disk
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import Resource
 from jp.errors import StorageError
@@ -16,8 +16,8 @@ from jp.workspace.blobs import BlobMissingError
 from jp.workspace.layout import MOVED, storage_at
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.moving import move_conversation
-from jp.workspace.workspace import Workspace
-from workspaces import LARGE_TEXT, new_conversation, new_workspace, no_waiting, open_log_of
+from jp.workspace.workspace import Workspace, find_workspace
+from workspaces import LARGE_TEXT, fixed_stamps, new_conversation, new_workspace, no_waiting, open_log_of
 
 
 def conversation_with_content(workspace: Workspace) -> ConversationInfo:
@@ -57,6 +57,30 @@ def test_a_conversation_moves_with_its_content_its_times_and_links_as_links(tmp_
     assert move(workspace, moved, local=True) == moved
 
 
+def test_wherever_a_move_is_killed_there_is_one_conversation_that_can_be_moved(tmp_path: Path) -> None:
+    workspace = new_workspace(tmp_path / "killed")
+    info = conversation_with_content(workspace)
+    before = entries_of(workspace, info)
+    left: list[Path] = []
+
+    def copied_before(name: str, call: Call, arguments: tuple[Any, ...]) -> Any:
+        left.append(shutil.copytree(tmp_path / "killed", tmp_path / str(len(left)), symlinks=True))
+        return call(*arguments)
+
+    with failing_disk(tmp_path / "killed") as disk:
+        disk.break_calls(dict.fromkeys(range(1, 1_000), copied_before))
+        move(workspace, info, local=True)
+
+    assert len(left) == len(disk.calls) > 10
+    for directory in left:
+        copy = find_workspace(directory / "work", user_data=directory / "user", stamps=fixed_stamps())
+        found = copy.get(info.id)
+        assert entries_of(copy, found) == before
+        moved = move(copy, found, local=True)
+        assert entries_of(copy, moved) == before
+        assert [one.directory for one in copy.conversations()] == [moved.directory]
+
+
 def calls_of_a_move(directory: Path) -> int:
     """How often a move of the conversation of these tests changes the disk."""
     workspace = new_workspace(directory)
@@ -64,26 +88,6 @@ def calls_of_a_move(directory: Path) -> int:
     with failing_disk(directory) as disk:
         move(workspace, info, local=True)
     return len(disk.calls)
-
-
-def test_wherever_a_move_is_killed_there_is_one_conversation_that_can_be_moved(tmp_path: Path) -> None:
-    for at in range(1, calls_of_a_move(tmp_path / "count") + 1):
-        workspace = new_workspace(tmp_path / str(at))
-        info = conversation_with_content(workspace)
-        before = entries_of(workspace, info)
-
-        child = os.fork()
-        if child == 0:
-            with failing_disk(tmp_path / str(at), at=at, fault=killed_before):
-                move(workspace, info, local=True)
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-        found = workspace.get(info.id)
-        assert entries_of(workspace, found) == before
-        moved = move(workspace, found, local=True)
-        assert entries_of(workspace, moved) == before
-        assert [one.directory for one in workspace.conversations()] == [moved.directory]
 
 
 def test_wherever_the_disk_fails_there_is_one_conversation_and_the_failure_is_told(tmp_path: Path) -> None:

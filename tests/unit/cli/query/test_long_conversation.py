@@ -43,8 +43,8 @@ from jp.turn.retry import RetryPolicy
 from jp.workspace.log import Log
 from workspaces import fixed_stamps, new_conversation, new_workspace, open_log_of
 
-TURNS, WINDOW, RESERVED = (300, 10_000, 2_000) if int(os.environ.get("JP_TEST_EXAMPLES") or 0) else (40, 5_000, 1_000)
-"""Most of what can go wrong does in forty turns on half of the window; who looks for more examples gets more turns."""
+TURNS, WINDOW, RESERVED = (300, 10_000, 2_000) if int(os.environ.get("JP_TEST_EXAMPLES") or 0) else (28, 3_500, 800)
+"""Most of what can go wrong does in few turns on a third of the window; who looks for more examples gets more turns."""
 
 MOST_OVERLAYS = 4
 

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import msgspec
 import pytest
 
 import forked
 from jp import __version__
-from running import home_beside, isolated_environment, run_jp, start_jp
+from running import JP, Result, home_beside, isolated_environment, run_jp
 from trial import TRIAL
 
 SHELL = ("/bin/sh", "-c")
@@ -26,14 +27,31 @@ def through_shell(redirection: str, *command: str) -> tuple[str, ...]:
     return (*SHELL, f'exec "$@" {redirection}', "sh", *command)
 
 
-def read_line(process: subprocess.Popen[bytes] | forked.Started) -> str:
-    assert process.stdout is not None
+def started_trial(*arguments: str, cwd: Path, stdin: int = -1, stdout: int = -1, stderr: int = -1) -> forked.Forked:
+    """The trial where these descriptors are its streams; without one, what is said leads nowhere."""
+    with Path(os.devnull).open("r+b") as nothing:
+        streams = [nothing.fileno() if stream < 0 else stream for stream in (stdin, stdout, stderr)]
+        environment = isolated_environment(home_beside(cwd))
+        return forked.Forked(forked.fork(*arguments, cwd=cwd, env=environment, streams=streams, script=TRIAL_SCRIPT))
+
+
+def run_trial(*arguments: str, cwd: Path, stdin: int = -1, stdout: int = -1) -> Result:
+    """What came of it; what goes to a descriptor `stdout` is not looked at."""
+    with TemporaryFile() as out, TemporaryFile() as err:
+        there = out.fileno() if stdout < 0 else stdout
+        code = started_trial(*arguments, cwd=cwd, stdin=stdin, stdout=there, stderr=err.fileno()).wait()
+        out.seek(0)
+        err.seek(0)
+        return Result(code, out.read().decode(), err.read().decode())
+
+
+def read_line(process: forked.Started) -> str:
     return process.stdout.readline().decode()
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["--version", "-q"]])
-def test_the_version(arguments: list[str]) -> None:
-    assert run_jp(*arguments) == (0, f"jp {__version__}\n", "")
+def test_the_version(arguments: list[str], tmp_path: Path) -> None:
+    assert forked.run_jp(*arguments, cwd=tmp_path) == (0, f"jp {__version__}\n", "")
 
 
 def test_the_installed_script_and_the_module_are_the_same_program() -> None:
@@ -103,7 +121,6 @@ def test_another_command_dies_of_a_broken_pipe_as_usual(tmp_path: Path) -> None:
     search_path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     process = forked.start_jp("other", cwd=tmp_path, env={"PATH": search_path})
     read_line(process)
-    assert process.stdout is not None
     process.stdout.close()
     process.communicate()
 
@@ -128,7 +145,6 @@ def test_another_command_is_not_looked_for_below_a_group(tmp_path: Path) -> None
 def test_a_reader_that_leaves_ends_the_run_silently(tmp_path: Path) -> None:
     process = forked.start_jp("flood", cwd=tmp_path, script=TRIAL_SCRIPT)
     read_line(process)
-    assert process.stdout is not None
     process.stdout.close()
     _, said = process.communicate()
 
@@ -138,21 +154,18 @@ def test_a_reader_that_leaves_ends_the_run_silently(tmp_path: Path) -> None:
 def test_a_slow_reader_loses_nothing_where_stdout_came_non_blocking(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    process = subprocess.Popen(
-        [*TRIAL, "flood"],
-        cwd=tmp_path,
-        env=isolated_environment(home_beside(tmp_path)),
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    out, err = os.pipe()
+    process = started_trial("flood", cwd=tmp_path, stdout=writer, stderr=err)
+    os.close(err)
     while process.poll() is None and select.select([], [writer], [], 0)[1]:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.01)
     os.close(writer)
     with os.fdopen(reader, "rb") as stream:
         content = stream.read(500_000)
-    _, said = process.communicate()
+    with os.fdopen(out, "rb") as stream:
+        said = stream.read()
+    process.wait()
 
     assert content == b"more\n" * 100_000
     assert (process.returncode, said) == (141, b"")
@@ -186,21 +199,20 @@ ROOM = "hint: look where the output goes: there has to be room\n"
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["show", "a", "-q"]])
-def test_a_full_disk_under_stdout_is_an_error(arguments: list[str]) -> None:
-    program = through_shell(">/dev/full", *TRIAL)
+def test_a_full_disk_under_stdout_is_an_error(arguments: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = run_trial(*arguments, cwd=tmp_path, stdout=full.fileno())
 
-    assert run_jp(*arguments, program=program) == (
-        1,
-        "",
-        f"error: cannot write to stdout: No space left on device\n{ROOM}",
-    )
+    assert result == (1, "", f"error: cannot write to stdout: No space left on device\n{ROOM}")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["show", "a", "-q"]])
-def test_a_closed_stdout_is_an_error(arguments: list[str]) -> None:
-    program = through_shell(">&-", *TRIAL)
+@pytest.mark.parametrize(
+    ("program", "arguments"), [(JP, ["--help"]), (JP, ["--version"]), (TRIAL, ["show", "a", "-q"])]
+)
+def test_a_closed_stdout_is_an_error(program: tuple[str, ...], arguments: list[str]) -> None:
+    result = run_jp(*arguments, program=through_shell(">&-", *program))
 
-    assert run_jp(*arguments, program=program) == (1, "", f"error: cannot write to stdout: Bad file descriptor\n{ROOM}")
+    assert result == (1, "", f"error: cannot write to stdout: Bad file descriptor\n{ROOM}")
 
 
 def test_a_failure_has_its_own_code_where_stdout_is_closed_too() -> None:
@@ -220,8 +232,9 @@ def test_secrets_and_control_sequences_of_an_error_are_not_shown(tmp_path: Path)
     assert result == (4, "", "error: the key '***' is wrong\n")
 
 
-def test_a_traceback_keeps_secrets_too() -> None:
-    result = run_jp("fail", "secret", "-vv", program=TRIAL, env={"TRIAL_API_KEY": "sk-0123456789"})
+def test_a_traceback_keeps_secrets_too(tmp_path: Path) -> None:
+    given = {"TRIAL_API_KEY": "sk-0123456789"}
+    result = forked.run_jp("fail", "secret", "-vv", script=TRIAL_SCRIPT, env=given, cwd=tmp_path)
 
     assert "Traceback" in result.stderr
     assert "sk-0123456789" not in result.stderr
@@ -287,9 +300,18 @@ def test_a_second_ctrl_c_ends_a_teardown_that_hangs(tmp_path: Path) -> None:
     process.communicate()
 
 
+IGNORES_HANG_UPS = """
+import runpy, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 def test_a_hang_up_that_the_caller_ignores_is_ignored(tmp_path: Path) -> None:
-    program = (*SHELL, "trap '' HUP; exec \"$@\"", "sh", *TRIAL)
-    process = start_jp("wait", "work", cwd=tmp_path, program=program)
+    caller = tmp_path / "caller.py"
+    caller.write_text(IGNORES_HANG_UPS, encoding="utf-8")
+    process = forked.start_jp(TRIAL[1], "wait", "work", cwd=tmp_path, script=caller)
     assert read_line(process) == "working\n"
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGINT)
@@ -306,24 +328,30 @@ def test_a_deadline_stops_and_keeps_what_came(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("redirection", "piped", "said"),
-    [
-        ("", "text\n", "pipe: PipedText(text='text'"),
-        ("", "", "pipe: None"),
-        ("</dev/null", "text\n", "none: None"),
-        ("<&-", "text\n", "none: None"),
-        ("<{file}", "text\n", "file: PipedText(text='of a file'"),
-    ],
-)
-def test_stdin_is_read_where_somebody_pipes_into_it(redirection: str, piped: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("of a file\n", encoding="utf-8")
-    program = through_shell(redirection.format(file=tmp_path / "file"), *TRIAL)
-
-    result = run_jp("read", program=program, stdin=piped)
+@pytest.mark.parametrize(("piped", "said"), [("text\n", "pipe: PipedText(text='text'"), ("", "pipe: None")])
+def test_stdin_is_read_where_somebody_pipes_into_it(piped: str, said: str, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as stream:
+        stream.write(piped.encode())
+    result = run_trial("read", cwd=tmp_path, stdin=reader)
+    os.close(reader)
 
     assert (result.code, result.stderr) == (0, "")
     assert result.stdout.startswith(said)
+
+
+@pytest.mark.parametrize(("name", "said"), [(os.devnull, "none: None"), ("file", "file: PipedText(text='of a file'")])
+def test_a_file_is_read_but_not_the_one_without_content(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("of a file\n", encoding="utf-8")
+    with (tmp_path / name).open("rb") as file:
+        result = run_trial("read", cwd=tmp_path, stdin=file.fileno())
+
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout.startswith(said)
+
+
+def test_a_closed_stdin_is_none() -> None:
+    assert run_jp("read", program=through_shell("<&-", *TRIAL)) == (0, "none: None\n", "")
 
 
 def test_stdin_can_be_left_alone(tmp_path: Path) -> None:
@@ -349,32 +377,16 @@ def read_terminal(descriptor: int) -> str:
 
 def test_a_terminal_is_not_read(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    done = subprocess.run(
-        [*TRIAL, "read"],
-        cwd=tmp_path,
-        env=isolated_environment(home_beside(tmp_path)),
-        stdin=theirs,
-        capture_output=True,
-        check=False,
-        start_new_session=True,
-    )
+    result = run_trial("read", cwd=tmp_path, stdin=theirs)
     os.close(ours)
     os.close(theirs)
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"none: None\n", b"")
+    assert result == (0, "none: None\n", "")
 
 
 def test_a_terminal_gets_the_pretty_format(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*TRIAL, "show", "a"],
-        cwd=tmp_path,
-        env=isolated_environment(home_beside(tmp_path)),
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = started_trial("show", "a", cwd=tmp_path, stdout=theirs)
     os.close(theirs)
     shown = read_terminal(ours)
     process.wait()

@@ -12,16 +12,29 @@ from pathlib import Path
 import pytest
 
 from failures import check_failure, json_error
-from forked import run_jp
+from forked import run_jp, start_jp
 from jp.conversation.entries import ChatRequest
 from loopback import HTML, Loopback, Reply
-from running import TIMEOUT_SECS, home_beside, start_jp
-from stage import ECHO, entries_of, logs, make_workspace
+from running import TIMEOUT_SECS, home_beside
+from stage import ECHO, copied, entries_of, logs, make_workspace
 
 PAGE = Reply(body=b"<title>The page</title><p>Hello <b>there</b>", headers=HTML)
 TRACE = "sh -c 'echo ran >>trace; echo seen'"
 TRACE_URI = "cmd://sh?arg=-c&arg=echo%20ran%20%3E%3Etrace;%20echo%20seen"
 SEEN = f"<command>{TRACE}</command>\n<exit_code>0</exit_code>\n<stdout>\nseen\n</stdout>\n"
+
+
+@pytest.fixture(scope="module")
+def asked_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a conversation."""
+    root = make_workspace(tmp_path_factory.mktemp("asked") / "work")
+    assert run_jp("query", "one", cwd=root).code == 0
+    return root
+
+
+@pytest.fixture
+def root(asked_before: Path, tmp_path: Path) -> Path:
+    return copied(asked_before, tmp_path / "work")
 
 
 def requests_of(root: Path, number: int = -1) -> list[ChatRequest]:
@@ -67,17 +80,15 @@ def test_a_page_that_is_attached_again_is_fetched_again(tmp_path: Path) -> None:
     assert [request.resources[0].text for request in requests_of(tmp_path)] == ["Hello **there**", "Changed"]
 
 
-def test_a_page_is_declared_listed_printed_and_taken_out(tmp_path: Path) -> None:
-    make_workspace(tmp_path)
-    run_jp("query", "one", cwd=tmp_path)
+def test_a_page_is_declared_listed_printed_and_taken_out(root: Path) -> None:
     with Loopback(otherwise=PAGE) as server:
         uri = f"{server.url}/"
-        added = run_jp("attachment", "add", "--id", "last", server.url, cwd=tmp_path)
-        listed = run_jp("attachment", "ls", "--id", "last", cwd=tmp_path)
-        printed = run_jp("attachment", "print", "--id", "last", cwd=tmp_path)
-        asked = run_jp("query", "--id", "last", "two", cwd=tmp_path)
-        after = run_jp("attachment", "ls", "--id", "last", cwd=tmp_path)
-        removed = run_jp("attachment", "rm", "--id", "last", f"{server.url}/#x", cwd=tmp_path)
+        added = run_jp("attachment", "add", "--id", "last", server.url, cwd=root)
+        listed = run_jp("attachment", "ls", "--id", "last", cwd=root)
+        printed = run_jp("attachment", "print", "--id", "last", cwd=root)
+        asked = run_jp("query", "--id", "last", "two", cwd=root)
+        after = run_jp("attachment", "ls", "--id", "last", cwd=root)
+        removed = run_jp("attachment", "rm", "--id", "last", f"{server.url}/#x", cwd=root)
 
     assert added == (0, f"{uri}\n", "")
     assert listed.stdout == f"pending   {uri}\n"
@@ -159,20 +170,18 @@ def test_a_command_is_run_once_and_kept_as_it_was(tmp_path: Path) -> None:
     assert [(item.uri, item.name, item.text) for item in asked.resources] == [(TRACE_URI, TRACE, SEEN)]
 
 
-def test_a_command_is_declared_listed_printed_and_taken_out(tmp_path: Path) -> None:
-    make_workspace(tmp_path)
-    run_jp("query", "one", cwd=tmp_path)
-    added = run_jp("attachment", "add", "--id", "last", f"cmd:{TRACE}", cwd=tmp_path)
-    listed = run_jp("attachment", "ls", "--id", "last", cwd=tmp_path)
-    printed = run_jp("attachment", "print", "--id", "last", cwd=tmp_path)
-    before = runs(tmp_path)
-    asked = run_jp("query", "--id", "last", "two", cwd=tmp_path)
-    removed = run_jp("attachment", "rm", "--id", "last", f"cmd:{TRACE}", cwd=tmp_path)
+def test_a_command_is_declared_listed_printed_and_taken_out(root: Path) -> None:
+    added = run_jp("attachment", "add", "--id", "last", f"cmd:{TRACE}", cwd=root)
+    listed = run_jp("attachment", "ls", "--id", "last", cwd=root)
+    printed = run_jp("attachment", "print", "--id", "last", cwd=root)
+    before = runs(root)
+    asked = run_jp("query", "--id", "last", "two", cwd=root)
+    removed = run_jp("attachment", "rm", "--id", "last", f"cmd:{TRACE}", cwd=root)
 
     assert added == (0, f"{TRACE_URI}\n", "")
     assert listed.stdout == f"pending   {TRACE_URI}\n"
     assert printed == (0, f"── {TRACE} ({len(SEEN)} bytes, text/plain)\n{SEEN}", "")
-    assert (before, runs(tmp_path)) == (1, 2)
+    assert (before, runs(root)) == (1, 2)
     assert asked.code == 0
     assert removed == (0, "", "note: nothing is attached\n")
 
@@ -203,20 +212,22 @@ def test_a_command_that_is_not_there_fails_before_anything_is_written(tmp_path: 
     assert logs(tmp_path) == []
 
 
-@pytest.mark.parametrize("text", [f"cmd:{TRACE}", TRACE_URI, f"CMD:{TRACE}?description=Innocent"])
-def test_a_command_that_a_file_declares_needs_trust(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "reading"),
+    [
+        (f"cmd:{TRACE}", ("query", "one")),
+        (TRACE_URI, ("query", "--dry-run", "one")),
+        (f"CMD:{TRACE}?description=Innocent", ("attachment", "print")),
+    ],
+)
+def test_a_command_that_a_file_declares_needs_trust(text: str, reading: tuple[str, ...], tmp_path: Path) -> None:
     make_workspace(tmp_path, ECHO, settings=f"[conversation]\nattachments = [{json.dumps(text)}]")
-    refused = [
-        run_jp("query", "one", cwd=tmp_path),
-        run_jp("query", "--dry-run", "one", cwd=tmp_path),
-        run_jp("attachment", "print", cwd=tmp_path),
-    ]
+    refused = run_jp(*reading, cwd=tmp_path)
     before = runs(tmp_path)
     shown = run_jp("workspace", "trust", "--yes", cwd=tmp_path)
     asked = run_jp("query", "one", cwd=tmp_path)
 
-    for result in refused:
-        check_failure(result, 3, text.replace("'", "\\'") if '"' in text else text, "jp workspace trust")
+    check_failure(refused, 3, text, "jp workspace trust")
     assert before == 0
     assert "conversation.attachments" in shown.stdout
     assert (asked.code, runs(tmp_path)) == (0, 1)
@@ -266,17 +277,15 @@ def test_a_signal_stops_a_command_at_once(
     number: signal.Signals, code: int, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
     make_workspace(tmp_path)
-    with pipe_in(tmp_path) as alive, start_jp(*arguments, cwd=tmp_path) as process:
-        assert process.stdin is not None
+    with pipe_in(tmp_path) as alive:
+        process = start_jp(*arguments, cwd=tmp_path)
         process.stdin.close()
         wait_for_writer(alive)
         process.send_signal(number)
-        assert process.wait(TIMEOUT_SECS) == code
+        out, err = process.communicate()
         assert os.read(alive, 1) == b""
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.read() == b""
-        assert b"Traceback" not in process.stderr.read()
+    assert (process.returncode, out) == (code, b"")
+    assert b"Traceback" not in err
     assert logs(tmp_path) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from forked import run_jp
+from forked import prepare, run_jp
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd
 from stage import make_workspace, only_log
 
@@ -45,10 +45,16 @@ enable = true
 """
 
 
-def prepared(root: Path, settings: str = AUTO, *, scenario: str = SCENARIO) -> Path:
+def workspace(root: Path, settings: str = AUTO, *, scenario: str = SCENARIO) -> Path:
     work = make_workspace(root / "work", scenario, settings=f"{SETTINGS}\n{settings}")
     (work / "a.txt").write_text("a bolt, a nut and a washer\n" * 380, encoding="utf-8")
     return work
+
+
+def ask_before(root: Path, first: str, *others: str) -> None:
+    """Ask in a new conversation, without looking at what is said."""
+    asking = ("query", "--approve-all")
+    prepare((*asking, "--new", first), *((*asking, "--id", "last", text) for text in others), cwd=root)
 
 
 def ask(root: Path, text: str, *more: str, code: int = 0) -> str:
@@ -67,9 +73,11 @@ def prompts(entries: list[AnyEntry]) -> list[int]:
 
 
 def test_old_turns_make_room_before_the_window_is_full_and_it_is_said_how_to_undo_that(tmp_path: Path) -> None:
-    root = prepared(tmp_path)
-    ask(root, "read it", "--new")
-    said = [ask(root, "read it again", "--id", "last") for _ in range(5)]
+    root = workspace(tmp_path)
+    ask_before(root, "read it", "read it again")
+    assert overlays(only_log(root)) == []
+
+    said = [ask(root, "read it again", "--id", "last") for _ in range(2)]
 
     entries = only_log(root)
     made = overlays(entries)
@@ -84,10 +92,10 @@ def test_old_turns_make_room_before_the_window_is_full_and_it_is_said_how_to_und
 
 
 def test_without_it_there_is_never_an_overlay(tmp_path: Path) -> None:
-    root = prepared(tmp_path, "")
-    ask(root, "read it", "--new")
-    for _ in range(3):
-        ask(root, "read it again", "--id", "last")
+    root = workspace(tmp_path, "")
+    ask_before(root, "read it", *["read it again"] * 2)
+
+    ask(root, "read it again", "--id", "last")
 
     entries = only_log(root)
     assert overlays(entries) == []
@@ -97,7 +105,7 @@ def test_without_it_there_is_never_an_overlay(tmp_path: Path) -> None:
 def test_old_results_of_a_long_turn_make_room_while_it_runs(tmp_path: Path) -> None:
     digging = SCENARIO.replace('when = { tool = "fs_read_file" }', 'when = { tool = "fs_read_file", turn = 5 }')
     loop = digging.replace('when = { contains = "dig" }', 'when = { tool = "fs_read_file" }')
-    root = prepared(tmp_path, scenario=loop)
+    root = workspace(tmp_path, scenario=loop)
 
     ask(root, "read it", "--new")
 
@@ -117,11 +125,10 @@ text = "Now."
 
 
 def test_a_request_that_the_provider_finds_too_long_is_sent_once_more_after_a_compaction(tmp_path: Path) -> None:
-    root = prepared(tmp_path, scenario=FAILING + SCENARIO)
+    root = workspace(tmp_path, scenario=FAILING + SCENARIO)
     config = root / ".jp" / "config.toml"
     config.write_text(config.read_text(encoding="utf-8").replace("= 12000", "= 900000"), encoding="utf-8")
-    ask(root, "read it", "--new")
-    ask(root, "read it again", "--id", "last")
+    ask_before(root, "read it", "read it again")
 
     said = ask(root, "and then?", "--id", "last")
 
@@ -132,7 +139,7 @@ def test_a_request_that_the_provider_finds_too_long_is_sent_once_more_after_a_co
 
 
 def test_a_request_that_cannot_fit_is_not_sent(tmp_path: Path) -> None:
-    root = prepared(tmp_path)
+    root = workspace(tmp_path)
     (root / "big.txt").write_text("words and more words\n" * 4000, encoding="utf-8")
 
     done = run_jp("query", "--new", "--attach", "big.txt", "what is it?", "-F", "json", cwd=root)
@@ -144,10 +151,12 @@ def test_a_request_that_cannot_fit_is_not_sent(tmp_path: Path) -> None:
 
 
 def test_a_summary_is_written_where_the_profile_says_so_and_leaving_out_is_not_enough(tmp_path: Path) -> None:
-    talk = SCENARIO.replace('text = "Noted."', f'text = "{"many words about bolts and nuts. " * 120}"')
-    root = prepared(tmp_path, f'{AUTO}profile = "heavy"\n', scenario=talk)
-    ask(root, "tell me of bolts", "--new")
-    for _ in range(9):
+    talk = SCENARIO.replace('text = "Noted."', f'text = "{"many words about bolts and nuts. " * 300}"')
+    root = workspace(tmp_path, f'{AUTO}profile = "heavy"\n', scenario=talk)
+    ask_before(root, "tell me of bolts", *["tell me more"] * 2)
+    assert overlays(only_log(root)) == []
+
+    for _ in range(3):
         ask(root, "tell me more", "--id", "last")
 
     made = overlays(only_log(root))

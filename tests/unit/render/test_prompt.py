@@ -1,30 +1,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import questioner
+from forked import Forked, fork
 from jp.render import prompt
 from jp.render.prompt import ask_key, ask_line, ask_yes_no, is_asking
+from running import isolated_environment
 
 TIMEOUT_SECS = 20
-PREAMBLE = """\
-import fcntl, os, sys, termios
-terminal = os.open(sys.argv[1], os.O_RDWR)
-fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-from jp.render.prompt import ask_key, ask_key, ask_line, ask_yes_no, is_asking
-
-def interruptible(ask):
-    try:
-        return ask()
-    except KeyboardInterrupt:
-        return "interrupted"
-
-"""
+SCRIPT = Path(questioner.__file__)
 
 
 class Dialogue(NamedTuple):
@@ -41,31 +31,32 @@ def converse(expression: str, *exchange: tuple[str, str], before: str = "") -> D
     """
     master, slave = os.openpty()
     os.write(master, before.encode())
-    # The process stays until all was read: with it, what it wrote to its terminal may go.
-    program = f"{PREAMBLE}print(repr({expression}), is_asking(), sep='|', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, os.ttyname(slave)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-        encoding="utf-8",
-    ) as process:
-        screen = ""
-        for awaited, typed in exchange:
-            seen = len(screen)
-            while awaited not in screen[seen:]:
-                screen += os.read(master, 4096).decode()
-            os.write(master, typed.encode())
-        assert process.stdout is not None
-        result, _, asking = process.stdout.readline().strip().rpartition("|")
-        os.write(slave, b"<end>")
-        while not screen.endswith("<end>"):
+    from_stdout, stdout = os.pipe()
+    stdin, to_stdin = os.pipe()
+    environment = isolated_environment(Path("/nonexistent"))
+    streams = (stdin, stdout, 2)
+    process = Forked(
+        fork(expression, cwd=Path("/"), env=environment, streams=streams, script=SCRIPT, terminal=os.ttyname(slave))
+    )
+    for end in (stdin, stdout):
+        os.close(end)
+    screen = ""
+    for awaited, typed in exchange:
+        seen = len(screen)
+        while awaited not in screen[seen:]:
             screen += os.read(master, 4096).decode()
-        process.communicate(timeout=TIMEOUT_SECS)
+        os.write(master, typed.encode())
+    with os.fdopen(from_stdout, encoding="utf-8") as said:
+        result, _, still_asking = said.readline().strip().rpartition("|")
+    os.write(slave, b"<end>")
+    while not screen.endswith("<end>"):
+        screen += os.read(master, 4096).decode()
+    # It stays until all was read: with it, what it wrote to its terminal may go.
+    os.close(to_stdin)
+    process.wait(TIMEOUT_SECS)
     os.close(master)
     os.close(slave)
-    assert asking == "False"
+    assert still_asking == "False"
     return Dialogue(result, screen.removesuffix("<end>"))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forked import run_jp
-from stage import entries_of, logs, make_workspace
+from stage import copied, entries_of, logs, make_workspace
 
 TEXT = """\
 model      anthropic/claude-haiku-4-5
@@ -24,9 +24,10 @@ reported   {reported:,} tokens went in with turn 0, cycle 0
 """
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = make_workspace(tmp_path / "work")
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A conversation of one turn, for what only looks at it."""
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
     (root / "a.txt").write_text("some words of a file\n" * 400, encoding="utf-8")
     assert run_jp("query", "--new", "--attach", "a.txt", "hello", cwd=root).code == 0
     log = logs(root)[0]
@@ -37,20 +38,26 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    """A copy to change."""
+    return copied(prepared, tmp_path / "work")
+
+
 def context(root: Path, *more: str) -> str:
     shown = run_jp("conversation", "context", "last", *more, cwd=root)
     assert (shown.code, shown.stderr) == (0, "")
     return shown.stdout
 
 
-def test_the_window_the_buckets_and_the_largest_items_are_shown(root: Path) -> None:
-    before = logs(root)[0].read_bytes()
-    value = json.loads(context(root, "--format", "json"))
+def test_the_window_the_buckets_and_the_largest_items_are_shown(prepared: Path) -> None:
+    before = logs(prepared)[0].read_bytes()
+    value = json.loads(context(prepared, "--format", "json"))
     last = value["last_cycle"]
     told = {"reported": last["reported"], "estimated": last["estimated"], "ratio": last["ratio"]}
     counts = {"used": value["used"], "left": 108_800 - value["used"], "free": 136_000 - value["used"]}
 
-    text = context(root)
+    text = context(prepared)
 
     assert text.startswith(TEXT.format(**told, **counts))
     assert value["used"] == last["reported"] + last["added"]
@@ -64,21 +71,21 @@ def test_the_window_the_buckets_and_the_largest_items_are_shown(root: Path) -> N
     assert re.search(
         rf"^{largest['handle']} +{largest['tokens']:,} +0  attachments +file://.*/a\.txt$", text, re.MULTILINE
     )
-    assert logs(root)[0].read_bytes() == before
+    assert logs(prepared)[0].read_bytes() == before
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_it_fits_the_terminal_with_and_without_colour(root: Path, width: int) -> None:
-    plain = context(root, "--format", "pretty", "--width", str(width), "--color", "never")
-    coloured = context(root, "--format", "pretty", "--width", str(width), "--color", "always")
+def test_it_fits_the_terminal_with_and_without_colour(prepared: Path, width: int) -> None:
+    plain = context(prepared, "--format", "pretty", "--width", str(width), "--color", "never")
+    coloured = context(prepared, "--format", "pretty", "--width", str(width), "--color", "always")
 
     assert max(map(len, plain.splitlines())) <= width
     assert "\x1b[33m█" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
 
 
-def test_nothing_of_what_was_said_or_read_is_in_the_json(root: Path) -> None:
-    value = context(root, "--format", "json")
+def test_nothing_of_what_was_said_or_read_is_in_the_json(prepared: Path) -> None:
+    value = context(prepared, "--format", "json")
 
     assert "hello" not in value
     assert "some words" not in value
@@ -95,8 +102,8 @@ def test_a_conversation_without_a_request_goes_by_the_settings(root: Path) -> No
     assert (value["model"], value["last_cycle"], value["source"]) == ("script/test", None, "local_estimate")
 
 
-def test_what_does_not_exist_is_an_error(root: Path) -> None:
-    shown = run_jp("conversation", "context", "jp-c0", cwd=root)
+def test_what_does_not_exist_is_an_error(prepared: Path) -> None:
+    shown = run_jp("conversation", "context", "jp-c0", cwd=prepared)
 
     assert (shown.code, shown.stdout) == (2, "")
     assert shown.stderr.startswith("error: ")
@@ -128,9 +135,9 @@ def test_it_is_told_what_each_profile_would_free(root: Path) -> None:
     assert json.loads(dry.stdout)["frees"] is True
 
 
-def test_the_threshold_is_that_of_automatic_compaction_where_it_is_on(root: Path) -> None:
+def test_the_threshold_is_that_of_automatic_compaction_where_it_is_on(prepared: Path) -> None:
     auto = "conversation.compaction.auto"
 
-    told = context(root, "--format", "json", "--cfg", f"{auto}.enabled=true", "--cfg", f"{auto}.trigger_ratio=0.5")
+    told = context(prepared, "--format", "json", "--cfg", f"{auto}.enabled=true", "--cfg", f"{auto}.trigger_ratio=0.5")
 
     assert json.loads(told)["threshold"] == 68_000

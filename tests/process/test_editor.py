@@ -98,11 +98,18 @@ def test_no_words_at_a_terminal_open_an_editor_whose_page_is_for_the_user_alone(
 def test_the_editor_has_the_terminal_while_the_query_stands_in_pipes(root: Path) -> None:
     env = writing(root, "explain", "test -t 0 && test -t 1 && test -t 2 && echo at the terminal")
 
-    with at_terminal("echo data | jp query --edit typed | cat >out", cwd=root, env=env) as terminal:
+    data, given = os.pipe()
+    answer, out = os.pipe()
+    with os.fdopen(given, "wb") as stream:
+        stream.write(b"data\n")
+    with jp_at_terminal("query", "--edit", "typed", cwd=root, env=env, stdin=data, stdout=out) as terminal:
+        os.close(out)
         assert terminal.finish() == 0
+    os.close(data)
 
     assert COST.sub("", terminal.shown) == "at the terminal\n"
-    assert (root / "out").read_text(encoding="utf-8") == "You said: explain\ntyped\n\ndata\n"
+    with os.fdopen(answer, encoding="utf-8") as stream:
+        assert stream.read() == "You said: explain\ntyped\n\ndata\n"
 
 
 def test_an_editor_may_have_arguments_and_the_first_variable_counts(root: Path) -> None:
@@ -297,7 +304,6 @@ def test_nothing_is_left_without_persistence(root: Path) -> None:
     ("arguments", "editors", "expected"),
     [
         ("", {}, (2, "error: there is no query\nhint: type one, as in")),
-        ("</dev/null", {"EDITOR": "touch opened;"}, (2, "error: there is no query\nhint: type one, as in")),
         ("--edit", {}, (3, "error: no editor is set\nhint: set EDITOR, or for good: `jp config set --in user")),
         (
             "--edit",
@@ -306,17 +312,42 @@ def test_nothing_is_left_without_persistence(root: Path) -> None:
         ),
         ("--edit", {"EDITOR": "vim 'x"}, (3, 'error: EDITOR is no command: "vim \'x"\nhint: it is read as a shell')),
         ("--edit -m nope/x", {"EDITOR": "touch opened;"}, (3, "error: ")),
-        ("--edit & wait $!", {"EDITOR": "true"}, (2, "error: --edit needs a terminal")),
     ],
 )
 def test_without_an_editor_or_a_model_one_is_told_before_writing(
     arguments: str, editors: dict[str, str], expected: tuple[int, str], root: Path
 ) -> None:
-    with at_terminal(f"set -m; jp query {arguments}; exit $?", cwd=root, env=editors) as terminal:
-        assert terminal.finish() == expected[0]
-    assert terminal.shown.startswith(expected[1]), terminal.shown
+    code, words = expected
+
+    assert ask(arguments, root, editors, code=code).startswith(words)
+    check_that_nothing_was_written(root)
+
+
+def check_that_nothing_was_written(root: Path) -> None:
+    assert not (root / "opened").exists()
     assert logs(root) == []
     assert drafts(root) == []
+
+
+def test_no_editor_is_opened_where_stdin_is_no_terminal(root: Path) -> None:
+    with (
+        Path(os.devnull).open("rb") as nothing,
+        jp_at_terminal("query", cwd=root, env={"EDITOR": "touch opened;"}, stdin=nothing.fileno()) as terminal,
+    ):
+        assert terminal.finish() == 2
+
+    assert terminal.shown.startswith("error: there is no query\nhint: type one, as in")
+    check_that_nothing_was_written(root)
+
+
+def test_no_editor_is_opened_in_the_background(root: Path) -> None:
+    with at_terminal(
+        "set -m; jp query --edit & wait $!; exit $?", cwd=root, env={"EDITOR": "touch opened;"}
+    ) as terminal:
+        assert terminal.finish() == 2
+
+    assert terminal.shown.startswith("error: --edit needs a terminal")
+    check_that_nothing_was_written(root)
 
 
 def test_an_editor_that_a_repository_names_is_not_run_untrusted(tmp_path: Path) -> None:

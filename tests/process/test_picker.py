@@ -20,6 +20,7 @@ from terminal import CTRL_C, CTRL_D, Terminal, at_terminal, jp_at_terminal
 
 DOWN, UP, ESCAPE = "\x1b[B", "\x1b[A", "\x1b"
 ENTER = "\r"
+OPENED = "\x1b[?1049h"
 READY = r"type to narrow"
 STYLES = re.compile(r"\x1b\[([0-9;]*)m")
 
@@ -53,14 +54,11 @@ def root(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def jp(arguments: str, root: Path, **env: str) -> Generator[Terminal]:
-    with jp_at_terminal(*shlex.split(arguments), cwd=root, env={"JP_SESSION": "here", **env}) as terminal:
-        yield terminal
-
-
-@contextmanager
-def shell(command: str, root: Path) -> Generator[Terminal]:
-    with at_terminal(command, cwd=root, env={"JP_SESSION": "here"}) as terminal:
+def jp(
+    arguments: str, root: Path, *, stdin: int | None = None, stdout: int | None = None, **env: str
+) -> Generator[Terminal]:
+    named = {"JP_SESSION": "here", **env}
+    with jp_at_terminal(*shlex.split(arguments), cwd=root, env=named, stdin=stdin, stdout=stdout) as terminal:
         yield terminal
 
 
@@ -69,14 +67,17 @@ def plain(shown: str) -> str:
 
 
 def test_a_conversation_is_picked_with_arrows_while_stdout_is_a_pipe(root: Path) -> None:
-    with shell("jp conversation path '?' | sed s,.*/,, >out", root) as terminal:
+    path, out = os.pipe()
+    with jp("conversation path '?'", root, stdout=out) as terminal:
+        os.close(out)
         terminal.expect("> +jp-c17800000003")
         terminal.expect(READY)
         terminal.type(DOWN + DOWN + UP + ENTER)
         assert terminal.finish() == 0
 
-    assert (root / "out").read_text(encoding="utf-8") == "17800000002-x\n"
-    assert terminal.shown.rindex("\x1b[?1049l") > terminal.shown.index("\x1b[?1049h")
+    with os.fdopen(path, encoding="utf-8") as stream:
+        assert Path(stream.read()).name == "17800000002-x\n"
+    assert terminal.shown.rindex("\x1b[?1049l") > terminal.shown.index(OPENED)
 
 
 def test_typing_narrows_the_list_by_title_id_and_label(root: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
         os.kill(terminal.process.pid, number)
         assert terminal.finish() == code
 
-    assert terminal.shown.rindex("\x1b[?1049l") > terminal.shown.index("\x1b[?1049h")
+    assert terminal.shown.rindex("\x1b[?1049l") > terminal.shown.index(OPENED)
 
 
 def test_a_window_that_is_closed_ends_it(root: Path) -> None:
@@ -203,28 +204,46 @@ def test_no_colour_is_used(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "words"),
+    ("arguments", "piped", "words"),
     [
-        ("jp conversation show '?' </dev/null", "there is no terminal for it here"),
-        ("jp conversation show '?' 2>err; code=$?; cat err; exit $code", "there is no terminal for it here"),
-        ("TERM=dumb jp conversation show '?'", "TERM='dumb' says that this terminal cannot show one"),
-        ("echo x | jp query --id lexer y", "2 conversations match 'lexer': jp-c17800000002 (The lexer again, "),
-        ("jp conversation use </dev/null", "no other conversation was active in this terminal"),
+        ("conversation show '?'", "", "there is no terminal for it here"),
+        ("query --id lexer y", "x\n", "2 conversations match 'lexer': jp-c17800000002 (The lexer again, "),
+        ("conversation use", "", "no other conversation was active in this terminal"),
     ],
 )
-def test_it_opens_only_where_a_person_is_at_the_terminal(command: str, words: str, root: Path) -> None:
-    with shell(command, root) as terminal:
+def test_it_opens_only_where_a_person_is_at_the_terminal(arguments: str, piped: str, words: str, root: Path) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as stream:
+        stream.write(piped.encode())
+    with jp(arguments, root, stdin=reader) as terminal:
         assert terminal.finish() == 2
+    os.close(reader)
 
     assert words in terminal.shown
-    assert "\x1b[?1049h" not in terminal.shown
+    assert OPENED not in terminal.shown
 
 
-def test_it_does_not_stop_a_job_in_the_background(root: Path) -> None:
-    with shell("set -m; jp conversation show '?' & wait $!", root) as terminal:
+def test_it_opens_only_at_a_terminal_that_can_show_it(root: Path) -> None:
+    with jp("conversation show '?'", root, TERM="dumb") as terminal:
+        assert terminal.finish() == 2
+
+    assert "TERM='dumb' says that this terminal cannot show one" in terminal.shown
+    assert OPENED not in terminal.shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jp conversation show '?' 2>err; code=$?; cat err; exit $code",
+        "set -m; jp conversation show '?' & wait $!",
+    ],
+)
+def test_it_opens_neither_where_its_messages_go_elsewhere_nor_in_the_background(command: str, root: Path) -> None:
+    with at_terminal(command, cwd=root, env={"JP_SESSION": "here"}) as terminal:
         assert terminal.finish() == 2
 
     assert "there is no terminal for it here" in terminal.shown
+    assert OPENED not in terminal.shown
 
 
 def test_thousands_of_conversations_are_narrowed_at_once(root: Path) -> None:

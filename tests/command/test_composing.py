@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from doubles import kinds
-from forked import run_jp
+from forked import prepare, run_jp
 from jp.cli.query.past import request_of, standing_turns
 from jp.conversation.entries import ChatRequest, Revert, TurnStart
-from stage import ECHO, logs, make_workspace, only_log
+from stage import ECHO, copied, logs, make_workspace, only_log
 
 REFUSING = """
 [[reply]]
@@ -26,6 +26,19 @@ def root(tmp_path: Path) -> Path:
     return make_workspace(tmp_path / "work")
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
+    prepare(("query", "one"), ("query", "--id", ".", "two"), cwd=root)
+    return root
+
+
+@pytest.fixture
+def asked(prepared: Path, tmp_path: Path) -> Path:
+    """A workspace with a conversation: `one`, and `two`."""
+    return copied(prepared, tmp_path / "work")
+
+
 def requests(root: Path) -> list[ChatRequest]:
     return [entry for entry in only_log(root) if isinstance(entry, ChatRequest)]
 
@@ -36,39 +49,33 @@ def standing(root: Path) -> list[str]:
     return [request.content for request in found if request is not None]
 
 
-def test_a_replay_undoes_the_last_turn_with_its_new_request(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
-    run_jp("query", "--id", ".", "two", cwd=root)
+def test_a_replay_undoes_the_last_turn_with_its_new_request(asked: Path) -> None:
+    assert run_jp("query", "--id", ".", "--replay", cwd=asked) == (0, "You said: two\n", "")
 
-    assert run_jp("query", "--id", ".", "--replay", cwd=root) == (0, "You said: two\n", "")
-
-    entries = only_log(root)
+    entries = only_log(asked)
     starts = [entry.id for entry in entries if isinstance(entry, TurnStart)]
     assert [entry.entries for entry in entries if isinstance(entry, Revert)] == [(starts[1],)]
     assert kinds(entries)[-5:] == ["turn_start", "chat_request", "revert", "chat_response", "cycle_end"]
-    assert standing(root) == ["one", "two"]
+    assert standing(asked) == ["one", "two"]
 
 
-def test_every_entry_of_a_replay_is_a_line_in_the_order_of_the_log(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
-    before = len(only_log(root))
+def test_every_entry_of_a_replay_is_a_line_in_the_order_of_the_log(asked: Path) -> None:
+    before = len(only_log(asked))
 
-    result = run_jp("query", "--id", ".", "--replay", "--format", "json", cwd=root)
+    result = run_jp("query", "--id", ".", "--replay", "--format", "json", cwd=asked)
 
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     header, *written = [line["id"] for line in lines]
-    assert written == [entry.id for entry in only_log(root)[before:]]
-    assert header == only_log(root)[0].id
+    assert written == [entry.id for entry in only_log(asked)[before:]]
+    assert header == only_log(asked)[0].id
     assert [line["type"] for line in lines[1:4]] == ["turn_start", "chat_request", "revert"]
 
 
-def test_words_and_what_is_piped_in_are_added_to_a_replay(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
+def test_words_and_what_is_piped_in_are_added_to_a_replay(asked: Path) -> None:
+    result = run_jp("query", "--id", ".", "--replay", "and", "more", cwd=asked, stdin="piped\n")
 
-    result = run_jp("query", "--id", ".", "--replay", "and", "more", cwd=root, stdin="piped\n")
-
-    assert result.stdout == "You said: one\n\nand more\n\npiped\n"
-    assert standing(root) == ["one\n\nand more\n\npiped"]
+    assert result.stdout == "You said: two\n\nand more\n\npiped\n"
+    assert standing(asked) == ["one", "two\n\nand more\n\npiped"]
 
 
 def test_the_snapshots_of_a_replayed_turn_come_along_and_are_not_read_again(root: Path) -> None:
@@ -102,17 +109,15 @@ def test_what_is_attached_to_a_replay_is_read_again(root: Path) -> None:
     assert requests(root)[1].attachments == ("file:a.txt",)
 
 
-def test_a_dry_replay_shows_the_request_and_writes_nothing(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
-    run_jp("query", "--id", ".", "two", cwd=root)
-    before = only_log(root)
+def test_a_dry_replay_shows_the_request_and_writes_nothing(asked: Path) -> None:
+    before = only_log(asked)
 
-    result = run_jp("query", "--id", ".", "--replay", "--dry-run", "--format", "json", "x", cwd=root)
+    result = run_jp("query", "--id", ".", "--replay", "--dry-run", "--format", "json", "x", cwd=asked)
 
     messages = json.loads(result.stdout)["request"]["body"]["messages"]
     texts = [block["text"] for message in messages for block in message["content"]]
     assert texts == ["one", "You said: one", "two\n\nx"]
-    assert only_log(root) == before
+    assert only_log(asked) == before
 
 
 def test_a_turn_that_failed_is_asked_again(root: Path) -> None:
@@ -136,26 +141,23 @@ def test_a_replay_asks_what_the_user_asked_and_undoes_corrections_too(root: Path
     assert [request.schema is None for request in requests(root)] == [False] * 4
 
 
-def test_a_replay_can_be_replayed(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
+def test_a_replay_can_be_replayed(asked: Path) -> None:
     for _ in range(2):
-        run_jp("query", "--id", ".", "--replay", cwd=root)
+        assert run_jp("query", "--id", ".", "--replay", cwd=asked).code == 0
 
-    assert standing(root) == ["one"]
-    assert len(requests(root)) == 3
+    assert standing(asked) == ["one", "two"]
+    assert len(requests(asked)) == 4
 
 
-def test_a_replay_in_a_fork_leaves_its_source_alone(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
-    run_jp("query", "--id", ".", "two", cwd=root)
-    (source,) = logs(root)
+def test_a_replay_in_a_fork_leaves_its_source_alone(asked: Path) -> None:
+    (source,) = logs(asked)
     before = source.read_bytes()
 
-    result = run_jp("query", "--id", ".", "--fork=0", "--replay", "again", cwd=root)
+    result = run_jp("query", "--id", ".", "--fork=0", "--replay", "again", cwd=asked)
 
     assert result.stdout == "You said: one\n\nagain\n"
     assert source.read_bytes() == before
-    assert len(logs(root)) == 2
+    assert len(logs(asked)) == 2
 
 
 @pytest.mark.parametrize(
@@ -185,12 +187,11 @@ def test_what_cannot_be_composed_is_refused_and_nothing_is_written(
     assert logs(root) == []
 
 
-def test_a_conversation_without_a_turn_has_nothing_to_replay(root: Path) -> None:
-    run_jp("query", "one", cwd=root)
-    log = logs(root)[0]
+def test_a_conversation_without_a_turn_has_nothing_to_replay(asked: Path) -> None:
+    log = logs(asked)[0]
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
 
-    result = run_jp("query", "--id", ".", "--replay", cwd=root)
+    result = run_jp("query", "--id", ".", "--replay", cwd=asked)
 
     assert result == (
         2,

@@ -426,10 +426,14 @@ def test_a_dash_reads_the_terminal_to_its_end(tmp_path: Path) -> None:
 def test_a_pipe_that_brings_nothing_is_waited_for_and_said(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
-    with at_terminal("cat | jp query hi", cwd=tmp_path) as terminal:
+    piped, ours = os.pipe()
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path, stdin=piped) as terminal:
         terminal.expect("note: reading standard input … .*\n")
-        terminal.type(f"at last\n{CTRL_D}")
+        os.write(ours, b"at last\n")
+        os.close(ours)
         assert terminal.finish() == 0
+    os.close(piped)
 
     assert requests(only_log(tmp_path)) == ["hi\n\nat last"]
 
@@ -437,10 +441,14 @@ def test_a_pipe_that_brings_nothing_is_waited_for_and_said(tmp_path: Path) -> No
 def test_a_reader_that_leaves_leaves_nothing_on_the_terminal(tmp_path: Path) -> None:
     make_workspace(tmp_path, "[[reply]]\ntext = '''\nfirst\nsecond\n'''\nchunk = 1\ndelay_ms = 1")
 
-    with at_terminal("{ jp query hi; echo $? >code; } | read line", cwd=tmp_path) as terminal:
-        terminal.finish()
+    ours, piped = os.pipe()
 
-    assert (tmp_path / "code").read_text(encoding="utf-8") == "141\n"
+    with jp_at_terminal("query", "hi", cwd=tmp_path, stdout=piped) as terminal:
+        os.close(piped)
+        assert os.read(ours, 1) == b"f"
+        os.close(ours)
+        assert terminal.finish() == 141
+
     assert terminal.shown == ""
 
 

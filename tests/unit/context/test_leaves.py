@@ -73,7 +73,7 @@ def test_non_json_argument_text_is_not_corrupted(text: str) -> None:
     ("before", "after"),
     [
         ('{"n":' + "7" * 4_400 + ',"s":', "}"),
-        ("[" * 200_000, "]" * 200_000),
+        ("[" * 20_000, "]" * 20_000),
         ('{"a":' * 5_000, "}" * 5_000),
         ("[1e400, -0.0, 1.50E+3, 0.1000000000000000055, ", "]"),
         ('{"k":1,"k":2, "s" :\t', ' ,"k":3}'),
@@ -83,7 +83,7 @@ def test_non_json_argument_text_is_not_corrupted(text: str) -> None:
     ],
     ids=[
         "an integer of 4,400 digits",
-        "200,000 arrays in each other",
+        "20,000 arrays in each other",
         "5,000 objects in each other",
         "numbers as they are spelled",
         "repeated names",
@@ -151,8 +151,8 @@ def test_json_in_a_string_is_a_string_like_any_other() -> None:
     assert shorter.startswith('{"content": "0123')
 
 
-def test_a_leaf_of_ten_megabytes_is_cut_like_any_other() -> None:
-    text = '{"content": "' + "line\\n\\u00fc" * 1_000_000 + '"}'
+def test_a_leaf_of_a_megabyte_is_cut_like_any_other() -> None:
+    text = '{"content": "' + "line\\n\\u00fc" * 100_000 + '"}'
 
     assert len(json.loads(shrunk(text).text)["content"]) == 100
 

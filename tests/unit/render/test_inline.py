@@ -89,6 +89,6 @@ def test_nothing_that_steers_a_terminal_comes_out_of_markup(source: str) -> None
 
 
 def test_a_source_without_end_is_read_in_pieces() -> None:
-    source = "[" * 20_000
+    source = "[" * 10_000
 
     assert merged(COLOURED.runs(source)) == [(source, "")]

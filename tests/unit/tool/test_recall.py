@@ -21,7 +21,7 @@ from jp.tool.recall import Recall
 
 C = TypeVar("C", bound=Carrier)
 
-LINES = "".join(f"line {number} ✓\n" for number in range(4_000))
+LINES = "".join(f"line {number} ✓\n" for number in range(1_500))
 TEXT, PICTURE = TextBlock(text=LINES), ImageBlock(mime_type="image/png", blob=b"\x89PNG")
 FILE = Resource(uri="file:///w/a", text="all of a file\n" * 40)
 TOOL = Recall(RecalledContents())
@@ -123,7 +123,7 @@ def test_empty_content_is_all_there_is() -> None:
         ({"handle": "no handle"}, "'no handle' is no handle. A handle stands in [[cut:"),
         ({"handle": "0123abcd"}, "nothing in this conversation has the handle '0123abcd'. A handle stands in"),
         ({"handle": checksum(PICTURE)[:8]}, "is binary content (image/png) of 4 bytes, which is no text: the user can"),
-        ({"handle": checksum(TEXT)[:8], "offset": len(LINES.encode())}, "has 54890 bytes, counted from 0."),
+        ({"handle": checksum(TEXT)[:8], "offset": len(LINES.encode())}, "has 19890 bytes, counted from 0."),
         ({"handle": checksum(TEXT)[:8], "offset": -1}, "offset is -1, but"),
         ({"handle": checksum(TEXT)[:8], "lines": 0}, "lines is 0, but a page has at least 1."),
     ],

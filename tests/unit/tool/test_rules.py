@@ -10,7 +10,8 @@ from jp.config.tools import RuleConfig, ToolConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.rules import LONGEST_TEXT, MOST_READINGS, Paths, check_rules, is_path, run_mode
+from jp.tool import rules as readings
+from jp.tool.rules import LONGEST_TEXT, Paths, check_rules, is_path, run_mode
 
 LINKS = {"/w/src/secret": "/w/keys", "/w/out": "/etc"}
 SOURCES: tuple[RuleConfig, ...] = (
@@ -137,8 +138,9 @@ def test_an_absolute_pattern_and_one_of_the_root_itself_name_the_same_paths() ->
     assert mode((RuleConfig(arguments={"path": "."}, run="skip"),), path="/w") == "skip"
 
 
-def test_of_a_call_with_too_many_readings_the_strictest_rule_counts() -> None:
-    many = [str(number) for number in range(MOST_READINGS)]
+def test_of_a_call_with_too_many_readings_the_strictest_rule_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "MOST_READINGS", 1_000)
+    many = [str(number) for number in range(1_000)]
     rules = (
         RuleConfig(arguments={"one": "**", "other": "**"}, run="unattended"),
         RuleConfig(arguments={"one": "never"}, run="edit"),

@@ -12,6 +12,7 @@ from jp.conversation.entries import Facts
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.uri import file_uri
 from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files import opening
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import MAX_BYTES, Content
 from jp.tool.files.read_file import ReadFile
@@ -132,13 +133,15 @@ def test_what_is_not_text_is_an_error(root: Path, data: bytes, expected: str) ->
     assert message(read(root, "file")) == expected
 
 
-def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(root: Path) -> None:
-    (root / "largest").write_bytes(b"x" * MAX_BYTES)
-    with (root / "larger").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "MAX_BYTES", 100_000)
+    (root / "largest").write_bytes(b"x" * 100_000)
+    (root / "larger").write_bytes(b"x" * 100_001)
 
-    assert len(resource(read(root, "largest")).text or "") == MAX_BYTES
-    assert message(read(root, "larger")) == "'larger' is larger than 10,485,760 bytes, which is the most that is read"
+    assert len(resource(read(root, "largest")).text or "") == 100_000
+    assert message(read(root, "larger")) == "'larger' is larger than 100,000 bytes, which is the most that is read"
 
 
 def test_a_file_that_grows_while_it_is_read_is_bounded_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

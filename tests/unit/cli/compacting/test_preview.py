@@ -79,12 +79,13 @@ def test_what_is_predicted_is_what_is_shown_and_sent_after_it_and_undoing_it_res
         for wish in ORDERS:
             preview = found.preview(wish, found.plan(wish))
             after = (*conversation.entries, *stored(preview.overlays))
+            then = sent(after)
             undo = Revert(id="u", entries=tuple(entry.id for entry in after[len(conversation.entries) :]))
 
             assert tokens(after) == preview.effect.after
-            assert sent(after) == sent((*conversation.entries, *preview.overlays))
+            assert then == sent((*conversation.entries, *preview.overlays))
             assert (preview.effect.freed > 0) == preview.frees
-            assert (sent(after) == before) is not preview.frees
+            assert (then == before) is not preview.frees
             assert sent((*after, undo)) == before
             freed += preview.frees
     assert freed > len(conversations)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import shutil
@@ -14,8 +13,13 @@ from typing import Any, cast
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from forked import prepare, run_jp
+from jp.conversation.carriers import map_carriers
+from jp.conversation.entries import AnyEntry
+from jp.conversation.ids import ConversationId
+from jp.workspace.workspace import find_workspace
 from originals import BASE, ID, LARGE, Event, current, event, texts_in, write_original
+from running import home_beside
 from stage import make_workspace
 
 DATA = os.environ.get("JP_TEST_DATA", "")
@@ -33,11 +37,12 @@ def placed(root: Path, events: list[Event], *, base: Event = BASE, name: str = N
     return write_original(root / ".jp/conversations" / name, events, base=base)
 
 
-def checksums(directory: Path) -> dict[str, str]:
+def tree(directory: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file with its date and bytes."""
     return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in directory.iterdir()
-        if path.name in {"events.json", "metadata.json", "base_config.json"}
+        str(path.relative_to(directory)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in directory.rglob("*")
+        if path.is_file()
     }
 
 
@@ -68,47 +73,64 @@ def unreachable(events: list[Event], output: str) -> list[str]:
     return [text for text in stored_texts(events) if text not in STRUCTURE and printed.isdisjoint(decodings(text))]
 
 
-def check_listing(root: Path, identity: str, events: list[Event], title: str) -> None:
-    """`ls` and `show` know the conversation."""
-    listed = run_jp("conversation", "ls", cwd=root)
-    shown = json.loads(run_jp("conversation", "show", identity, "-F", "json", cwd=root).stdout)
-    assert (shown["tokens_in"], shown["cost_usd"]) == (None, None)
+def entries_of(root: Path, identity: str) -> list[AnyEntry]:
+    """Without the header, content inline."""
+    workspace = find_workspace(root, user_data=home_beside(root) / "data")
+    stream = workspace.read(workspace.get(ConversationId.parse(identity)))
+    return [map_carriers(entry, stream.load) for entry in stream.entries[1:]]
 
-    assert title in listed.stdout
-    assert shown["title"] == title
-    assert 0 < shown["turns"] <= sum(found["type"] == "chat_request" for found in events)
+
+def with_shared(root: Path, *conversations: Path) -> Path:
+    """A workspace that holds these of the shared conversations."""
+    make_workspace(root)
+    for stored in conversations:
+        shutil.copytree(stored, root / ".jp/conversations" / stored.name, copy_function=shutil.copyfile)
+    return root
+
+
+def title_of(stored: Path) -> str:
+    return json.loads((stored / "metadata.json").read_bytes())["title"]
+
+
+@pytest.mark.skipif(not DATA, reason="JP_TEST_DATA names no conversations")
+def test_the_shared_conversations_are_listed(tmp_path: Path) -> None:
+    listed = run_jp("conversation", "ls", cwd=with_shared(tmp_path / "work", *SHARED))
+
+    assert [stored.name for stored in SHARED if title_of(stored) not in listed.stdout] == []
 
 
 @pytest.mark.skipif(not DATA, reason="JP_TEST_DATA names no conversations")
 @pytest.mark.parametrize("stored", SHARED, ids=[path.name.partition("-")[0] for path in SHARED])
-def test_a_shared_conversation_is_listed_shown_printed_and_continued(tmp_path: Path, stored: Path) -> None:
-    root = make_workspace(tmp_path / "work")
+def test_a_shared_conversation_is_shown_printed_forked_and_continued(tmp_path: Path, stored: Path) -> None:
+    root = with_shared(tmp_path / "work", stored)
     directory = root / ".jp/conversations" / stored.name
-    shutil.copytree(stored, directory, copy_function=shutil.copyfile)
     identity = f"jp-c{stored.name.partition('-')[0]}"
     events = cast("list[Event]", json.loads((stored / "events.json").read_bytes()))
-    title = json.loads((stored / "metadata.json").read_bytes())["title"]
-    before = checksums(directory)
+    files, entries = tree(directory), entries_of(root, identity)
 
-    check_listing(root, identity, events, title)
-    text = run_jp("conversation", "print", identity, "--full", cwd=root)
-    short = run_jp("conversation", "print", identity, cwd=root)
+    shown = json.loads(run_jp("conversation", "show", identity, "-F", "json", cwd=root).stdout)
+    text = run_jp("conversation", "print", identity, cwd=root)
     printed = run_jp("conversation", "print", identity, "-F", "json", cwd=root)
-    run_jp("workspace", "trust", "--yes", "--id", identity, cwd=root)
-    planned = run_jp("query", "--dry-run", *MODEL, "--id", identity, "and now?", cwd=root)
-    untouched = not (directory / "events.jsonl").exists() and not (root / ".jp/blobs").exists()
+    part = run_jp("conversation", "fork", identity, "--last", "1", "--no-use", cwd=root)
+    prepare(["workspace", "trust", "--yes", "--id", identity], cwd=root)
+    forked = run_jp("query", *MODEL, "--id", identity, "--fork", "and now?", cwd=root)
+    attached = run_jp("attachment", "ls", "-F", "json", cwd=root)
+    untouched = tree(directory) == files
     asked = run_jp("query", *MODEL, "--id", identity, "and now?", cwd=root)
-    after = run_jp("conversation", "print", identity, "-F", "json", cwd=root)
 
-    assert (text.code, printed.code, planned.code) == (0, 0, 0), planned
+    assert (shown["title"], shown["tokens_in"], shown["cost_usd"]) == (title_of(stored), None, None)
+    assert 0 < shown["turns"] <= sum(found["type"] == "chat_request" for found in events)
+    assert (text.code, printed.code, part.code) == (0, 0, 0)
     assert all(found["message"].split("\n")[0].strip() in text.stdout for found in events if found.get("message"))
+    notes = [line for line in text.stdout.splitlines() if line.startswith(("    configuration ", "    kept from "))]
+    assert ("does not know" in text.stdout, max(map(len, notes), default=0) < 350) == (False, True)
     assert unreachable(events, printed.stdout) == []
-    notes = [line for line in short.stdout.splitlines() if line.startswith(("    configuration ", "    kept from "))]
-    assert ("does not know" in short.stdout, max(map(len, notes), default=0) < 350) == (False, True)
     assert untouched
-    assert (asked.code, asked.stdout) == (0, "You said: and now?\n")
-    assert after.stdout.splitlines()[1 : len(printed.stdout.splitlines())] == printed.stdout.splitlines()[1:]
-    assert checksums(directory) == before
+    for result in (forked, asked):
+        assert (result.code, result.stdout) == (0, "You said: and now?\n"), result
+    assert {one["state"] for one in json.loads(attached.stdout)["attachments"]} == {"sent"}
+    assert entries_of(root, identity)[: len(entries)] == entries
+    assert files.items() <= tree(directory).items()
 
 
 def test_every_text_of_every_variant_can_be_printed(tmp_path: Path) -> None:
@@ -206,20 +228,23 @@ def test_its_settings_need_trust_wherever_it_lies(tmp_path: Path) -> None:
     placed(root, [event("config_delta", delta=tools), *current()])
 
     refused = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+    copied = run_jp("conversation", "fork", ID, "--last", "1", cwd=root).stdout.strip()
+    in_copy = run_jp("query", *MODEL, "--id", ".", "more", cwd=root)
     moved = run_jp(
         "conversation", "import", "--local", str(root / ".jp/conversations" / NAME), cwd=make_workspace(tmp_path / "b")
     )
     local = run_jp("query", *MODEL, "--id", ID, "more", cwd=tmp_path / "b")
     alone = tmp_path / "alone"
     alone.mkdir()
-    run_jp("conversation", "import", str(root), cwd=alone)
+    prepare(["conversation", "import", str(root)], cwd=alone)
     own = run_jp("query", *MODEL, "--id", ID, "more", cwd=alone)
     accepted = run_jp("workspace", "trust", "--yes", "--id", ID, cwd=tmp_path / "b")
     asked = run_jp("query", *MODEL, "--id", ID, "more", cwd=tmp_path / "b")
 
     assert moved.code == 0
-    for result in (refused, local, own):
-        check_failure(result, 3, "conversation.tools.fs_read_file.run = 'unattended'", f"jp workspace trust --id {ID}")
+    for result, identity in ((refused, ID), (in_copy, copied), (local, ID), (own, ID)):
+        needed = ("conversation.tools.fs_read_file.run = 'unattended'", f"jp workspace trust --id {identity}")
+        check_failure(result, 3, *needed)
     assert "fs_read_file" in accepted.stdout
     assert (asked.code, asked.stdout) == (0, "You said: more\n")
     assert "note: tools that this conversation was used with are not here: 'gone'\n" in asked.stderr
@@ -272,15 +297,6 @@ def test_a_nonce_is_printed_from_when_there_is_one(tmp_path: Path) -> None:
 
     assert (before["type"], "nonce" in before) == ("header", False)
     assert (len(after.pop("nonce")), after) == (16, before)
-
-
-def tree(directory: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file with its date and bytes."""
-    return {
-        str(path.relative_to(directory)): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_what_the_original_archived_is_archived_until_it_is_brought_back(tmp_path: Path) -> None:

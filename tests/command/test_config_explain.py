@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from failures import check_failure
-from forked import run_jp
+from forked import prepare, run_jp
 from running import home_beside
 from stage import make_workspace
 
@@ -109,8 +109,8 @@ def test_a_file_outside_the_workspace_waits_as_a_whole(tmp_path: Path) -> None:
 
 def test_a_conversation_is_explained_with_what_it_keeps(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    run_jp("query", "--new", "one", cwd=tmp_path)
-    run_jp("query", "--id", "last", "-c", "assistant.system_prompt=Other", "two", cwd=tmp_path)
+    set_later = ("query", "--id", "last", "-c", "assistant.system_prompt=Other", "two")
+    prepare(("query", "--new", "one"), set_later, cwd=tmp_path)
 
     done = run_jp("config", "explain", "assistant.system_prompt", "-i", "last", "-F", "json", cwd=tmp_path)
 

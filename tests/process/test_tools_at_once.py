@@ -94,7 +94,7 @@ def test_of_ten_tools_one_hangs_one_floods_and_one_is_killed_and_the_turn_ends_i
     fine = [f"fine{number}" for number in range(7)]
     settings = "".join(tool(name, f"echo {name}") for name in fine)
     settings += tool("hangs", "sleep 60", "timeout_secs = 0.5\n")
-    settings += tool("floods", "yes 0123456789 | head -c 1073741824")
+    settings += tool("floods", "head -c 1000000000 /dev/zero")
     settings += tool("dies", "kill -9 $$")
     stage(tmp_path, settings, "hangs", "floods", "dies", *fine)
 
@@ -106,6 +106,7 @@ def test_of_ten_tools_one_hangs_one_floods_and_one_is_killed_and_the_turn_ends_i
     assert {name: text_of(given[name]) for name in fine} == {name: f"{name}\n" for name in fine}
     assert {name for name, response in given.items() if response.is_error} >= {"hangs", "dies"}
     assert "0.5 s" in text_of(given["hangs"])
+    assert text_of(given["floods"]).startswith("It was stopped: it printed more than 256 MiB.")
 
 
 def test_results_that_are_there_are_in_the_log_when_jp_is_killed(tmp_path: Path) -> None:

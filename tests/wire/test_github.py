@@ -325,7 +325,7 @@ def test_a_diff_that_is_no_diff_is_an_error(monkeypatch: pytest.MonkeyPatch, con
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((Timeouts(idle=0.05), Reply(headless=True, ends="hang")), "'127.0.0.1' was silent for 0.05 seconds"),
+        ((Timeouts(idle=0.05), Reply(headless=True, ends="hang")), "'gh:own/repo/issues/2': '127.0.0.1' was silent"),
         ((Timeouts(total=0.05), Reply(headless=True, ends="hang")), "did not send everything in 0.05 seconds"),
         ((Timeouts(idle=0.05), Reply(status=500, body=b"{", ends="hang")), "was silent for 0.05 seconds"),
     ],
@@ -348,7 +348,7 @@ def test_where_nobody_listens_is_said(monkeypatch: pytest.MonkeyPatch, context: 
         address = server.url
     monkeypatch.setenv("GITHUB_API_URL", address)
 
-    with pytest.raises(AttachmentError, match=r"^no answer from '127\.0\.0\.1': .") as raised:
+    with pytest.raises(AttachmentError, match=r"^'gh:own/repo/issues/2': no answer from '127\.0\.0\.1': \w") as raised:
         resolve("gh:own/repo/issues/2", context)
 
     assert "Check the network" in raised.value.hint

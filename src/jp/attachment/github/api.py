@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -31,6 +32,7 @@ _MOST_REDIRECTS = 5
 _LONGEST_ERROR_BODY = 64 * 1024
 _OK = 200
 _REDIRECTS = frozenset({301, 302, 307, 308})
+_ERROR_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _PARTS = "Attach a part of it: '/discussion', '/reviews' or '/diff'."
@@ -189,9 +191,9 @@ def _decoded(body: bytes, kind: type[T], subject: str) -> T:
 
 @asynccontextmanager
 async def open_api(
-    server: Server, token: Token | None, *, max_bytes: int, timeouts: Timeouts
+    server: Server, token: Token | None, *, written: str, max_bytes: int, timeouts: Timeouts
 ) -> AsyncGenerator[GithubApi, None]:
-    """Ask `server` inside the context.
+    """Ask `server` inside the context, for the declaration that the user has `written`.
 
     Raises:
         AttachmentError: it cannot be reached, breaks off, is silent, or takes too long.
@@ -209,15 +211,15 @@ async def open_api(
             async with _client(timeout, plain=is_plain) as client:
                 yield GithubApi(client, server, token, max_bytes=max_bytes)
     except TimeoutError:
-        message = f"{server.host!r} did not send everything in {timeouts.total:g} seconds"
+        message = f"{written!r}: {server.host!r} did not send everything in {timeouts.total:g} seconds"
         raise AttachmentError(message, hint="Try again, or attach a part of it.") from None
     except httpx2.TimeoutException as error:
         seconds = timeouts.connect if isinstance(error, httpx2.ConnectTimeout) else timeouts.idle
-        message = f"{server.host!r} was silent for {seconds:g} seconds"
+        message = f"{written!r}: {server.host!r} was silent for {seconds:g} seconds"
         raise AttachmentError(message, hint="Check the network, and try again.") from None
     except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
-        reason = str(error) or type(error).__name__
-        message = f"no answer from {server.host!r}: {reason}"
+        reason = _ERROR_NUMBER.sub("", str(error)) or type(error).__name__
+        message = f"{written!r}: no answer from {server.host!r}: {reason}"
         hint = "Check the network, HTTPS_PROXY, and for a certificate authority of your own SSL_CERT_FILE."
         raise AttachmentError(message, hint=hint) from None
 

@@ -61,10 +61,9 @@ class GithubHandler:
         server = find_server(os.environ)
         token = await find_token(os.environ, server.host)
         limit = _TOTAL * context.max_bytes
-        async with open_api(server, token, max_bytes=limit, timeouts=self._timeouts) as api:
-            reading = _Reading(
-                api, uri, repository=uri.repository, written=declaration.written, max_bytes=context.max_bytes
-            )
+        written = declaration.written
+        async with open_api(server, token, written=written, max_bytes=limit, timeouts=self._timeouts) as api:
+            reading = _Reading(api, uri, repository=uri.repository, written=written, max_bytes=context.max_bytes)
             resources = [await reading.issue()] if uri.kind == "issues" else await reading.pull_request(parts)
         return Resolution(resources=tuple(resources), notices=tuple(reading.notices))
 

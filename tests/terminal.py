@@ -130,16 +130,19 @@ def jp_at_terminal(
     columns: int = 80,
     stdin: int | None = None,
     stdout: int | None = None,
+    script: Path | None = None,
 ) -> AbstractContextManager[Terminal]:
     """Run `jp` as `at_terminal` runs `exec jp`, forked from a process that has imported it.
 
-    `stdin` and `stdout` are descriptors of what stands there instead of the terminal.
+    `stdin` and `stdout` are descriptors of what stands there instead of the terminal, `script` is Python that runs
+    instead of `jp`.
     """
 
     def start(device: int) -> Forked:
         streams = (device if stdin is None else stdin, device if stdout is None else stdout, device)
         environment = _environment(cwd, env)
-        return Forked(fork(*arguments, cwd=cwd, env=environment, streams=streams, terminal=os.ttyname(device)))
+        device_name = os.ttyname(device)
+        return Forked(fork(*arguments, cwd=cwd, env=environment, streams=streams, script=script, terminal=device_name))
 
     return _attended(start, columns)
 

@@ -16,8 +16,9 @@ import pytest
 from forked import run_jp
 from jp.conversation.entries import AnyEntry, ChatRequest
 from running import home_beside
+from shell import shell_at_terminal
 from stage import ECHO, logs, make_workspace, only_log
-from terminal import CTRL_C, Terminal, at_terminal, jp_at_terminal
+from terminal import CTRL_C, Terminal, jp_at_terminal
 
 COST = re.compile(r"note: .* tokens in, .* out, free\n")
 
@@ -341,7 +342,7 @@ def test_no_editor_is_opened_where_stdin_is_no_terminal(root: Path) -> None:
 
 
 def test_no_editor_is_opened_in_the_background(root: Path) -> None:
-    with at_terminal(
+    with shell_at_terminal(
         "set -m; jp query --edit & wait $!; exit $?", cwd=root, env={"EDITOR": "touch opened;"}
     ) as terminal:
         assert terminal.finish() == 2

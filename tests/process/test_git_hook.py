@@ -9,8 +9,8 @@ import pytest
 
 from jp.conversation.entries import ChatRequest
 from running import home_beside
+from shell import shell_at_terminal
 from stage import entries_of, logs, make_workspace
-from terminal import at_terminal
 
 HOOK = """#!/bin/sh
 git diff --cached | jp query "write a commit message" > "$1" && jp query < /dev/tty > "$1.empty" 2>&1
@@ -41,7 +41,7 @@ def test_a_query_in_a_hook_begins_a_conversation_of_its_own_and_the_terminal_kee
     command = (
         "jp query typed; git add a.txt; git commit --no-edit -q; jp query again; exec git --no-pager log -1 --format=%B"
     )
-    with at_terminal(command, cwd=tmp_path, env=IDENTITY) as terminal:
+    with shell_at_terminal(command, cwd=tmp_path, env=IDENTITY) as terminal:
         assert terminal.finish() == 0, terminal.shown
 
     asked = sorted([e.content for e in entries_of(path) if isinstance(e, ChatRequest)] for path in logs(tmp_path))

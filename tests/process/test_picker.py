@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from forked import run_jp
+from shell import shell_at_terminal
 from stage import make_workspace
-from terminal import CTRL_C, CTRL_D, Terminal, at_terminal, jp_at_terminal
+from terminal import CTRL_C, CTRL_D, Terminal, jp_at_terminal
 
 DOWN, UP, ESCAPE = "\x1b[B", "\x1b[A", "\x1b"
 ENTER = "\r"
@@ -239,7 +240,7 @@ def test_it_opens_only_at_a_terminal_that_can_show_it(root: Path) -> None:
     ],
 )
 def test_it_opens_neither_where_its_messages_go_elsewhere_nor_in_the_background(command: str, root: Path) -> None:
-    with at_terminal(command, cwd=root, env={"JP_SESSION": "here"}) as terminal:
+    with shell_at_terminal(command, cwd=root, env={"JP_SESSION": "here"}) as terminal:
         assert terminal.finish() == 2
 
     assert "there is no terminal for it here" in terminal.shown

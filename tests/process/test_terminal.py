@@ -22,8 +22,9 @@ from jp.conversation.entries import (
 )
 from jp.conversation.interruption import NOT_STARTED_CONTENT
 from running import TIMEOUT_SECS
+from shell import shell_at_terminal
 from stage import entries_of, logs, make_workspace, only_log
-from terminal import CTRL_C, CTRL_D, Terminal, at_terminal, jp_at_terminal
+from terminal import CTRL_C, CTRL_D, Terminal, jp_at_terminal
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -385,7 +386,7 @@ def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) ->
 def test_a_terminal_goes_on_with_its_own_conversation(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
-    with at_terminal("jp query one && jp query two", cwd=tmp_path) as first:
+    with shell_at_terminal("jp query one && jp query two", cwd=tmp_path) as first:
         assert first.finish() == 0
     with jp_at_terminal("query", "three", cwd=tmp_path) as second:
         assert second.finish() == 0

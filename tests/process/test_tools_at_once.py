@@ -15,8 +15,8 @@ from forked import run_jp, start_jp
 from jp.conversation.entries import AnyEntry, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import TextBlock
 from running import JP, home_beside
+from shell import shell_at_terminal
 from stage import make_workspace, only_log
-from terminal import at_terminal
 
 MOST_KIB = 200 * 1024
 
@@ -159,7 +159,7 @@ def test_a_tool_that_needs_consent_never_runs_in_a_hook_of_git_although_there_is
     hook.write_text(HOOK, encoding="utf-8")
     hook.chmod(0o700)
 
-    with at_terminal("git commit --allow-empty -q -m x", cwd=tmp_path, env=IDENTITY) as terminal:
+    with shell_at_terminal("git commit --allow-empty -q -m x", cwd=tmp_path, env=IDENTITY) as terminal:
         assert terminal.finish() == 0, terminal.shown
 
     assert (tmp_path / "code").read_text(encoding="utf-8") == "8\n"

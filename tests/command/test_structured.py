@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from forked import run_jp
+from jp.cli.query.extraction import first_code_block
 from jp.conversation.entries import ChatRequest, ChatResponse, CycleEnd, TurnStart
 from running import Result
 from stage import logs, make_workspace, only_log
@@ -42,11 +43,9 @@ def answers(root: Path) -> list[ChatResponse]:
     "text",
     [
         '{"name": "Ann", "age": 30}',
-        '\n{\n  "name": "Ann",\n  "age": 30\n}\n',
-        '```json\n{"name": "Ann", "age": 30}\n```',
         'Here she is: {"name": "Ann", "age": 30}. Anything else?',
     ],
-    ids=["json", "indented", "fence", "prose"],
+    ids=["json", "prose"],
 )
 def test_stdout_is_the_value_and_nothing_else(tmp_path: Path, text: str) -> None:
     make_workspace(tmp_path, reply(text))
@@ -73,7 +72,6 @@ def test_a_value_for_a_person_is_indented_and_cannot_steer_the_terminal(tmp_path
     ("schema", "text", "printed"),
     [
         ('{"type": "array", "items": {"type": "integer"}}', "[1, 2]", "[1,2]\n"),
-        ('{"type": "integer"}', "42", "42\n"),
         ('{"enum": ["yes", "no"]}', '```\n"yes"\n```', '"yes"\n'),
         ('{"type": ["string", "null"]}', "null", "null\n"),
         ("{}", "1.50", "1.5\n"),
@@ -113,14 +111,10 @@ def failing(root: Path, *more: str) -> str:
     ("text", "problem"),
     [
         ('{"name": "Ann", "age": "x"}', '/age: "x" is not of type integer'),
-        ('{"name": "Ann"}', "the top: 'age' is missing"),
         ("Ann is thirty.", "it holds no JSON value"),
-        ('{"name": "Ann", "age": 30} or {"name": "Bob", "age": 4}', "it holds several JSON values"),
-        ('{"person": {"name": "Ann", "age": 30}, ...}', "its JSON is not well formed"),
-        ('"name": {"name": "Ann", "age": 30}}', "its JSON is not well formed"),
         ('{"name": "Ann", "age": 30, "age": 31}', "an object in its JSON has two members of the same name"),
     ],
-    ids=["type", "missing", "words", "several", "broken", "without its beginning", "twice the same member"],
+    ids=["type", "words", "twice the same member"],
 )
 def test_an_answer_that_never_fits_is_no_answer(tmp_path: Path, text: str, problem: str) -> None:
     make_workspace(tmp_path, reply(text))
@@ -141,7 +135,7 @@ def test_without_a_cycle_left_it_is_not_asked_again(tmp_path: Path) -> None:
     assert len(requests(tmp_path)) == 1
 
 
-@pytest.mark.parametrize("text", ['{"name": "Ann", "age": 30}', '{"name": "Ann", "ag', "12"])
+@pytest.mark.parametrize("text", ['{"name": "Ann", "age": 30}', '{"name": "Ann", "ag'])
 def test_an_answer_that_was_cut_off_is_none_even_where_it_looks_whole(tmp_path: Path, text: str) -> None:
     make_workspace(tmp_path, reply(text, 'stop = "length"'))
 
@@ -159,12 +153,11 @@ def test_an_answer_that_was_cut_off_is_none_even_where_it_looks_whole(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [
-        ("", "", "error: the answer is empty\nhint: ask again, or in other words\n"),
         (" \n", "", "error: the answer is empty\nhint: ask again, or in other words\n"),
         ("{}", 'stop = "refused"\ndetail = "no people"', "error: the model refused to answer: no people\n"),
         ("{}", 'stop = "refused"\ndetail = "refusal"', "error: the model refused to answer\n"),
     ],
-    ids=["empty", "blank", "refused", "without a reason"],
+    ids=["blank", "refused", "without a reason"],
 )
 def test_where_nothing_is_answered_nothing_is_printed(tmp_path: Path, text: str, more: str, said: str) -> None:
     make_workspace(tmp_path, reply(text, more))
@@ -283,18 +276,14 @@ def test_a_stored_value_is_printed_as_a_block_of_json(tmp_path: Path) -> None:
     ("schema", "code", "said"),
     [
         ("name strng", 2, "error: the schema is malformed at column 6: there is no type 'strng'\nhint: did you mean"),
-        ('{"type": }', 2, "error: the schema is not a JSON object at column 10: Expecting value\nhint: a schema is"),
-        ('{"type": "objec"}', 2, 'error: the schema is not valid at /type: "objec" fits none of the 2 alternatives'),
         ('{"$ref": "http://127.0.0.1:9/x"}', 2, "error: the schema cannot be used: 'http://127.0.0.1:9/x' at /$ref is"),
         ("@none.json", 3, "error: the schema 'none.json' cannot be read: No such file or directory\nhint: a path is"),
-        ("@broken.json", 3, "error: 'broken.json': the schema is not a JSON object at line 2, column 1: Expecting"),
     ],
 )
 def test_what_is_no_schema_is_refused_before_anything_is_written(
     tmp_path: Path, schema: str, code: int, said: str
 ) -> None:
     make_workspace(tmp_path)
-    (tmp_path / "broken.json").write_text("{\n", encoding="utf-8")
 
     result = ask(tmp_path, schema=schema)
 
@@ -334,9 +323,19 @@ CODE = "Try this:\n\n```python\nprint(1)\n\n  # end\n```\n\nor\n\n```\nno\n```\n
 
 
 @pytest.mark.parametrize(
+    ("text", "code"), [(CODE, "print(1)\n\n  # end\n"), ("```sh\nA\x1b[31mB\n```", "AB\n")], ids=["first", "controls"]
+)
+def test_the_first_code_block_is_extracted(tmp_path: Path, text: str, code: str) -> None:
+    make_workspace(tmp_path, reply(text))
+
+    assert run_jp("query", "--extract", "write", cwd=tmp_path) == (0, code, "")
+    (answer,) = answers(tmp_path)
+    assert answer.message == text
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
-        (CODE, "print(1)\n\n  # end\n"),
         ("~~~ sh\necho hi\n~~~", "echo hi\n"),
         ("````markdown\n```py\nx\n```\n````", "```py\nx\n```\n"),
         ("- a list\n\n  ```\n  in an item\n    deeper\n  ```\n", "in an item\n  deeper\n"),
@@ -345,16 +344,11 @@ CODE = "Try this:\n\n```python\nprint(1)\n\n  # end\n```\n\nor\n\n```\nno\n```\n
         ("```\nnever closed\n", "never closed\n"),
         ("```\n```\n\n```\nthe empty one is none\n```", "the empty one is none\n"),
         ("    an indented block is no fence\n\n```\nthis is\n```", "this is\n"),
-        ("```sh\nA\x1b[31mB\n```", "AB\n"),
     ],
-    ids=["first", "tildes", "longer", "list", "quote", "indented", "open", "empty", "no fence", "controls"],
+    ids=["tildes", "longer", "list", "quote", "indented", "open", "empty", "no fence"],
 )
-def test_the_first_code_block_is_extracted(tmp_path: Path, text: str, code: str) -> None:
-    make_workspace(tmp_path, reply(text))
-
-    assert run_jp("query", "--extract", "write", cwd=tmp_path) == (0, code, "")
-    (answer,) = answers(tmp_path)
-    assert answer.message == text
+def test_a_code_block_is_what_markdown_takes_for_one(text: str, code: str) -> None:
+    assert first_code_block(text) == code
 
 
 def test_an_answer_without_code_has_nothing_to_extract(tmp_path: Path) -> None:
@@ -435,7 +429,7 @@ HASTY = """
 from jp.__main__ import main
 from jp.cli.structured.apart import misfits_apart
 
-misfits_apart.__kwdefaults__["limit_secs"] /= 20
+misfits_apart.__kwdefaults__["limit_secs"] /= 100
 main()
 """
 
@@ -447,7 +441,7 @@ def test_an_answer_that_keeps_a_pattern_searching_is_not_checked_and_not_asked_f
 
     stderr = (
         "error: the answer could not be held against the schema: "
-        "to search for the pattern '^(a+)+$' takes more than 0.1 s\n"
+        "to search for the pattern '^(a+)+$' takes more than 0.02 s\n"
         "hint: a pattern has to match a text in one way only: `^a+$`, not `^(a+)+$`; "
         "the whole answer is in the log: `jp conversation print last`\n"
     )
@@ -457,8 +451,23 @@ def test_an_answer_that_keeps_a_pattern_searching_is_not_checked_and_not_asked_f
     assert len(requests(tmp_path)) == 1
 
 
+SLEEPING = """
+import sys
+from jp.__main__ import main
+
+sys.executable = {program!r}
+main()
+"""
+
+
 def test_a_deadline_ends_the_search_for_a_pattern(tmp_path: Path) -> None:
     make_workspace(tmp_path, reply(LONG))
+    script, program = tmp_path / "sleeping.py", tmp_path / "sleep"
+    program.write_text("#!/bin/sh\nexec sleep 1000\n", encoding="utf-8")
+    program.chmod(0o755)
+    script.write_text(SLEEPING.format(program=str(program)), encoding="utf-8")
 
-    assert ask(tmp_path, "--deadline", "500ms", schema=ENDLESS) == (124, "", "note: the deadline passed\n")
+    result = run_jp("query", "--deadline", "500ms", "--schema", ENDLESS, "who?", cwd=tmp_path, script=script)
+
+    assert result == (124, "", "note: the deadline passed\n")
     assert [answer.data for answer in answers(tmp_path)] == [json.loads(LONG)]

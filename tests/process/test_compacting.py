@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import anthropic_wire as wire
-from forked import Started, run_jp, start_jp
+from forked import Started, prepare, run_jp, start_jp
 from jp.compaction.fact_lines import NO_NONCE
 from loopback import Loopback, Reply, sse
 from originals import BASE, ID, current, write_original
 from running import Result
-from stage import logs, make_workspace
+from stage import copied, logs, make_workspace
 
 DATA = os.environ.get("JP_TEST_DATA", "")
 SHARED = ("17727496665", "17800836875")
@@ -99,13 +99,18 @@ def test_so_is_a_shared_one(tmp_path: Path, digits: str) -> None:
     check_compaction_of_an_original(root, f"jp-c{digits}", directory)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a conversation of two turns, the first of them long."""
-    root = make_workspace(tmp_path / "work")
-    run_jp("query", "a line of much that is to be looked at\n" * 400, cwd=root)
-    run_jp("query", "--id", "last", "and another", cwd=root)
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
+    long = "a line of much that is to be looked at\n" * 400
+    prepare(["query", long], ["query", "--id", "last", "and another"], cwd=root)
     return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    return copied(prepared, tmp_path / "work")
 
 
 COMPACT = ("conversation", "compact", "--summarize", *MODEL, "last")

@@ -15,12 +15,12 @@ import pytest
 
 from doubles import kinds, messages
 from failures import check_failure
-from forked import Started, run_jp, start_jp
+from forked import Started, prepare, run_jp, start_jp
 from jp.conversation.carriers import carriers_in
 from jp.conversation.turns import turns_of
 from privileges import bound_by_permissions
 from running import Result, home_beside
-from stage import entries_of, logs, make_workspace, only_log
+from stage import copied, entries_of, logs, make_workspace, only_log
 
 WAITING = """
 [[reply]]
@@ -32,6 +32,19 @@ delay_ms = 150
 [[reply]]
 text = "You said: {{user}}"
 """
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a conversation, whose model takes its time where it is told to wait."""
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work", WAITING)
+    prepare(["query", "first"], cwd=root)
+    return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    return copied(prepared, tmp_path / "work")
 
 
 def files_below(root: Path) -> dict[Path, bytes]:
@@ -76,22 +89,20 @@ def test_a_new_conversation_on_a_full_disk_is_whole_or_not_there(tmp_path: Path,
 
 
 @pytest.mark.parametrize("more", [0, 100, 400, 900])
-def test_a_full_disk_costs_a_conversation_nothing_that_it_has(tmp_path: Path, more: int) -> None:
-    make_workspace(tmp_path)
-    (tmp_path / "a.txt").write_text("a" * 9000, encoding="utf-8")
-    run_jp("query", "one", cwd=tmp_path)
-    before = files_below(tmp_path / ".jp")
-    log = logs(tmp_path)[0]
+def test_a_full_disk_costs_a_conversation_nothing_that_it_has(root: Path, more: int) -> None:
+    (root / "a.txt").write_text("a" * 9000, encoding="utf-8")
+    before = files_below(root / ".jp")
+    log = logs(root)[0]
 
-    result = limited(len(before[log]) + more, "query", "--id", "last", "two", "-a", "a.txt", cwd=tmp_path)
+    result = limited(len(before[log]) + more, "query", "--id", "last", "two", "-a", "a.txt", cwd=root)
 
     check_failure(result, 1, "File too large")
-    after = files_below(tmp_path / ".jp")
+    after = files_below(root / ".jp")
     assert set(after) == set(before)
     assert after.pop(log).startswith(before.pop(log))
     assert after == before
     assert entries_of(log)
-    assert run_jp("query", "--id", "last", "three", cwd=tmp_path).stdout == "You said: three\n"
+    assert run_jp("query", "--id", "last", "three", cwd=root).stdout == "You said: three\n"
 
 
 @contextmanager
@@ -127,15 +138,13 @@ def test_a_disk_that_fills_up_is_named_and_what_was_said_stays(tmp_path: Path) -
     assert goes_on.stdout == "You said: three\n"
 
 
-def test_a_workspace_that_may_only_be_read_is_read(tmp_path: Path) -> None:
+def test_a_workspace_that_may_only_be_read_is_read(root: Path) -> None:
     script = bound_by_permissions()
-    make_workspace(tmp_path)
-    run_jp("query", "one", cwd=tmp_path)
-    for path in [*(tmp_path / ".jp").rglob("*"), tmp_path / ".jp"]:
+    for path in [*(root / ".jp").rglob("*"), root / ".jp"]:
         path.chmod(0o555 if path.is_dir() else 0o444)
 
     def run(*arguments: str) -> Result:
-        return run_jp(*arguments, cwd=tmp_path, script=script)
+        return run_jp(*arguments, cwd=root, script=script)
 
     written = [
         run("query", "hi"),
@@ -151,7 +160,7 @@ def test_a_workspace_that_may_only_be_read_is_read(tmp_path: Path) -> None:
         run("conversation", "print", "last"),
         run("workspace", "trust", "--yes"),
     ]
-    for path in [tmp_path / ".jp", *(tmp_path / ".jp").rglob("*")]:
+    for path in [root / ".jp", *(root / ".jp").rglob("*")]:
         path.chmod(0o755)
 
     for result in written:
@@ -201,13 +210,11 @@ def shorten(log: Path) -> None:
 
 @pytest.mark.parametrize("change", [remove, replace, rename, shorten])
 def test_a_log_that_another_program_takes_away_is_named_and_not_written_in_vain(
-    tmp_path: Path, change: Callable[[Path], None]
+    root: Path, change: Callable[[Path], None]
 ) -> None:
-    make_workspace(tmp_path, WAITING)
-    run_jp("query", "first", cwd=tmp_path)
-    process = waiting_query(tmp_path)
+    process = waiting_query(root)
 
-    change(logs(tmp_path)[0])
+    change(logs(root)[0])
     out, err = process.communicate(timeout=30)
 
     assert process.returncode == 1
@@ -217,39 +224,33 @@ def test_a_log_that_another_program_takes_away_is_named_and_not_written_in_vain(
 
 
 @pytest.mark.parametrize("ending", ["\n", ""])
-def test_a_line_that_is_added_by_hand_stays_beside_those_of_a_running_query(tmp_path: Path, ending: str) -> None:
-    make_workspace(tmp_path, WAITING)
-    run_jp("query", "first", cwd=tmp_path)
-    process = waiting_query(tmp_path)
+def test_a_line_that_is_added_by_hand_stays_beside_those_of_a_running_query(root: Path, ending: str) -> None:
+    process = waiting_query(root)
 
-    with logs(tmp_path)[0].open("a", encoding="utf-8") as log:
+    with logs(root)[0].open("a", encoding="utf-8") as log:
         log.write('{"type":"note","id":"by-hand","at":"2026-01-01T00:00:00Z"}' + ending)
     process.communicate(timeout=30)
 
     assert process.returncode == 0
-    assert kinds(only_log(tmp_path))[-3:] == ["note", "chat_response", "cycle_end"]
-    assert run_jp("query", "--id", "last", "go on", cwd=tmp_path).code == 0
+    assert kinds(only_log(root))[-3:] == ["note", "chat_response", "cycle_end"]
+    assert run_jp("query", "--id", "last", "go on", cwd=root).code == 0
 
 
-def test_removing_waits_for_the_query_that_writes(tmp_path: Path) -> None:
-    make_workspace(tmp_path, WAITING)
-    run_jp("query", "first", cwd=tmp_path)
-    process = waiting_query(tmp_path)
+def test_removing_waits_for_the_query_that_writes(root: Path) -> None:
+    process = waiting_query(root)
 
-    removed = run_jp("conversation", "rm", "--yes", "last", cwd=tmp_path)
+    removed = run_jp("conversation", "rm", "--yes", "last", cwd=root)
     process.communicate(timeout=30)
 
     assert (process.returncode, removed.code) == (0, 0)
     assert "waiting for conversation" in removed.stderr
-    assert logs(tmp_path) == []
+    assert logs(root) == []
 
 
-def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(tmp_path: Path) -> None:
-    make_workspace(tmp_path)
-    run_jp("query", "first", cwd=tmp_path)
+def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(root: Path) -> None:
 
     def ask(number: int) -> Result:
-        return run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=tmp_path)
+        return run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=root)
 
     with ThreadPoolExecutor(20) as pool:
         results = list(pool.map(ask, range(20)))
@@ -259,8 +260,8 @@ def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(tmp_path: 
             check_failure(result, 11, "is locked", "--wait")
     said = [f"You said: number {number}" for number, result in enumerate(results) if result.code == 0]
     assert said
-    assert sorted(messages(only_log(tmp_path))[1:]) == sorted(said)
-    assert len(turns_of(only_log(tmp_path))) == len(said) + 1
+    assert sorted(messages(only_log(root))[1:]) == sorted(said)
+    assert len(turns_of(only_log(root))) == len(said) + 1
 
 
 def test_a_query_that_is_killed_while_it_stores_content_leaves_whole_blobs(tmp_path: Path) -> None:

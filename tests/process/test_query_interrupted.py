@@ -10,8 +10,9 @@ import pytest
 
 import running
 from doubles import messages
-from forked import Started, run_jp, start_jp
+from forked import Forked, Started, fork, run_jp, start_jp
 from jp.conversation.entries import CycleEnd
+from running import home_beside, isolated_environment
 from stage import entries_of, logs, make_workspace, only_log
 
 SLOW = """
@@ -133,10 +134,12 @@ def test_closed_standard_streams_do_not_break_a_query(tmp_path: Path) -> None:
 
 def test_a_full_standard_output_is_an_error_and_the_answer_is_kept(tmp_path: Path) -> None:
     make_workspace(tmp_path)
-    shell = ("/bin/sh", "-c", 'exec "$@" >/dev/full', "sh")
 
-    result = running.run_jp("query", "hi", cwd=tmp_path, program=(*shell, *("python", "-m", "jp")))
+    with Path("/dev/full").open("wb") as full, (tmp_path / "said").open("w+b") as said:
+        streams = (said.fileno(), full.fileno(), said.fileno())
+        environment = isolated_environment(home_beside(tmp_path))
+        code = Forked(fork("query", "--no-stdin", "hi", cwd=tmp_path, env=environment, streams=streams)).wait()
 
-    assert result.code == 1
-    assert "stdout" in result.stderr
+    assert code == 1
+    assert "stdout" in (tmp_path / "said").read_text(encoding="utf-8")
     assert messages(only_log(tmp_path)) == ["You said: hi"]

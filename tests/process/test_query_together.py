@@ -107,7 +107,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("survives", range(13))
+@pytest.mark.parametrize("survives", range(12))
 def test_a_query_that_is_killed_loses_no_whole_entry_and_the_next_one_goes_on(
     tmp_path: Path, begun: Path, survives: int
 ) -> None:

@@ -437,10 +437,26 @@ def test_what_is_declared_may_come_until_the_next_query(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     prepare(("query", "one"), ("attachment", "add", "later.txt"), cwd=tmp_path)
 
-    check_failure(run_jp("query", "--id", ".", "two", cwd=tmp_path), 10, "there is no file 'file:later.txt'")
+    failed, typed = (
+        run_jp("query", "--id", ".", "two", *more, cwd=tmp_path) for more in ((), ("--attach", "later.txt"))
+    )
+
+    way_out = "`jp attachment rm file:later.txt` takes it out"
+    check_failure(failed, 10, "there is no file 'file:later.txt'", way_out)
+    check_failure(typed, 10, "there is no file 'later.txt'")
+    assert "attachment rm" not in typed.stderr
     write(tmp_path, "later.txt")
     assert run_jp("query", "--id", ".", "two", cwd=tmp_path).code == 0
     assert listed(tmp_path)["file:later.txt"]["state"] == "sent"
+
+
+def test_a_dry_run_names_a_file_in_one_line_whatever_its_name(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    write(tmp_path, "new\nline\x1b[31m.txt")
+
+    shown = run_jp("query", "--dry-run", "--attach", "new*", "one", cwd=tmp_path).stdout
+
+    assert "\nattached   new line.txt (26 bytes)\n" in shown
 
 
 def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from jp.cli.trust import is_accepted_attachment, trust_store
 from jp.config.model import ConversationConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import size_in_bytes
-from jp.errors import UsageError
+from jp.errors import JpError, UsageError
 
 if TYPE_CHECKING:
     from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
     from jp.attachment.registry import AttachmentRegistry
-    from jp.attachment.resolution import ResolvedAttachments
+    from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments
     from jp.cli.servers import Servers
     from jp.turn.ports import Recorder
     from jp.workspace.listing import ConversationInfo
@@ -163,7 +163,11 @@ async def compose_request(
     pending = [text for text in config.attachments if text not in delivered]
     plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)
     context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
-    resolved = await resolve_all(plan, schemes.registry, context)
+    try:
+        resolved = await resolve_all(plan, schemes.registry, context)
+    except JpError as error:
+        error.hint += _way_out(plan, error.message)
+        raise
     deduplication = config.deduplication
     marked = mark_resources(
         resolved.resources,
@@ -177,6 +181,16 @@ async def compose_request(
     brought = [resource for resource in question.resources if resource.uri not in fresh]
     declared = dict.fromkeys((*question.attachments, *resolved.declarations))
     return replace(question, resources=(*brought, *marked), attachments=tuple(declared)), resolved.notices
+
+
+def _way_out(plan: ResolutionPlan, failure: str) -> str:
+    """How what `failure` is about is given up, where it was declared earlier: typing less does not help then."""
+    from shlex import quote
+
+    declared = next((item.uri for item in plan.includes if not item.typed and item.written in failure), None)
+    if declared is None:
+        return ""
+    return f" It is declared in `conversation.attachments`: `jp attachment rm {quote(declared)}` takes it out of there."
 
 
 def healing(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:

@@ -148,5 +148,7 @@ def _short_json(schema: JsonObject) -> str:
 
 
 def _resource(resource: Resource) -> str:
+    from jp.render.sanitise import one_line
+
     unchanged = ", unchanged, so sent as a reference" if resource.duplicate_of else ""
-    return f"{resource.name or resource.uri} ({size_in_bytes(resource):,} bytes{unchanged})"
+    return f"{one_line(resource.name or resource.uri)} ({size_in_bytes(resource):,} bytes{unchanged})"

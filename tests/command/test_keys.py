@@ -13,7 +13,7 @@ from forked import run_jp
 from loopback import JSON, Loopback, Reply
 from running import Result, home_beside
 from stage import make_workspace
-from terminal import CTRL_C, CTRL_D, at_terminal
+from terminal import CTRL_C, CTRL_D, jp_at_terminal
 
 KEY = "sk-ant-0123456789-stored"
 OTHER = "sk-ant-0123456789-others"
@@ -26,6 +26,15 @@ def store(cwd: Path, key: str = KEY, **env: str) -> Result:
 
 def file_of(cwd: Path) -> Path:
     return home_beside(cwd) / "data" / "keys.json"
+
+
+def keep(cwd: Path, text: str = json.dumps({"anthropic": KEY})) -> Path:
+    """Write the file as if jp had."""
+    file = file_of(cwd)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o600)
+    return file
 
 
 def ring_of(cwd: Path) -> dict[str, str]:
@@ -67,13 +76,13 @@ def test_a_key_is_kept_in_a_file_for_the_user_alone(tmp_path: Path) -> None:
 
 def test_the_environment_goes_before_the_keyring_and_that_before_the_file(tmp_path: Path) -> None:
     ring = ring_of(tmp_path)
-    store(tmp_path, OTHER)
+    keep(tmp_path)
     in_ring = store(tmp_path, **ring)
 
     assert in_ring == (0, "the key for anthropic is stored in the keyring\n", "")
     assert json.loads(file_of(tmp_path).read_text(encoding="utf-8")) == {"anthropic": ""}
     assert line_of(run_jp("keys", "ls", cwd=tmp_path, env=ring), "anthropic") == "keyring  …ored"
-    store(tmp_path, OTHER)
+    keep(tmp_path, json.dumps({"anthropic": OTHER}))
     assert key_sent(tmp_path, **ring) == KEY
     assert key_sent(tmp_path) == OTHER
     assert key_sent(tmp_path, **ring, ANTHROPIC_API_KEY="sk-env") == "sk-env"
@@ -88,8 +97,8 @@ def test_the_environment_goes_before_the_keyring_and_that_before_the_file(tmp_pa
 
 def test_a_key_is_deleted_wherever_it_is_stored(tmp_path: Path) -> None:
     ring = ring_of(tmp_path)
-    store(tmp_path, **ring)
-    store(tmp_path)
+    Path(ring["RING_FILE"]).write_text(json.dumps({"jp/anthropic": KEY}), encoding="utf-8")
+    keep(tmp_path)
 
     deleted = run_jp("keys", "rm", "anthropic", cwd=tmp_path, env=ring)
     again = run_jp("keys", "rm", "anthropic", cwd=tmp_path, env=ring)
@@ -101,8 +110,7 @@ def test_a_key_is_deleted_wherever_it_is_stored(tmp_path: Path) -> None:
 
 
 def test_a_file_that_others_can_read_is_not_used(tmp_path: Path) -> None:
-    store(tmp_path)
-    file_of(tmp_path).chmod(0o640)
+    keep(tmp_path).chmod(0o640)
 
     for arguments in (["keys", "ls"], ["keys", "rm", "anthropic"], ["query", *MODEL, "hi"]):
         check_failure(run_jp(*arguments, cwd=tmp_path), 3, "others may read", f"chmod 600 {file_of(tmp_path)}")
@@ -110,10 +118,9 @@ def test_a_file_that_others_can_read_is_not_used(tmp_path: Path) -> None:
     assert OTHER not in file_of(tmp_path).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("content", ["[", "[]", '{"anthropic": 1}', '{"anthropic": "sk-secret-0123456789'])
+@pytest.mark.parametrize("content", ["[]", '{"anthropic": 1}', '{"anthropic": "sk-secret-0123456789'])
 def test_a_file_that_holds_something_else_is_not_shown(content: str, tmp_path: Path) -> None:
-    store(tmp_path)
-    file_of(tmp_path).write_text(content, encoding="utf-8")
+    keep(tmp_path, content)
 
     done = run_jp("-vv", "keys", "ls", cwd=tmp_path)
 
@@ -135,7 +142,7 @@ def test_a_keyring_that_does_not_answer_is_said_only_where_nothing_else_helps(tm
 
 
 def test_what_a_provider_does_not_accept_is_mended_where_it_is_kept(tmp_path: Path) -> None:
-    store(tmp_path)
+    keep(tmp_path)
     error = {"type": "error", "error": {"type": "authentication_error", "message": f"invalid key {KEY}"}}
     reply = Reply(status=401, body=json.dumps(error).encode(), headers=JSON)
 
@@ -155,10 +162,8 @@ def test_what_a_provider_does_not_accept_is_mended_where_it_is_kept(tmp_path: Pa
     ("arguments", "stdin", "code", "words"),
     [
         (["set", "anthropic"], KEY, 2, "jp keys set anthropic --stdin"),
-        (["set", "anthropic", "--stdin"], "", 2, "no key was given"),
         (["set", "anthropic", "--stdin"], " \n", 2, "no key was given"),
         (["set", "anthropic", "--stdin"], "sk-secret\nsk-secret", 3, "characters that no key has"),
-        (["set", "anthropic", "--stdin"], "sk-sécret", 3, "characters that no key has"),
         (["set", "script", "--stdin"], KEY, 2, "'script' needs no key"),
         (["set", "nobody", "--stdin"], KEY, 3, "there is no provider 'nobody'"),
         (["set", "anthropic", "--stdin", "--no-persist"], KEY, 2, "--no-persist"),
@@ -187,7 +192,7 @@ def test_a_stranger_cannot_name_the_variable_whose_end_is_shown(tmp_path: Path) 
 
 
 def test_a_key_is_asked_for_without_being_shown(tmp_path: Path) -> None:
-    with at_terminal("exec jp keys set anthropic", cwd=tmp_path) as terminal:
+    with jp_at_terminal("keys", "set", "anthropic", cwd=tmp_path) as terminal:
         terminal.expect(r"Key for anthropic \(it is not shown\): ")
         terminal.type(f"{KEY}\n")
         assert terminal.finish() == 0
@@ -198,7 +203,7 @@ def test_a_key_is_asked_for_without_being_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("keys", "code"), [(CTRL_C, 130), (CTRL_D, 2), ("\n", 2)])
 def test_who_types_no_key_changes_nothing(keys: str, code: int, tmp_path: Path) -> None:
-    with at_terminal("exec jp keys set anthropic", cwd=tmp_path) as terminal:
+    with jp_at_terminal("keys", "set", "anthropic", cwd=tmp_path) as terminal:
         terminal.expect(r"shown\): ")
         terminal.type(keys)
         assert terminal.finish() == code

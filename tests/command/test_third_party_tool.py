@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from failures import check_failure
+from forked import run_jp
 from jp.conversation.entries import ToolCallResponse
-from running import Result, run_jp
+from running import Result
 from stage import make_workspace, only_log
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,13 @@ text = "It says: {{result}}"
 
 [[reply]]
 calls = [{ name = "sqlite_query", arguments = { database = "loans.db", sql = "{{user}}" } }]
+"""
+
+BESIDE = """
+import sys
+sys.path.append({site!r})
+from jp.__main__ import main
+main()
 """
 
 
@@ -56,7 +64,10 @@ def work(tmp_path: Path) -> Path:
 
 
 def jp(work: Path, *arguments: str) -> Result:
-    return run_jp(*arguments, cwd=work, env={"PYTHONPATH": str(work.parent / "site")})
+    """What jp does where the directory is one of those in which Python finds packages."""
+    script = work.parent / "jp_beside_the_site.py"
+    script.write_text(BESIDE.format(site=str(work.parent / "site")), encoding="utf-8")
+    return run_jp(*arguments, cwd=work, script=script)
 
 
 def test_a_model_calls_an_installed_tool(work: Path) -> None:

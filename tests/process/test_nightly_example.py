@@ -58,23 +58,20 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
     return process.returncode, lines, err
 
 
-def ask(root: Path, text: str, *more: str) -> None:
-    done = forked.run_jp("query", "--approve-all", *more, text, cwd=root)
-    assert done.code == 0, done.stderr
-
-
 def test_two_nights_at_once_compact_what_is_worth_it_once_and_leave_the_rest(tmp_path: Path) -> None:
     root = make_workspace(tmp_path / "the shed", READER, settings=SETTINGS)
     (root / "a.txt").write_text("a bolt, a nut and a washer\n" * 300, encoding="utf-8")
-    ask(root, "keep this", "--new", "--title", "Pinned")
-    pinned = forked.run_jp("conversation", "edit", "Pinned", "--pin", cwd=root)
-    ask(root, "for today", "--new", "--tmp")
-    ask(root, "read a.txt", "--new", "--title", "Long")
-    for number in range(3):
-        ask(root, f"and {number}?", "--id", "Long")
+    ask = ("query", "--approve-all")
+    forked.prepare(
+        [*ask, "--new", "--title", "Pinned", "keep this"],
+        ["conversation", "edit", "Pinned", "--pin"],
+        [*ask, "--new", "--tmp", "for today"],
+        [*ask, "--new", "--title", "Long", "read a.txt"],
+        *([*ask, "--id", "Long", f"and {number}?"] for number in range(3)),
+        cwd=root,
+    )
     listed = json.loads(forked.run_jp("conversation", "ls", "--format", "json", cwd=root).stdout)
     identities = {found["title"]: found["id"] for found in listed["conversations"]}
-    assert pinned.code == 0
 
     nights = [finished(process) for process in [started(root), started(root)]]
 

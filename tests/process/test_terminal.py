@@ -217,6 +217,19 @@ def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
     assert finishes(only_log(tmp_path)) == ["error"]
 
 
+def test_a_request_that_fails_says_how_it_is_asked_again_and_how_taken_back(tmp_path: Path) -> None:
+    make_workspace(tmp_path, '[[reply]]\nerror = { kind = "quota", message = "no credit" }')
+    note = (
+        "note: what you asked stays in the conversation:"
+        " `jp query --replay` asks it again, `jp conversation undo` takes it back\n"
+    )
+
+    for arguments, said in (((), note), (("--no-persist",), "")):
+        with jp_at_terminal("query", "hi", *arguments, cwd=tmp_path) as terminal:
+            assert terminal.finish() == 6
+        assert terminal.stays.startswith(f"{said}error: ")
+
+
 def test_a_second_ctrl_c_at_the_menu_stops_and_keeps_what_came(tmp_path: Path) -> None:
     make_workspace(tmp_path, LONG)
 

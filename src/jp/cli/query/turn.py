@@ -123,6 +123,7 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
                 hint='go on with `jp query --id last "continue"`',
             )
         case "failed":
+            _say_what_stays(options)
             raise _explained(outcome.error)
         case _:
             assert_never(outcome.ending)
@@ -130,6 +131,13 @@ def _exit_code(outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, 
 
 def _is_over_budget(wiring: Wiring, outcome: TurnOutcome) -> bool:
     return wiring.cap is not None and wiring.cap.stopped and outcome.ending == "capped"
+
+
+def _say_what_stays(options: GlobalOptions) -> None:
+    """Tell a person at a terminal what to do instead of asking once more, which the model would be asked twice."""
+    if os.isatty(2) and options.persist:
+        asked = "what you asked stays in the conversation"
+        notice(options, f"{asked}: `jp query --replay` asks it again, `jp conversation undo` takes it back")
 
 
 def _explained(error: ProviderError | None) -> JpError:

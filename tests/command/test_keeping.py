@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 import shutil
@@ -12,21 +11,33 @@ from typing import Any
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from forked import prepare, run_jp
 from jp.cli.drafts import drafts_directory, open_draft
 from jp.conversation.ids import ConversationId
-from jp.workspace.workspace import find_workspace
+from jp.workspace.workspace import Workspace, find_workspace
 from running import home_beside
-from stage import ECHO, logs, make_workspace
+from stage import ECHO, copied, logs, make_workspace
+from workspaces import no_waiting
 
 PAST = "2020-01-01T00:00:00.000Z"
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with two conversations, the second of which is active."""
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
+    first = ["query", "--new", "--title", "The first", "one"]
+    prepare(first, ["query", "--new", "--title", "The second", "two"], cwd=root)
+    return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    return copied(prepared, tmp_path / "work")
+
+
 def two(root: Path) -> tuple[str, str]:
-    """The ids of two conversations in a new workspace; the second is active."""
-    make_workspace(root)
-    run_jp("query", "--new", "--title", "The first", "one", cwd=root)
-    run_jp("query", "--new", "--title", "The second", "two", cwd=root)
+    """The ids of the two."""
     first, second = (ConversationId.parse(log.parent.name.partition("-")[0]) for log in logs(root))
     return first, second
 
@@ -47,19 +58,19 @@ def set_fields(root: Path, identity: str, **fields: object) -> None:
         mark.unlink()
 
 
-def test_title_labels_pin_and_expiry_are_changed_and_taken_back(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
+def test_title_labels_pin_and_expiry_are_changed_and_taken_back(root: Path) -> None:
+    first, second = two(root)
 
     edited = run_jp(
         "conversation", "edit", first, "--title", "Lexer \n\x1b[31m ", "--label", "area=parser", "--label", "odd",
-        "--pin", "--expires", "3h", cwd=tmp_path,
+        "--pin", "--expires", "3h", cwd=root,
     )  # fmt: skip
-    again = run_jp("conversation", "edit", first, "--title", "Lexer", cwd=tmp_path)
-    listed = run_jp("conversation", "ls", cwd=tmp_path)
-    after = conversations(tmp_path)[first]
+    again = run_jp("conversation", "edit", first, "--title", "Lexer", cwd=root)
+    listed = run_jp("conversation", "ls", cwd=root)
+    after = conversations(root)[first]
     back = run_jp(
         "conversation", "edit", first, "--no-title", "--no-label", "odd", "--unpin", "--expires", "never", "-F", "json",
-        cwd=tmp_path,
+        cwd=root,
     )  # fmt: skip
 
     changes = (
@@ -82,16 +93,16 @@ def test_title_labels_pin_and_expiry_are_changed_and_taken_back(tmp_path: Path) 
         None,
         False,
     )
-    assert conversations(tmp_path)[second]["title"] == "The second"
+    assert conversations(root)[second]["title"] == "The second"
 
 
-def test_a_label_that_is_not_there_cannot_be_taken_away(tmp_path: Path) -> None:
-    first, _ = two(tmp_path)
+def test_a_label_that_is_not_there_cannot_be_taken_away(root: Path) -> None:
+    first, _ = two(root)
 
-    failed = run_jp("conversation", "edit", first, "--no-label", "nosuch", "--title", "x", cwd=tmp_path)
+    failed = run_jp("conversation", "edit", first, "--no-label", "nosuch", "--title", "x", cwd=root)
 
     check_failure(failed, 2, "there is no label 'nosuch'", "jp conversation label ls")
-    assert conversations(tmp_path)[first]["title"] == "The first"
+    assert conversations(root)[first]["title"] == "The first"
 
 
 @pytest.mark.parametrize(
@@ -115,16 +126,16 @@ def test_an_edit_that_says_nothing_or_too_much_is_refused(tmp_path: Path, option
     check_failure(run_jp("conversation", "edit", *options, cwd=tmp_path), 2, *words)
 
 
-def test_labels_are_added_listed_and_taken_away(tmp_path: Path) -> None:
-    first, _ = two(tmp_path)
+def test_labels_are_added_listed_and_taken_away(root: Path) -> None:
+    first, _ = two(root)
 
-    added = run_jp("conversation", "label", "add", "b=1", "a", "--id", first, cwd=tmp_path)
-    changed = run_jp("conversation", "label", "add", "b=2", "--id", first, "-F", "json", cwd=tmp_path)
-    removed = run_jp("conversation", "label", "rm", "a", "--id", first, cwd=tmp_path)
-    unknown = run_jp("conversation", "label", "rm", "a", "--id", first, cwd=tmp_path)
-    unnamed = run_jp("conversation", "label", "rm", "--id", first, cwd=tmp_path)
-    emptied = run_jp("conversation", "label", "rm", "--all", "--id", first, cwd=tmp_path)
-    listed = run_jp("conversation", "label", "ls", cwd=tmp_path)
+    added = run_jp("conversation", "label", "add", "b=1", "a", "--id", first, cwd=root)
+    changed = run_jp("conversation", "label", "add", "b=2", "--id", first, "-F", "json", cwd=root)
+    removed = run_jp("conversation", "label", "rm", "a", "--id", first, cwd=root)
+    unknown = run_jp("conversation", "label", "rm", "a", "--id", first, cwd=root)
+    unnamed = run_jp("conversation", "label", "rm", "--id", first, cwd=root)
+    emptied = run_jp("conversation", "label", "rm", "--all", "--id", first, cwd=root)
+    listed = run_jp("conversation", "label", "ls", cwd=root)
 
     assert added == (0, "a\nb=1\n", "")
     assert json.loads(changed.stdout) == {"schema": 1, "id": first, "labels": {"a": "", "b": "2"}}
@@ -134,33 +145,33 @@ def test_labels_are_added_listed_and_taken_away(tmp_path: Path) -> None:
     assert emptied == listed == (0, "", "note: no labels\n")
 
 
-def test_the_list_is_narrowed_by_labels_and_pins(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
-    run_jp("conversation", "edit", first, "--label", "area=parser", "--label", "odd", "--pin", cwd=tmp_path)
-    run_jp("conversation", "edit", second, "--label", "area=printer", cwd=tmp_path)
+def test_the_list_is_narrowed_by_labels_and_pins(root: Path) -> None:
+    first, second = two(root)
+    of_first = ["conversation", "edit", first, "--label", "area=parser", "--label", "odd", "--pin"]
+    prepare(of_first, ["conversation", "edit", second, "--label", "area=printer"], cwd=root)
 
-    assert set(conversations(tmp_path, "--label", "area")) == {first, second}
-    assert set(conversations(tmp_path, "--label", "area=printer")) == {second}
-    assert set(conversations(tmp_path, "--label", "area", "--label", "odd")) == {first}
-    assert set(conversations(tmp_path, "--pinned")) == {first}
-    none = run_jp("conversation", "ls", "--label", "x", cwd=tmp_path)
+    assert set(conversations(root, "--label", "area")) == {first, second}
+    assert set(conversations(root, "--label", "area=printer")) == {second}
+    assert set(conversations(root, "--label", "area", "--label", "odd")) == {first}
+    assert set(conversations(root, "--pinned")) == {first}
+    none = run_jp("conversation", "ls", "--label", "x", cwd=root)
     assert none == (0, "", "note: there are no such conversations here\n")
-    check_failure(run_jp("conversation", "ls", "--label", "a b", cwd=tmp_path), 2, "--label cannot be 'a b'")
+    check_failure(run_jp("conversation", "ls", "--label", "a b", cwd=root), 2, "--label cannot be 'a b'")
 
 
-def test_what_is_archived_leaves_the_list_and_every_terminal_until_it_is_brought_back(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
-    run_jp("conversation", "use", second, cwd=tmp_path, env={"JP_SESSION": "other"})
+def test_what_is_archived_leaves_the_list_and_every_terminal_until_it_is_brought_back(root: Path) -> None:
+    first, second = two(root)
+    run_jp("conversation", "use", second, cwd=root, env={"JP_SESSION": "other"})
 
-    archived = run_jp("conversation", "archive", ".", second, cwd=tmp_path)
-    again = run_jp("conversation", "archive", second, "-F", "json", cwd=tmp_path)
-    here = run_jp("conversation", "show", cwd=tmp_path)
-    there = run_jp("conversation", "show", cwd=tmp_path, env={"JP_SESSION": "other"})
-    continued = run_jp("query", "--id", second, "more", cwd=tmp_path)
-    used = run_jp("conversation", "use", second, cwd=tmp_path)
-    copied = run_jp("query", "--id", second, "--fork", "more", cwd=tmp_path)
-    put_away = conversations(tmp_path, "--archived")
-    back = run_jp("conversation", "unarchive", second, cwd=tmp_path)
+    archived = run_jp("conversation", "archive", ".", second, cwd=root)
+    again = run_jp("conversation", "archive", second, "-F", "json", cwd=root)
+    here = run_jp("conversation", "show", cwd=root)
+    there = run_jp("conversation", "show", cwd=root, env={"JP_SESSION": "other"})
+    continued = run_jp("query", "--id", second, "more", cwd=root)
+    used = run_jp("conversation", "use", second, cwd=root)
+    copied = run_jp("query", "--id", second, "--fork", "more", cwd=root)
+    put_away = conversations(root, "--archived")
+    back = run_jp("conversation", "unarchive", second, cwd=root)
 
     assert archived == (0, f"archived {second} (The second)\n", "")
     assert json.loads(again.stdout) == {"schema": 1, "archived": [second]}
@@ -171,9 +182,9 @@ def test_what_is_archived_leaves_the_list_and_every_terminal_until_it_is_brought
     assert copied.stdout == "You said: more\n"
     assert set(put_away) == {second}
     assert back == (0, f"unarchived {second} (The second)\n", "")
-    assert {first, second} < set(conversations(tmp_path))
-    assert conversations(tmp_path, "--archived") == {}
-    assert run_jp("query", "--id", second, "more", cwd=tmp_path).stdout == "You said: more\n"
+    assert {first, second} < set(conversations(root))
+    assert conversations(root, "--archived") == {}
+    assert run_jp("query", "--id", second, "more", cwd=root).stdout == "You said: more\n"
 
 
 def test_a_conversation_moves_out_of_the_workspace_and_back_with_all_that_it_names(tmp_path: Path) -> None:
@@ -214,20 +225,19 @@ def test_outside_a_workspace_there_is_nowhere_to_move_to(tmp_path: Path) -> None
     check_failure(run_jp("conversation", "edit", "last", "--local", cwd=tmp_path), 2, "--local needs a workspace")
 
 
-def test_a_conversation_for_a_while_is_marked_and_deleted_when_its_time_is_over(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
-    run_jp("query", "--new", "--tmp", "--label", "x", "bare", cwd=tmp_path)
-    run_jp("query", "--new", "--tmp=2h", "two hours", cwd=tmp_path)
-    in_order = list(conversations(tmp_path).values())
-    shown = run_jp("conversation", "ls", cwd=tmp_path).stdout
+def test_a_conversation_for_a_while_is_marked_and_deleted_when_its_time_is_over(root: Path) -> None:
+    first, second = two(root)
+    prepare(["query", "--new", "--tmp", "--label", "x", "bare"], ["query", "--new", "--tmp=2h", "two hours"], cwd=root)
+    in_order = list(conversations(root).values())
+    shown = run_jp("conversation", "ls", cwd=root).stdout
     for identity in (first, second, in_order[2]["id"]):
-        set_fields(tmp_path, identity, expires_at=PAST)
-    set_fields(tmp_path, second, pinned_at=PAST)
-    expired = run_jp("conversation", "ls", cwd=tmp_path).stdout
+        set_fields(root, identity, expires_at=PAST)
+    set_fields(root, second, pinned_at=PAST)
+    expired = run_jp("conversation", "ls", cwd=root).stdout
 
-    quiet = run_jp("conversation", "use", first, cwd=tmp_path)
-    told = run_jp("conversation", "edit", second, "--title", "Pinned", "-v", cwd=tmp_path)
-    early = run_jp("conversation", "edit", second, "--title", "Again", "-v", cwd=tmp_path)
+    quiet = run_jp("conversation", "use", first, cwd=root)
+    told = run_jp("conversation", "edit", second, "--title", "Pinned", "-v", cwd=root)
+    early = run_jp("conversation", "edit", second, "--title", "Again", "-v", cwd=root)
 
     assert in_order[2]["labels"] == {"x": ""}
     assert ("expires in 23 h, x" in shown, "expires in 1 h " in shown) == (True, True)
@@ -235,12 +245,15 @@ def test_a_conversation_for_a_while_is_marked_and_deleted_when_its_time_is_over(
     assert quiet.stderr == ""
     assert told.stderr == f"log: removed {in_order[2]['id']} (bare): it expired at {PAST}\n"
     assert early.stderr == ""
-    assert set(conversations(tmp_path)) == {first, second, in_order[3]["id"]}
+    assert set(conversations(root)) == {first, second, in_order[3]["id"]}
+
+
+def workspace_of(root: Path) -> Workspace:
+    return find_workspace(root, user_data=home_beside(root) / "data")
 
 
 def drafts_of(root: Path, identity: str) -> Path:
-    workspace = find_workspace(root, user_data=home_beside(root) / "data")
-    return drafts_directory(workspace, identity.removeprefix("jp-c"), persistent=True)
+    return drafts_directory(workspace_of(root), identity.removeprefix("jp-c"), persistent=True)
 
 
 def left_behind(directory: Path, text: str) -> None:
@@ -249,15 +262,15 @@ def left_behind(directory: Path, text: str) -> None:
     draft.close()
 
 
-def test_drafts_go_with_their_conversation_but_what_somebody_is_writing_stays(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
-    of_first, of_second = drafts_of(tmp_path, first), drafts_of(tmp_path, second)
+def test_drafts_go_with_their_conversation_but_what_somebody_is_writing_stays(root: Path) -> None:
+    first, second = two(root)
+    of_first, of_second = drafts_of(root, first), drafts_of(root, second)
     written = open_draft(of_first, ["unsent"]).draft
     written.write("unsent", "")
     left_behind(of_first, "old")
     left_behind(of_second, "other")
 
-    removed = run_jp("conversation", "rm", "--yes", first, cwd=tmp_path)
+    removed = run_jp("conversation", "rm", "--yes", first, cwd=root)
 
     stays = f"note: somebody is writing a query to {first} right now, which stays in {str(written.path)!r}\n"
     assert (removed.code, removed.stderr) == (0, stays)
@@ -267,64 +280,63 @@ def test_drafts_go_with_their_conversation_but_what_somebody_is_writing_stays(tm
     written.close()
 
 
-def test_drafts_go_with_what_has_expired(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
-    left_behind(drafts_of(tmp_path, first), "old")
-    set_fields(tmp_path, first, expires_at=PAST)
+def test_drafts_go_with_what_has_expired(root: Path) -> None:
+    first, second = two(root)
+    left_behind(drafts_of(root, first), "old")
+    set_fields(root, first, expires_at=PAST)
 
-    run_jp("conversation", "edit", second, "--pin", cwd=tmp_path)
+    run_jp("conversation", "edit", second, "--pin", cwd=root)
 
-    assert set(conversations(tmp_path)) == {second}
-    assert not drafts_of(tmp_path, first).exists()
+    assert set(conversations(root)) == {second}
+    assert not drafts_of(root, first).exists()
 
 
-def test_what_has_expired_goes_after_an_answer_but_not_where_nothing_is_to_be_written(tmp_path: Path) -> None:
-    first, _ = two(tmp_path)
-    set_fields(tmp_path, first, expires_at=PAST)
+def test_what_has_expired_goes_after_an_answer_but_not_where_nothing_is_to_be_written(root: Path) -> None:
+    first, _ = two(root)
+    set_fields(root, first, expires_at=PAST)
 
-    run_jp("query", "--id", ".", "--dry-run", "x", cwd=tmp_path)
-    run_jp("query", "--id", ".", "--no-persist", "x", cwd=tmp_path)
-    still = first in conversations(tmp_path)
-    answered = run_jp("query", "--id", ".", "x", "-v", cwd=tmp_path)
+    run_jp("query", "--id", ".", "--dry-run", "x", cwd=root)
+    run_jp("query", "--id", ".", "--no-persist", "x", cwd=root)
+    still = first in conversations(root)
+    answered = run_jp("query", "--id", ".", "x", "-v", cwd=root)
 
     assert still
     assert answered.stdout == "You said: x\n"
     assert f"log: removed {first}" in answered.stderr
-    assert first not in conversations(tmp_path)
+    assert first not in conversations(root)
 
 
-def test_what_another_process_writes_does_not_expire_under_it(tmp_path: Path) -> None:
-    first, second = two(tmp_path)
-    set_fields(tmp_path, first, expires_at=PAST)
-    (lock,) = (home_beside(tmp_path) / "data" / "locks").glob(f"{first.removeprefix('jp-c')}-*.lock")
+def test_what_another_process_writes_does_not_expire_under_it(root: Path) -> None:
+    first, second = two(root)
+    set_fields(root, first, expires_at=PAST)
+    workspace = workspace_of(root)
+    lock = workspace.lock(workspace.get(ConversationId.parse(first)))
+    lock.acquire(patience=0, waiting=no_waiting)
 
-    with lock.open("r+", encoding="utf-8") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        run_jp("conversation", "edit", second, "--pin", cwd=tmp_path)
+    with lock:
+        run_jp("conversation", "edit", second, "--pin", cwd=root)
 
-    assert first in conversations(tmp_path)
+    assert first in conversations(root)
 
 
-def test_only_new_conversations_get_a_title_labels_or_an_end_with_a_query(tmp_path: Path) -> None:
-    two(tmp_path)
-
+def test_only_new_conversations_get_a_title_labels_or_an_end_with_a_query(root: Path) -> None:
     for option in ("--title=x", "--label=x", "--tmp", "--local"):
-        result = run_jp("query", "--id", ".", option, "more", cwd=tmp_path)
+        result = run_jp("query", "--id", ".", option, "more", cwd=root)
         check_failure(result, 2, f"{option.partition('=')[0]} is for a new conversation", "--new", "--fork")
 
 
 @pytest.mark.parametrize("step", ["marked", "both"])
-def test_a_move_that_was_interrupted_is_brought_to_an_end_or_forgotten(tmp_path: Path, step: str) -> None:
-    first, second = two(tmp_path)
-    directory = logs(tmp_path)[0].parent
-    (silo,) = (home_beside(tmp_path) / "data" / "workspaces").iterdir()
+def test_a_move_that_was_interrupted_is_brought_to_an_end_or_forgotten(root: Path, step: str) -> None:
+    first, second = two(root)
+    directory = logs(root)[0].parent
+    (silo,) = (home_beside(root) / "data" / "workspaces").iterdir()
     if step == "both":
         shutil.copytree(directory, silo / "conversations" / directory.name)
     (directory / ".moved").touch()
 
-    listed = conversations(tmp_path)
-    asked = run_jp("query", "--id", first, "more", cwd=tmp_path)
-    moved = run_jp("conversation", "edit", first, "--no-local", cwd=tmp_path)
+    listed = conversations(root)
+    asked = run_jp("query", "--id", first, "more", cwd=root)
+    moved = run_jp("conversation", "edit", first, "--no-local", cwd=root)
 
     assert set(listed) == {first, second}
     assert listed[first]["local"] is (step == "both")
@@ -336,13 +348,10 @@ def test_a_move_that_was_interrupted_is_brought_to_an_end_or_forgotten(tmp_path:
 
 
 @pytest.mark.parametrize("command", [("query", "--new", "hi"), ("conversation", "fork")])
-def test_titles_are_one_line_from_the_start(tmp_path: Path, command: tuple[str, ...]) -> None:
-    two(tmp_path)
-    run_jp("query", "--new", "hi", cwd=tmp_path)
-
-    made = run_jp(*command, "--title", "a\nb \x1b[31m", cwd=tmp_path)
-    refused = run_jp(*command, "--title", " \n", cwd=tmp_path)
+def test_titles_are_one_line_from_the_start(root: Path, command: tuple[str, ...]) -> None:
+    made = run_jp(*command, "--title", "a\nb \x1b[31m", cwd=root)
+    refused = run_jp(*command, "--title", " \n", cwd=root)
 
     assert made.code == 0
-    assert "a b" in [metadata.get("title") for metadata in conversations(tmp_path).values()]
+    assert "a b" in [metadata.get("title") for metadata in conversations(root).values()]
     check_failure(refused, 2, "--title: a title has words in it")

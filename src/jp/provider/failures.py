@@ -28,8 +28,19 @@ def _root(error: BaseException) -> BaseException:
 
 _REACH = "check the network, and the address: `jp config show --origins` says where its `base_url` comes from"
 
+_PROXIES = ("https", "http", "all")
+
 _HERE = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$")
 """Where nobody listens on this very machine, a person has to start somebody."""
+
+
+def _reach() -> str:
+    """What to look at where a server is not reached. Behind a proxy, it may be the proxy that is not."""
+    from urllib.request import getproxies
+
+    found = getproxies()
+    names = " or ".join(f"{scheme.upper()}_PROXY" for scheme in _PROXIES if scheme in found)
+    return f"{_REACH}; the proxy of {names} may be what does not answer" if names else _REACH
 
 
 def _without_connection(host: str, error: Exception) -> ProviderError:
@@ -43,9 +54,9 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
         message = f"{host!r} does not speak TLS as expected: {root.strerror or root}"
         return ProviderError(message, kind="other", hint=hint)
     if isinstance(root, socket.gaierror):
-        return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect", hint=_REACH)
+        return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect", hint=_reach())
     reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)
-    refused = ProviderError(f"no connection to {host!r}: {reason}", kind="connect", hint=_REACH)
+    refused = ProviderError(f"no connection to {host!r}: {reason}", kind="connect", hint=_reach())
     refused.lasting = isinstance(root, ConnectionRefusedError) and _HERE.match(host) is not None
     return refused
 

@@ -97,3 +97,14 @@ def test_what_cannot_be_sent_is_a_matter_of_configuration(error: Exception) -> N
 )
 def test_every_failure_on_the_way_has_a_hint(error: Exception, hint: str) -> None:
     assert hint in failure(error, host="h", begun=True).hint
+
+
+@pytest.mark.parametrize("cause", [socket.gaierror(socket.EAI_NONAME, "Name not known"), refused()])
+def test_behind_a_proxy_it_may_be_the_proxy_that_does_not_answer(
+    cause: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://ada:secret@proxy.test:3128")
+
+    hint = failure(caused(httpx2.ConnectError(""), cause), host="h", begun=False).hint
+
+    assert hint.endswith("; the proxy of HTTPS_PROXY may be what does not answer")

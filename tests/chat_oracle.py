@@ -12,6 +12,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsStr
 from pydantic import TypeAdapter
 
 from jp.conversation.entries import Usage
+from sdk_clients import WITHOUT_CERTIFICATES
 from sdk_types import assert_typed
 from stories import Story, Told
 
@@ -54,7 +55,8 @@ def story_of_sdk(url: str) -> Story:
     state: Any = ChatCompletionStreamState()
     thoughts: list[str] = []
     usage: Any = None
-    with openai.OpenAI(api_key="test", base_url=url, max_retries=0) as client:
+    reaching = openai.DefaultHttpxClient(verify=WITHOUT_CERTIFICATES)
+    with openai.OpenAI(api_key="test", base_url=url, max_retries=0, http_client=reaching) as client:
         stream = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
         for chunk in stream:
             usage = chunk.usage or usage

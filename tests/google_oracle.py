@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from jp.conversation.entries import Usage
+from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Story, Told
 
 if TYPE_CHECKING:
@@ -61,7 +62,16 @@ def assert_accepted(body: Body) -> None:
 
 def told_by_sdk(url: str, model: str) -> Story:
     """What the SDK reads of the answer that a server gives."""
-    client = genai.Client(api_key="test", http_options={"base_url": url, "api_version": "v1beta"})
+    reaching = {"verify": WITHOUT_CERTIFICATES, "ssl": WITHOUT_CERTIFICATES}
+    client = genai.Client(
+        api_key="test",
+        http_options={
+            "base_url": url,
+            "api_version": "v1beta",
+            "client_args": reaching,
+            "async_client_args": reaching,
+        },
+    )
     story = Story([])
     ask = cast("Any", client.models).generate_content_stream  # its own type is not wholly known
     responses: Iterable[GenerateContentResponse] = ask(model=model, contents="Hi")

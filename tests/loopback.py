@@ -225,13 +225,18 @@ def _head(reply: Reply) -> bytes:
 
 
 def _send(connection: socket.socket, reply: Reply) -> None:
-    connection.sendall(_head(reply))
+    waiting = _head(reply)
     for start, end in [*_pieces(reply), (len(reply.body), len(reply.body))]:
         if (gate := reply.gates.get(start)) is not None:
+            connection.sendall(waiting)
+            waiting = b""
             assert gate.wait(PATIENCE), "nobody opened the gate"
-        if start < end:
-            piece = reply.body[start:end]
-            connection.sendall(_chunk(piece) if reply.is_chunked else piece)
+        if start < end and reply.is_chunked:
+            waiting += _chunk(reply.body[start:end])
+        elif start < end:
+            connection.sendall(waiting)
+            waiting = reply.body[start:end]
+    connection.sendall(waiting)
     for _ in range(reply.times - 1):
         connection.sendall(_chunk(reply.body) if reply.is_chunked else reply.body)
 

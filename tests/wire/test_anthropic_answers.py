@@ -18,6 +18,7 @@ from jp.provider.errors import ProviderError
 from jp.provider.parts import Finished, Part, TextDelta
 from loopback import HTML, JSON, SSE, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive
+from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Told, told
 
 ASKED = Thread(model="claude-opus-5.5", system=(), tools=(), events=(UserText(text="Hi", turn=0),))
@@ -261,9 +262,10 @@ def test_the_sdk_reads_the_same_from_what_we_made_up() -> None:
         wire.tool_use(3, "run", '{"a":1}'),
         reason="tool_use",
     )
+    reaching = anthropic.DefaultHttpxClient(verify=WITHOUT_CERTIFICATES)
     with (
         Loopback(otherwise=Reply(body=body)) as server,
-        anthropic.Anthropic(api_key="test", base_url=server.url, max_retries=0) as client,
+        anthropic.Anthropic(api_key="test", base_url=server.url, max_retries=0, http_client=reaching) as client,
         client.messages.stream(
             model="claude-haiku-4-5", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
         ) as stream,

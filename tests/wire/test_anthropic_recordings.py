@@ -15,6 +15,7 @@ from jp.conversation.thread import Thread, UserText
 from loopback import Loopback
 from provider_at import provider_at, receive
 from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
+from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Story, Told, told
 
 NAMES = (
@@ -75,8 +76,9 @@ def test_every_recording_says_what_was_expected(recording: Recording) -> None:
 
 
 def read_by_sdk(url: str) -> Story:
+    reaching = anthropic.DefaultHttpxClient(verify=WITHOUT_CERTIFICATES)
     with (
-        anthropic.Anthropic(api_key="test", base_url=url, max_retries=0) as client,
+        anthropic.Anthropic(api_key="test", base_url=url, max_retries=0, http_client=reaching) as client,
         client.messages.stream(
             model="claude-haiku-4-5", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
         ) as stream,

@@ -18,6 +18,7 @@ from jp.provider.parts import BlockEnd, Finished, Part, ReasoningDelta, TextDelt
 from jp.provider.transport import HttpRequest, Limits
 from loopback import HTML, JSON, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive
+from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Told, told
 
 ASKED = Thread(model="gpt-5.6", system=(), tools=(), events=(UserText(text="Hi", turn=0),))
@@ -436,13 +437,14 @@ def test_no_key_is_in_any_error() -> None:
 
 
 def test_the_sdk_reads_the_same_from_what_we_made_up() -> None:
-    from openai import OpenAI
+    from openai import DefaultHttpxClient, OpenAI
 
     items = (wire.reasoning("R", "S"), wire.message("a", "b"), wire.call("draw", '{"x":1}'))
     body = wire.answer(*items)
+    reaching = DefaultHttpxClient(verify=WITHOUT_CERTIFICATES)
     with (
         Loopback(otherwise=Reply(body=body)) as server,
-        OpenAI(api_key="test", base_url=f"{server.url}/v1", max_retries=0) as client,
+        OpenAI(api_key="test", base_url=f"{server.url}/v1", max_retries=0, http_client=reaching) as client,
     ):
         events = client.responses.create(model="gpt-5.6", input="Hi", stream=True)
         (response,) = [event.response for event in events if event.type == "response.completed"]

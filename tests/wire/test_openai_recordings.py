@@ -15,6 +15,7 @@ from loopback import Loopback
 from openai_oracle import assert_accepted
 from provider_at import provider_at, receive
 from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
+from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Story, Told, told
 
 NAMES = (
@@ -93,9 +94,10 @@ def test_every_recording_says_what_was_expected(recording: Recording) -> None:
 
 
 def read_by_sdk(url: str) -> Story:
-    from openai import OpenAI
+    from openai import DefaultHttpxClient, OpenAI
 
-    with OpenAI(api_key="test", base_url=f"{url}/v1", max_retries=0) as client:
+    reaching = DefaultHttpxClient(verify=WITHOUT_CERTIFICATES)
+    with OpenAI(api_key="test", base_url=f"{url}/v1", max_retries=0, http_client=reaching) as client:
         events = client.responses.create(model="gpt-5.6", input="Hi", stream=True)
         (response,) = [event.response for event in events if event.type == "response.completed"]
     blocks: list[Told] = []

@@ -22,7 +22,9 @@ def show(
     target: _OptionalTarget = None,
     origins: Annotated[bool, typer.Option("--origins", help="Say behind each value where it came from.")] = False,
 ) -> None:
-    """Show the configuration in effect, as TOML that could be read again.
+    """Show the configuration in effect, as TOML.
+
+    What you copy of it into a file stands in place of what is below, but for lists, which are added to.
 
     Examples:
         jp config show --origins

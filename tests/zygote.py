@@ -175,6 +175,9 @@ def _import_everything() -> None:
     for name in (
         "anyio._backends._asyncio",
         "asyncio",
+        "encodings.utf_16_le",
+        "jinja2.sandbox",
+        "markdown_it",
         "rich.console",
         "tomlkit",
         "tomllib",

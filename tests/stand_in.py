@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import marshal
 import os
-import signal
 import sys
 
-# What `socket` adds to it takes longer to import than all the rest.
+# What `socket` and `signal` add to these takes longer to import than all the rest.
 from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+else:
+    import _signal
 
 
 def main() -> None:
@@ -26,11 +31,11 @@ def main() -> None:
     message = marshal.dumps(request)
     to_server.sendall(len(message).to_bytes(4) + message)
     child = _number(to_server)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: os.kill(child, number))
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+        _signal.signal(number, lambda number, _: os.kill(child, number))
     code = os.waitstatus_to_exitcode(_number(to_server))
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        _signal.signal(-code, _signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from forked import prepare, run_jp
 from jp.conversation.entries import ChatRequest, ToolCallResponse
 from running import Result, home_beside
-from stage import entries_of, logs, make_workspace
+from stage import copied, entries_of, logs, make_workspace
 
 READ = "conversation.tools.fs_read_file"
 UNATTENDED = f'[{READ}]\nenable = true\nrun = "unattended"\n'
@@ -31,11 +31,22 @@ def last_entries(root: Path, kind: type[Any]) -> list[Any]:
     return [entry for entry in entries_of(logs(root)[-1]) if isinstance(entry, kind)]
 
 
-def clone(tmp_path: Path, attachments: list[str] | None = None, *, tool: bool = False) -> Path:
-    """A workspace with a conversation that a stranger has written."""
-    root = make_workspace(tmp_path / "clone", READING)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work", READING)
     (root / "a.txt").write_text("content", encoding="utf-8")
-    run_jp("query", "one", cwd=root)
+    prepare(["query", "one"], cwd=root)
+    return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    """A workspace with a conversation."""
+    return copied(prepared, tmp_path / "clone")
+
+
+def let_declare(root: Path, attachments: list[str] | None = None, *, tool: bool = False) -> None:
+    """Have the conversation say what its user has never seen, as one that a stranger has written."""
     base = logs(root)[0].parent / "base_config.json"
     config = json.loads(base.read_bytes())
     if attachments is not None:
@@ -43,7 +54,6 @@ def clone(tmp_path: Path, attachments: list[str] | None = None, *, tool: bool = 
     if tool:
         config["conversation"]["tools"]["value"] = {"fs_read_file": {"enable": True, "run": "unattended"}}
     base.write_text(json.dumps(config), encoding="utf-8")
-    return root
 
 
 def test_what_a_user_lets_a_conversation_keep_is_not_asked_about_again(tmp_path: Path) -> None:
@@ -62,8 +72,7 @@ def test_what_a_user_lets_a_conversation_keep_is_not_asked_about_again(tmp_path:
 
 def test_a_conversation_keeps_the_trust_that_it_was_created_with(tmp_path: Path) -> None:
     make_workspace(tmp_path, READING, settings=UNATTENDED)
-    run_jp("workspace", "trust", "--yes", cwd=tmp_path)
-    run_jp("query", "one", cwd=tmp_path)
+    prepare(["workspace", "trust", "--yes"], ["query", "one"], cwd=tmp_path)
     make_workspace_again(tmp_path)
     run_jp("workspace", "trust", "--yes", cwd=tmp_path)
 
@@ -74,8 +83,8 @@ def make_workspace_again(root: Path) -> None:
     (root / ".jp" / "config.toml").write_text('[assistant.model]\nid = "script/test"\n', encoding="utf-8")
 
 
-def test_what_a_strangers_conversation_declares_is_accepted_for_it_alone(tmp_path: Path) -> None:
-    root = clone(tmp_path, tool=True)
+def test_what_a_strangers_conversation_declares_is_accepted_for_it_alone(root: Path) -> None:
+    let_declare(root, tool=True)
 
     refused = run_jp("query", "--id", "last", "read it", cwd=root)
     of_files = run_jp("workspace", "trust", "--yes", cwd=root)
@@ -93,8 +102,8 @@ def test_what_a_strangers_conversation_declares_is_accepted_for_it_alone(tmp_pat
     check_failure(elsewhere, 3, "`jp workspace trust`")
 
 
-def test_changing_attachments_accepts_nothing_of_a_stranger(tmp_path: Path) -> None:
-    root = clone(tmp_path, ["cmd:rm%20-rf%20x", "file:a.txt"], tool=True)
+def test_changing_attachments_accepts_nothing_of_a_stranger(root: Path) -> None:
+    let_declare(root, ["cmd:rm%20-rf%20x", "file:a.txt"], tool=True)
 
     removed = run_jp("attachment", "rm", "--id", "last", "a.txt", cwd=root)
     added = run_jp("attachment", "add", "--id", "last", "a.txt", *TYPED[:2], cwd=root)
@@ -141,17 +150,14 @@ def test_trust_in_one_directory_does_not_end_it_in_another(tmp_path: Path) -> No
     "uri",
     [
         "file:///etc/hostname",
-        "../../../../../../../../etc/hostname",
         "file:%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/hostname",
         "link",
-        "links/hostname",
         "~/.bashrc",
     ],
 )
-def test_what_a_repository_attaches_stays_inside_it(tmp_path: Path, uri: str) -> None:
-    root = clone(tmp_path, [uri])
+def test_what_a_repository_attaches_stays_inside_it(root: Path, uri: str) -> None:
+    let_declare(root, [uri])
     (root / "link").symlink_to("/etc/hostname")
-    (root / "links").symlink_to("/etc")
     (home_beside(root) / ".bashrc").touch()
 
     continued = run_jp("query", "--id", "last", "two", cwd=root)
@@ -162,8 +168,8 @@ def test_what_a_repository_attaches_stays_inside_it(tmp_path: Path, uri: str) ->
     assert len(last_entries(root, ChatRequest)) == 1
 
 
-def test_a_repositorys_glob_leaves_links_out(tmp_path: Path) -> None:
-    root = clone(tmp_path, ["**/*"])
+def test_a_repositorys_glob_leaves_links_out(root: Path) -> None:
+    let_declare(root, ["**/*"])
     (root / "link").symlink_to("/etc/hostname")
 
     result = run_jp("query", "--id", "last", "two", cwd=root)

@@ -166,37 +166,31 @@ def reported(tokens: int) -> Reply:
     return Reply(body=sse(start(usage={"input_tokens": tokens, "output_tokens": 1}), *text(0, "Yes."), *ending()))
 
 
-def estimate(server: Loopback, root: Path) -> tuple[dict[str, Any], str]:
-    data = jp(server, root, "anthropic/claude-haiku-4-5", "--dry-run", "--new", "-F", "json", WORDS)
-    told = jp(server, root, "anthropic/claude-haiku-4-5", "--dry-run", "--new", WORDS)
-    return json.loads(data.stdout)["estimate"], told.stdout
+def dry_run(server: Loopback, root: Path, *options: str) -> str:
+    return jp(server, root, "anthropic/claude-haiku-4-5", "--dry-run", "--new", *options, WORDS).stdout
 
 
 def test_estimates_learn_from_what_a_provider_reports(root: Path) -> None:
     with Loopback(otherwise=reported(2400)) as server:
-        before, plain = estimate(server, root)
-        body = json.loads(
-            jp(server, root, "anthropic/claude-haiku-4-5", "--dry-run", "--new", "-F", "json", WORDS).stdout
-        )["request"]
+        first, plain = json.loads(dry_run(server, root, "-F", "json")), dry_run(server, root)
         assert jp(server, root, "anthropic/claude-haiku-4-5", "--new", WORDS).code == 0
-        after, told = estimate(server, root)
-        assert server.requests[0].json() == body["body"]
+        second, told = json.loads(dry_run(server, root, "-F", "json")), dry_run(server, root)
         (sent,) = server.requests
-        again = jp(server, root, "anthropic/claude-haiku-4-5", "--dry-run", "--new", "-F", "json", WORDS)
 
+    assert first["request"]["body"] == second["request"]["body"] == sent.json()
+    before, after = first["estimate"], second["estimate"]
     assert (before["ratio"], before["answers"]) == (1.0, 0)
     assert "calibrated" not in plain
     assert after["answers"] == 1
     assert abs(after["total"] - 2400) <= 2
     assert after["ratio"] == pytest.approx(2400 / before["total"], rel=0.01)
     assert f"about {after['total']:,} of 200,000 tokens (calibrated by 1 answer of this model), about $" in told
-    assert json.loads(again.stdout)["request"]["body"] == sent.json()
 
 
 def test_nothing_is_learned_where_nothing_is_to_be_kept(root: Path) -> None:
     with Loopback(otherwise=reported(2400)) as server:
         assert jp(server, root, "anthropic/claude-haiku-4-5", "--no-persist", "--new", WORDS).code == 0
-        known, _ = estimate(server, root)
+        known = json.loads(dry_run(server, root, "-F", "json"))["estimate"]
 
     assert known["answers"] == 0
     assert list(home_beside(root).rglob("estimates.json")) == []

@@ -11,31 +11,18 @@ from typing import Any
 
 import pytest
 
+import patient
 from anthropic_wire import ending, start, text
-from forked import run_jp
+from forked import prepare, run_jp
 from loopback import JSON, Loopback, Received, Reply, sse
 from running import Result
 from stage import make_workspace
-from terminal import CTRL_C, at_terminal
+from terminal import CTRL_C, jp_at_terminal
 
 ALWAYS = "conversation.title.generate.auto=true"
 ENV = {"ANTHROPIC_API_KEY": "sk-ant-test-0123456789"}
 
-PATIENT = """
-from jp.__main__ import main
-from jp.cli.query import titling
-
-settle = titling.Titling.settle
-
-def announced(self, *, answered):
-    print("waiting", flush=True)
-    return settle(self, answered=answered)
-
-titling.Titling.settle = announced
-titling.GRACE_SECS = 60
-main()
-"""
-"""jp that says when it waits for a title, and waits for long."""
+PATIENT = Path(patient.__file__)
 
 
 def saying(words: str) -> Reply:
@@ -186,16 +173,20 @@ def test_a_title_that_somebody_gave_meanwhile_stays(root: Path) -> None:
 
 def test_a_title_that_was_taken_away_stays_away_until_somebody_gives_one(root: Path) -> None:
     with Server(titled("Mine")) as server:
-        ask(server, root, "hi")
-        run_jp("conversation", "edit", "last", "--no-title", cwd=root)
-        ask(server, root, "--id", "last", "--cfg", ALWAYS, "again")
-        ask(server, root, "--id", "last", "--fork", "--cfg", ALWAYS, "in a fork")
+        prepare(
+            arguments(server, "hi"),
+            ("conversation", "edit", "last", "--no-title"),
+            arguments(server, "--id", "last", "--cfg", ALWAYS, "again"),
+            arguments(server, "--id", "last", "--fork", "--cfg", ALWAYS, "in a fork"),
+            cwd=root,
+            env=ENV,
+        )
 
     assert server.title_requests == []
     assert titles(root) == [None, None]
 
-    for options in (("--title", "Given"), ("--no-title",), ("--title", "Given again")):
-        run_jp("conversation", "edit", "last", *options, cwd=root)
+    options = (("--title", "Given"), ("--no-title",), ("--title", "Given again"))
+    prepare(*(("conversation", "edit", "last", *option) for option in options), cwd=root)
     (metadata,) = [path for path in metadata_files(root) if "Given again" in path.read_text(encoding="utf-8")]
     assert "untitled" not in json.loads(metadata.read_text(encoding="utf-8"))
 
@@ -243,8 +234,13 @@ def test_nobody_is_asked_for_a_title_that_is_not_wanted(options: list[str], root
 
 def test_a_heading_becomes_the_title_without_a_model(root: Path) -> None:
     with Server(titled("Generated")) as server:
-        ask(server, root, "--cfg", ALWAYS, "# The lexer\n\nwhy does it loop?")
-        ask(server, root, "--cfg", ALWAYS, "--cfg", "conversation.title.from_heading=false", "# Ignored\n\nwhy?")
+        ignoring = ("--cfg", "conversation.title.from_heading=false")
+        prepare(
+            arguments(server, "--cfg", ALWAYS, "# The lexer\n\nwhy does it loop?"),
+            arguments(server, "--cfg", ALWAYS, *ignoring, "# Ignored\n\nwhy?"),
+            cwd=root,
+            env=ENV,
+        )
 
     assert titles(root) == ["The lexer", "Generated"]
     assert len(server.title_requests) == 1
@@ -252,9 +248,8 @@ def test_a_heading_becomes_the_title_without_a_model(root: Path) -> None:
 
 def test_only_the_first_three_turns_try(root: Path) -> None:
     with Server(saying("no title\nat all")) as server:
-        ask(server, root, "--cfg", ALWAYS, "one")
-        for question in ("two", "three", "four", "five"):
-            ask(server, root, "--id", "last", "--cfg", ALWAYS, question)
+        questions = [("one",), *(("--id", "last", number) for number in ("two", "three", "four", "five"))]
+        prepare(*(arguments(server, "--cfg", ALWAYS, *words) for words in questions), cwd=root, env=ENV)
 
     assert len(server.title_requests) == 3
 
@@ -298,24 +293,26 @@ def test_json_has_the_answer_and_nothing_of_the_title(root: Path) -> None:
 
 
 def test_at_a_terminal_a_title_is_the_default_and_its_cost_is_shown(root: Path) -> None:
-    with Server(titled("Beside it")) as server:
-        command = " ".join(f"'{word}'" for word in arguments(server, "hello"))
-        with at_terminal(f"jp {command}", cwd=root, env=ENV) as terminal:
-            assert terminal.finish() == 0
+    with (
+        Server(titled("Beside it")) as server,
+        jp_at_terminal(*arguments(server, "hello"), cwd=root, env=ENV) as terminal,
+    ):
+        assert terminal.finish() == 0
 
     assert re.search(r"note: 20 tokens in, 10 out, \$0\.\d+; of these for the title: 10 in, 5 out\n", terminal.shown)
     assert titles(root) == ["Beside it"]
 
 
 def test_ctrl_c_while_a_title_is_awaited_ends_the_wait_and_not_the_answer(root: Path) -> None:
-    with Server(Reply(body=sse(start()), ends="hang")) as server:
-        command = " ".join(f"'{word}'" for word in arguments(server, "hello"))
-        with at_terminal(f"exec python -c '{PATIENT}' {command}", cwd=root, env=ENV) as terminal:
-            terminal.expect("Hello\n")
-            assert [is_about_title(request) for request in server.wait_for_requests(2)] == [False, True]
-            terminal.expect("waiting\n")
-            terminal.type(CTRL_C)
-            terminal.expect("note: ")
-            assert terminal.finish() == 0
+    with (
+        Server(Reply(body=sse(start()), ends="hang")) as server,
+        jp_at_terminal(*arguments(server, "hello"), cwd=root, env=ENV, script=PATIENT) as terminal,
+    ):
+        terminal.expect("Hello\n")
+        assert [is_about_title(request) for request in server.wait_for_requests(2)] == [False, True]
+        terminal.expect("waiting\n")
+        terminal.type(CTRL_C)
+        terminal.expect("note: ")
+        assert terminal.finish() == 0
 
     assert titles(root) == [None]

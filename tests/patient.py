@@ -1,0 +1,20 @@
+"""jp that says when it waits for a title, and waits for long."""
+
+from __future__ import annotations
+
+from jp.__main__ import main
+from jp.cli.query import titling
+
+settle = titling.Titling.settle
+
+
+async def announced(self: titling.Titling, *, answered: bool) -> titling.Spent | None:
+    """Say so first."""
+    print("waiting", flush=True)  # noqa: T201 - at the terminal
+    return await settle(self, answered=answered)
+
+
+if __name__ == "__main__":
+    titling.Titling.settle = announced
+    titling.GRACE_SECS = 60
+    main()

@@ -40,7 +40,7 @@ from workspaces import LARGE_TEXT, new_workspace, turn_entries
 KEY = SessionKey(source="JP_SESSION", value="test")
 KILLS: dict[str, Fault] = {"before": killed_before, "within": killed_within, "after": killed_after}
 NOBODY = 65534
-WRITERS = 20
+WRITERS = 10
 TURNS = 5
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from forked import prepare, run_jp
 from mcp_connections import SERVER
 from stage import make_workspace
 from terminal import CTRL_C, jp_at_terminal
 
+TRUST = ("workspace", "trust", "--yes")
 SETTINGS = """
 [conversation.tools."*"]
 run = "ask"
@@ -41,6 +42,14 @@ enable = "always"
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     return make_workspace(tmp_path / "work", settings=SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a workspace, which is trusted, for tests that change nothing in it."""
+    root = make_workspace(tmp_path_factory.mktemp("trusted") / "work", settings=SETTINGS)
+    prepare(TRUST, cwd=root)
+    return root
 
 
 def test_tools_are_listed_with_where_they_come_from_and_whether_they_are_offered(work: Path) -> None:
@@ -126,14 +135,10 @@ def test_a_tool_that_there_is_not_is_an_error_that_names_the_nearest(work: Path)
     check_failure(run_jp("tool", "show", "gret", cwd=work), 2, "there is no tool 'gret'", "did you mean 'greet'?")
 
 
-def trusted(work: Path) -> Path:
-    assert run_jp("workspace", "trust", "--yes", cwd=work).code == 0
-    return work
-
-
 def test_a_tool_is_run_by_hand_and_its_result_printed(work: Path) -> None:
     untrusted = run_jp("tool", "run", "greet", cwd=work)
-    greeted = run_jp("tool", "run", "greet", "--arguments", '{"name": "Ada"}', cwd=trusted(work))
+    prepare(TRUST, cwd=work)
+    greeted = run_jp("tool", "run", "greet", "--arguments", '{"name": "Ada"}', cwd=work)
     silent = run_jp("tool", "run", "greet", "--hide-tools", "-a", "-", cwd=work, stdin='{"name": "Bea"}')
     (work / "given.json").write_text('{"path": "given.json"}', encoding="utf-8")
     read = run_jp("tool", "run", "fs_read_file", "--yes", "-a", "@given.json", "--format", "json", cwd=work)
@@ -152,19 +157,17 @@ def test_a_tool_is_run_by_hand_and_its_result_printed(work: Path) -> None:
     assert value["content"][0]["resource"]["text"] == '{"path": "given.json"}'
 
 
-def test_what_a_tool_says_of_its_failure_is_its_result(work: Path) -> None:
-    result = run_jp("tool", "run", "fs_read_file", "--yes", "--hide-tools", "-a", '{"path": "no"}', cwd=trusted(work))
+def test_what_a_tool_says_of_its_failure_is_its_result(trusted: Path) -> None:
+    result = run_jp("tool", "run", "fs_read_file", "--yes", "--hide-tools", "-a", '{"path": "no"}', cwd=trusted)
 
     assert result == (1, "there is no file 'no'\n", "")
 
 
-def test_without_a_terminal_nothing_runs_that_asks(work: Path) -> None:
-    denied = run_jp(
-        "tool", "run", "fs_delete_file", "--hide-tools", "-a", '{"path": ".jp/config.toml"}', cwd=trusted(work)
-    )
+def test_without_a_terminal_nothing_runs_that_asks(trusted: Path) -> None:
+    denied = run_jp("tool", "run", "fs_delete_file", "--hide-tools", "-a", '{"path": ".jp/config.toml"}', cwd=trusted)
 
     check_failure(denied, 8, "'fs_delete_file' did not run: it needs your consent", "--yes")
-    assert (work / ".jp/config.toml").exists()
+    assert (trusted / ".jp/config.toml").exists()
 
 
 @pytest.mark.parametrize(
@@ -178,8 +181,8 @@ def test_without_a_terminal_nothing_runs_that_asks(work: Path) -> None:
         (("greet", "-a", "@no.json"), 2, "the arguments 'no.json' cannot be read: No such file"),
     ],
 )
-def test_what_cannot_be_run_is_an_error(words: tuple[str, ...], code: int, said: str, work: Path) -> None:
-    check_failure(run_jp("tool", "run", *words, cwd=trusted(work)), code, said)
+def test_what_cannot_be_run_is_an_error(words: tuple[str, ...], code: int, said: str, trusted: Path) -> None:
+    check_failure(run_jp("tool", "run", *words, cwd=trusted), code, said)
 
 
 ON_SERVER = f"""
@@ -196,7 +199,8 @@ source = "mcp.demo.*"
 
 
 def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_by_hand(tmp_path: Path) -> None:
-    work = trusted(make_workspace(tmp_path / "work", settings=ON_SERVER))
+    work = make_workspace(tmp_path / "work", settings=ON_SERVER)
+    prepare(TRUST, cwd=work)
 
     before = run_jp("tool", "show", "said", cwd=work)
     asked = run_jp("tool", "ls", "--refresh", cwd=work)
@@ -252,7 +256,7 @@ def test_at_a_terminal_a_person_is_asked_and_ctrl_c_stops_what_runs(work: Path) 
     settings = work / ".jp" / "config.toml"
     with settings.open("a", encoding="utf-8") as file:
         file.write('[conversation.tools.nap]\nrun = "unattended"\ncommand = "sleep 60"\n')
-    trusted(work)
+    prepare(TRUST, cwd=work)
 
     with jp_at_terminal("tool", "run", "fs_delete_file", "-a", '{"path": "old.txt"}', cwd=work) as terminal:
         terminal.expect("old.txt.*\\? ")

@@ -15,7 +15,7 @@ from jp.compaction.fact_lines import nonce_of
 from jp.compaction.log_contents import LogContent, contents_in
 from jp.compaction.overlays import turns_covered
 from jp.compaction.ranges import Range
-from jp.compaction.transcript import whole_transcript
+from jp.compaction.transcript import Record, whole_transcript
 from jp.context.handles import assign_handles, checksum_of
 from jp.context.leaving import leave
 from jp.context.markers import Cutter
@@ -26,10 +26,11 @@ from jp.context.summary_request import Asking, SummaryRequest
 from jp.context.summary_schema import NOTHING_SAID, SummaryError, SummaryReply
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import render_summary
-from jp.context.types import Transcript
-from jp.conversation.entries import AnyEntry, SummaryPolicy
+from jp.context.types import Block, Message, TextBlock, Transcript
+from jp.conversation.entries import AnyEntry, ChatRequest, SummaryPolicy
 from jp.conversation.resource import Payload
 from jp.conversation.reverts import undone
+from jp.conversation.thread import UserText, ViewEvent
 from jp.conversation.turns import divide, is_blank
 
 
@@ -116,11 +117,31 @@ def summarising(
 
 
 def messages_of(entries: Sequence[AnyEntry], found: Range) -> Transcript:
-    """The messages of the turns of `found` as if nothing had ever been compacted; undone turns have none."""
+    """The messages of the turns of `found` as if nothing had ever been compacted; undone turns have none.
+
+    What was attached again is named: a reference is nothing that the person said, and what it refers to leaves, too.
+    """
     whole = whole_transcript(entries)
+    requests = {entry.id: entry for entry in entries if isinstance(entry, ChatRequest)}
     return tuple(
-        message for message in whole.messages if found.first <= whole.records[message.origin].event.turn <= found.last
+        _with_names(message, whole.records, requests)
+        for message in whole.messages
+        if found.first <= whole.records[message.origin].event.turn <= found.last
     )
+
+
+def _with_names(message: Message, records: Mapping[str, Record], requests: Mapping[str, ChatRequest]) -> Message:
+    if message.role != "user" or isinstance(message.content, str):
+        return message
+    named = tuple(_with_name(block, records[block.origin].event, requests) for block in message.content)
+    return msgspec.structs.replace(message, content=named)
+
+
+def _with_name(block: Block, event: ViewEvent, requests: Mapping[str, ChatRequest]) -> Block:
+    if not isinstance(event, UserText) or not event.synthetic or event.origin not in requests:
+        return block
+    uris = [resource.uri for resource in requests[event.origin].resources if resource.uri in event.text]
+    return TextBlock(text=f"[attached again: {max(uris, key=len, default='')}]", origin=block.origin)
 
 
 def superseded_states(entries: Sequence[AnyEntry], found: Range) -> list[SummaryState]:

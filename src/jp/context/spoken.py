@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import msgspec
 
 from jp.context.anchors import ANCHOR_LIMIT, is_real_user
 from jp.context.excerpt import excerpt
 from jp.context.markers import Cutter
-from jp.context.types import Message, StoredBlock, texts_of
+from jp.context.types import Block, Message, ReasoningBlock, StoredBlock, TextBlock
 
 SPOKEN_LIMIT = 24_000
 
@@ -63,13 +64,27 @@ def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: in
 
 
 def _whole(message: Message, cutter: Cutter) -> str:
-    texts = [text for text in texts_of(message) if text]
-    if isinstance(message.content, tuple):
-        texts += [_attached(block, cutter) for block in message.content if isinstance(block, StoredBlock)]
-    return "\n\n".join(texts)
+    if isinstance(message.content, str):
+        return message.content
+    said = (block.text for block in message.content if isinstance(block, TextBlock) and not block.uri)
+    attached = (_name(block, cutter) for block in message.content)
+    return "\n\n".join(filter(None, (*said, *attached)))
 
 
-def _attached(block: StoredBlock, cutter: Cutter) -> str:
-    kind = block.mime_type or "content"
-    name = f" {block.uri}" if block.uri else ""
-    return f"[attached: {kind}{name}, {block.size} bytes, recall {cutter.artifacts.handle(block.sha256)}]"
+def _name(block: Block, cutter: Cutter) -> str:
+    """What says in one line that `block` was attached; nothing where it was not."""
+    match block:
+        case StoredBlock(sha256=sha256, size=size):
+            return _attached(block.mime_type or "content", block.uri, size, cutter.artifacts.handle(sha256))
+        case TextBlock(text=text, uri=uri) if uri:
+            size = len(text.encode("utf-8", "surrogatepass"))
+            return _attached("text", uri, size, cutter.artifacts.keep(text))
+        case TextBlock() | ReasoningBlock():
+            return ""
+        case _:
+            assert_never(block)
+
+
+def _attached(kind: str, uri: str, size: int, handle: str) -> str:
+    name = f" {uri}" if uri else ""
+    return f"[attached: {kind}{name}, {size} bytes, recall {handle}]"

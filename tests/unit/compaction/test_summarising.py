@@ -17,8 +17,8 @@ from jp.context.summary_request import Asking, SummaryRequest
 from jp.context.summary_schema import StructuredSummary, SummaryError, SummaryReply
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import parse_summary
-from jp.conversation.entries import AnyEntry, Compaction, Header, Revert, SummaryPolicy
-from jp.conversation.resource import Payload, Resource
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Header, Revert, SummaryPolicy
+from jp.conversation.resource import Payload, Resource, checksum
 from logs import ask, log, say, start, whole_turn
 
 ASKING = Asking(fence="0123456789abcdef", today="2026-01-01")
@@ -125,6 +125,25 @@ def test_turns_that_were_undone_are_not_told_of() -> None:
     entries = log(*turns(2), Revert(entries=("t1",)))
 
     assert {message.content for message in messages_of(entries, Range(first=1, last=1))} == set()
+
+
+def test_what_was_attached_is_named_in_a_summary_and_not_told_as_words_of_the_user() -> None:
+    once = Resource(uri="file:///w/a", text="line of a\n" * 100)
+    longer = Resource(uri="file:///w/a.py", text="line of a.py\n" * 100)
+    again = tuple(msgspec.structs.replace(resource, duplicate_of="q0") for resource in (once, longer))
+    entries = [
+        *(HEADER, start(0), ChatRequest(id="q0", content="look", resources=(once, longer)), say("yes")),
+        *(start(1), ChatRequest(id="q1", content="and now?", resources=again), say("no")),
+    ]
+
+    outcome, _ = run(entries, Range(first=0, last=1), ACCOUNT)
+
+    assert isinstance(outcome, Summarised)
+    spoken = msgspec.convert(outcome.policy.state, SummaryState).spoken
+    named = [f"[attached: text {one.uri}, {len(one.text or '')} bytes, recall {checksum(one)[:8]}]" for one in again]
+    assert spoken.first == "\n\n".join(("look", *named))
+    assert spoken.active == "[attached again: file:///w/a]\n\n[attached again: file:///w/a.py]\n\nand now?"
+    assert outcome.policy.kept == ()
 
 
 def test_what_a_summary_has_no_room_for_is_kept_beside_it_under_its_handle() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from artifacts import MemoryArtifacts
+from jp.context.handles import checksum_of
+from jp.context.markers import Cutter
 from jp.context.spoken import Spoken, fold_spoken, spoken_in
 from jp.context.types import Message, Meta, StoredBlock, TextBlock
 from summaries import answer, cutter, user
@@ -25,6 +28,17 @@ def test_only_what_the_person_said_and_attached_counts() -> None:
     )
     assert len(third) <= 4_000
     assert "[[cut:" in third
+
+
+def test_an_attached_text_is_named_and_not_taken_for_words_of_the_person() -> None:
+    artifacts = MemoryArtifacts()
+    content = (TextBlock(text="print(1) # \ud800", uri="file:a.py"), TextBlock(text=""), TextBlock(text="why?"))
+
+    (said,) = spoken_in((Message(role="user", content=content),), Cutter("5eed5eed", artifacts))
+
+    handle = artifacts.handle(checksum_of("print(1) # \ud800"))
+    assert said == f"why?\n\n[attached: text file:a.py, 14 bytes, recall {handle}]"
+    assert artifacts.recall(handle) == "print(1) # \ud800"
 
 
 def test_the_first_and_the_active_stay_and_the_oldest_of_the_others_go() -> None:

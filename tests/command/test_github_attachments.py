@@ -25,8 +25,8 @@ def work(tmp_path: Path) -> Path:
     """A workspace in a clone of `own/repo`."""
     root = make_workspace(tmp_path / "work")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
-    remote = ["git", "-C", str(root), "remote", "add", "origin", "ssh://git@127.0.0.1/Own/Repo.git"]
-    subprocess.run(remote, check=True)
+    with (root / ".git" / "config").open("a", encoding="utf-8") as config:
+        config.write('[remote "origin"]\n\turl = ssh://git@127.0.0.1/Own/Repo.git\n')
     return root
 
 

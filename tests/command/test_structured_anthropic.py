@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import anthropic_wire as wire
-from forked import run_jp
+from forked import prepare, run_jp
 from jp.conversation.entries import ChatResponse
 from jp.provider.structured import in_words
 from loopback import Loopback, Reply
 from running import Result
 from stage import make_workspace, only_log
 
-KEY = "sk-ant-test-0123456789"
+ENVIRONMENT = {"ANTHROPIC_API_KEY": "sk-ant-test-0123456789"}
 PERSON = '{"name": "Ann", "age": 30}'
 PRINTED = '{"name":"Ann","age":30}\n'
 STRICT = {
@@ -33,14 +33,19 @@ def _workspace(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
 
+def words(
+    server: Loopback, *arguments: str, schema: str | None = "name, age int", model: str = "claude-haiku-4-5"
+) -> list[str]:
+    settings = (f"providers.llm.anthropic.base_url={server.url}", "assistant.request.base_backoff_ms=1")
+    cfg = [word for setting in settings for word in ("--cfg", setting)]
+    wanted = () if schema is None else ("--schema", schema)
+    return ["query", *cfg, "--model", f"anthropic/{model}", *wanted, *arguments, "who?"]
+
+
 def ask(
     server: Loopback, cwd: Path, *arguments: str, schema: str | None = "name, age int", model: str = "claude-haiku-4-5"
 ) -> Result:
-    settings = (f"providers.llm.anthropic.base_url={server.url}", "assistant.request.base_backoff_ms=1")
-    words = [word for setting in settings for word in ("--cfg", setting)]
-    wanted = () if schema is None else ("--schema", schema)
-    words += ["--model", f"anthropic/{model}", *wanted, *arguments, "who?"]
-    return run_jp("query", *words, cwd=cwd, env={"ANTHROPIC_API_KEY": KEY})
+    return run_jp(*words(server, *arguments, schema=schema, model=model), cwd=cwd, env=ENVIRONMENT)
 
 
 def played(*bodies: bytes) -> Loopback:
@@ -79,7 +84,6 @@ def test_the_answer_is_held_to_the_schema_by_the_api(tmp_path: Path) -> None:
     ("schema", "answer", "printed"),
     [
         ('{"type": "array", "items": {"type": "integer"}}', "[1, 2]", "[1,2]\n"),
-        ('{"type": "string"}', '"a } b"', '"a } b"\n'),
         ('{"anyOf": [{"type": "integer"}, {"type": "null"}]}', "null", "null\n"),
     ],
 )
@@ -136,11 +140,11 @@ def test_what_cannot_be_held_by_the_api_is_said_in_words(tmp_path: Path, schema:
         ask(server, tmp_path, "--id", "last", schema=None, model=model)
 
     first, second = bodies(server)
-    words = in_words(json.loads(schema))
+    said = in_words(json.loads(schema))
     assert result == (0, "{}\n", "")
     assert "output_config" not in first
-    assert texts(first) == [["who?", words]]
-    assert texts(second) == [["who?", words], ["Here:\n```json\n{}\n```"], ["who?"]]
+    assert texts(first) == [["who?", said]]
+    assert texts(second) == [["who?", said], ["Here:\n```json\n{}\n```"], ["who?"]]
 
 
 def test_an_answer_at_its_longest_output_is_not_continued(tmp_path: Path) -> None:
@@ -199,9 +203,13 @@ def test_the_log_alone_makes_every_request_anew(tmp_path: Path) -> None:
     ]
 
     with played(*replies) as server:
-        ask(server, tmp_path, schema=BOUNDED)
-        ask(server, tmp_path, "--id", "last", schema=None)
-        ask(server, tmp_path, "--id", "last", schema='{"type": "integer"}')
+        prepare(
+            words(server, schema=BOUNDED),
+            words(server, "--id", "last", schema=None),
+            words(server, "--id", "last", schema='{"type": "integer"}'),
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+        )
 
     printed = [run_jp("conversation", "print", "last", "--as-sent", str(turn), cwd=tmp_path) for turn in range(4)]
     assert [result.stdout.strip().encode() for result in printed] == [request.body for request in server.requests]

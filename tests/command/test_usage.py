@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from forked import run_jp
-from stage import logs, make_workspace
+from forked import prepare, run_jp
+from stage import copied, logs, make_workspace
 
 AT = "2026-01-01T00:0{}:00Z"
 
@@ -48,11 +48,16 @@ class Writer:
         self.add("cycle_end", attempt=1, finish=finish, usage=usage, digests=digests)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = make_workspace(tmp_path / "work")
-    assert run_jp("query", "--new", "hello", cwd=root).code == 0
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
+    prepare(["query", "--new", "hello"], cwd=root)
     return root
+
+
+@pytest.fixture
+def root(prepared: Path, tmp_path: Path) -> Path:
+    return copied(prepared, tmp_path / "work")
 
 
 def usage(root: Path, *more: str) -> str:

@@ -6,11 +6,13 @@ what comes of that goes through the same functions as in a turn.
 
 from __future__ import annotations
 
+import asyncio
+from functools import cache
 from pathlib import Path
 
-import anyio
 from hypothesis import strategies as st
 
+from choices import Choices, choices
 from jp.cli.log_addresses import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.visible_copies import newest_copy
@@ -34,7 +36,7 @@ from jp.tool.base import ConfiguredTool, NoStream, Stream, ToolInvocation, ToolO
 from jp.tool.dedup import mark_resources
 from jp.tool.delivery import OrdinaryDelivery
 from jp.tool.refresh_resource import KnownCopy, RefreshResource, attached_uris
-from streams import Author, Request, Story, up_to_four, words
+from streams import WORDS, Author, Request, Story
 
 FILES: tuple[str, ...] = ("file:///w/a.py", "file:///w/a.py", "file:///w/b.md", "file:///w/empty")
 LINES = 200
@@ -42,6 +44,7 @@ BOUND = 900
 DEDUPLICATION = DeduplicationConfig(min_bytes=300, lookback_turns=3)
 
 
+@cache
 def text_of(file: str, version: int) -> str:
     """What `file` holds in a version; two of them are alike, and versions come back."""
     if file.endswith("empty"):
@@ -94,10 +97,15 @@ class Files:
 class Deliverer(Author):
     """Writes a log in which files are attached, read and read again."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
-        super().__init__(draw, overlays=True, diffs=False)
+    def __init__(self, drawn: Choices) -> None:
+        super().__init__(drawn, overlays=True, diffs=False)
         self._files = Files()
         self._deliver = OrdinaryDelivery(DEDUPLICATION, LogAddresses())
+        self._runner = asyncio.Runner()
+
+    def write(self) -> Story:
+        with self._runner:
+            return super().write()
 
     def _turn(self) -> None:
         self._revertible.append(self._append(TurnStart()).id)
@@ -107,7 +115,7 @@ class Deliverer(Author):
             calls = [self._append(self._call(None)) for _ in range(self._pick((1, 1, 2)))]
             self._append(CycleEnd(attempt=1, finish="tools"))
             self._run(calls)
-            if self._draw(up_to_four) == 0:
+            if self._drawn.one_in(5):
                 self._append(self._cycle_compaction())
         self.requests.append(Request(len(self.entries), continuing=False))
         self._append(ChatResponse(message="Done."))
@@ -126,7 +134,7 @@ class Deliverer(Author):
             min_bytes=DEDUPLICATION.min_bytes,
             lookback_turns=DEDUPLICATION.lookback_turns,
         )
-        self._append(ChatRequest(content=self._draw(words), resources=marked))
+        self._append(ChatRequest(content=self._pick(WORDS), resources=marked))
 
     def _run(self, calls: list[ToolCallRequest]) -> None:
         for call in calls:
@@ -160,10 +168,9 @@ class Deliverer(Author):
             return self._read()
         arguments = {"uri": self._pick(uris)}
         invocation = ToolInvocation(arguments=arguments, root=Path(), settings=settings, stream=Seen(self.entries))
-        return anyio.run(RefreshResource(self._files).run, invocation)
+        return self._runner.run(RefreshResource(self._files).run(invocation))
 
 
-@st.composite
-def delivered_stories(draw: st.DrawFn) -> Story:
+def delivered_stories() -> st.SearchStrategy[Story]:
     """Logs as a query writes them, with overlays between."""
-    return Deliverer(draw).write()
+    return choices().map(lambda drawn: Deliverer(drawn).write())

@@ -1,19 +1,19 @@
 """Hypothesis strategies for streams: logs as a writer leaves them, and logs that hands and accidents have changed.
 
-`stories()` are well-formed and know when requests were sent; `damaged_streams()` are anything that decodes.
+`stories()` are well-formed and know when requests were sent; `any_streams()` are anything that decodes.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache
 from typing import TypeVar
 
 import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choices import Choices, choices
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -52,31 +52,14 @@ from jp.conversation.resource import (
 )
 from jp.conversation.turns import divide
 
-T = TypeVar("T")
 E = TypeVar("E", bound=AnyEntry)
 
 AT = "2026-11-20T12:00:00Z"
+NONCE = "n0nce"
 URIS = ("file:///w/a.py", "file:///w/b.md", "file:///w/a.py#L1-9")
 TOOLS = ("fs_read_file", "fs_create_file", "run")
 VERSIONS = ("alpha\n" * 90, "beta\n" * 120, "gamma")
 WORDS = ("yes", "Let me see.\n", "prose " * 40, "ünïcode ✓", '{"json": 1}')
-
-NO_ARGUMENTS: JsonObject = {}
-
-words = st.sampled_from(WORDS)
-arguments = st.one_of(
-    st.fixed_dictionaries({"path": st.sampled_from(("a.py", "b.md"))}),
-    st.fixed_dictionaries({"path": st.just("a.py"), "content": st.sampled_from(VERSIONS)}),
-    st.just(NO_ARGUMENTS),
-    st.just('{"path": "a'),
-)
-# What is made once is looked at once: hypothesis takes longer to check a strategy than to draw from it.
-booleans = st.booleans()
-up_to_three = st.integers(0, 3)
-up_to_four = st.integers(0, 4)
-kinds_of_answers = st.lists(st.sampled_from(("reasoning", "message", "data", "blank", "call")), max_size=3)
-summaries = st.none() | st.none() | st.builds(SummaryPolicy, text=words)
-metadata = st.none() | st.fixed_dictionaries({"provider": st.just("anthropic"), "signature": st.sampled_from("abc")})
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -100,16 +83,12 @@ def stored(text: str) -> Resource:
     return Resource(uri="", sha256=sha256, size=len(raw), chars=len(text), lines=text.count("\n"))
 
 
-@cache
-def _one_of(choices: Sequence[T]) -> st.SearchStrategy[T]:
-    return st.sampled_from(choices)
-
-
 class Author:
-    """Writes a log as a turn does, choosing by `draw`."""
+    """Writes a log as a turn does."""
 
-    def __init__(self, draw: st.DrawFn, *, overlays: bool, diffs: bool) -> None:
-        self._draw = draw
+    def __init__(self, drawn: Choices, *, overlays: bool, diffs: bool) -> None:
+        self._drawn = drawn
+        self._pick = drawn.pick
         self._overlays = overlays
         self._diffs = diffs
         self._revertible: list[str] = []
@@ -120,18 +99,15 @@ class Author:
         self.requests: list[Request] = []
 
     def write(self) -> Story:
-        self._append(Header(format=1, created_at=AT, nonce="n0nce"))
+        self._append(Header(format=1, created_at=AT, nonce=NONCE))
         for _ in range(self._pick(range(1, 6))):
             self._turn()
             while self._overlays and self._chance():
                 self._overlay()
         return Story(entries=tuple(self.entries), requests=tuple(self.requests))
 
-    def _pick(self, choices: Sequence[T]) -> T:
-        return self._draw(_one_of(choices))
-
     def _chance(self) -> bool:
-        return self._draw(booleans)
+        return self._drawn.one_in(2)
 
     def _append(self, entry: E) -> E:
         stamped = replace(entry, id=f"e{len(self.entries):05d}", at=AT)
@@ -154,19 +130,19 @@ class Author:
             if finish in {"stop", "refused", None}:
                 return
             continuing = finish in {"length", "error", "cancelled"}
-            if finish == "cancelled" or self._draw(up_to_three) == 0:
+            if finish == "cancelled" or self._drawn.one_in(4):
                 if self._chance():
                     return
                 self._ask()
 
     def _ask(self) -> None:
         resources = tuple(self._snapshot() for _ in range(self._pick((0, 0, 1, 2))))
-        self._append(ChatRequest(content=self._draw(words), resources=resources))
+        self._append(ChatRequest(content=self._pick(WORDS), resources=resources))
 
     def _attempt(self, *, continuing: bool) -> Finish | None:
         """Send a request; None where the writer dies before it is over."""
         self.requests.append(Request(len(self.entries), continuing=continuing))
-        finish: Finish | None = self._pick(("tools", "stop", "length", "error", "refused", "cancelled", None))
+        finish: Finish | None = self._pick(("stop", "tools", "tools", "length", "error", "refused", "cancelled", None))
         sent = len(self.entries)
         calls = self._answers(wants_calls=finish == "tools")
         if finish is None:
@@ -182,15 +158,15 @@ class Author:
 
     def _answers(self, *, wants_calls: bool) -> list[ToolCallRequest]:
         kinds = ["call"] if wants_calls else []
-        kinds += self._draw(kinds_of_answers)
+        kinds += self._drawn.some(("message", "reasoning", "data", "blank", "call"), most=3)
         calls: list[ToolCallRequest] = []
         for kind in sorted(kinds, key=("reasoning", "blank", "message", "data", "call").index):
-            note = self._draw(metadata)
+            note = self._metadata()
             match kind:
                 case "reasoning":
                     self._append(ChatResponse(reasoning=self._pick(("", *WORDS)), metadata=note))
                 case "message":
-                    self._append(ChatResponse(message=self._draw(words), metadata=note))
+                    self._append(ChatResponse(message=self._pick(WORDS), metadata=note))
                 case "blank":
                     self._append(ChatResponse(message=" \n"))
                 case "data":
@@ -203,13 +179,27 @@ class Author:
         return ToolCallRequest(
             call_id=self._pick(("call_0", "call_1", "toolu_x")),
             name=self._pick(TOOLS),
-            arguments=self._draw(arguments),
+            arguments=self._arguments(),
             metadata=note,
         )
 
+    def _metadata(self) -> JsonObject | None:
+        return self._pick((None, {"provider": "anthropic", "signature": self._pick("abc")}))
+
+    def _arguments(self) -> JsonObject | str:
+        match self._pick(("path", "content", "none", "broken")):
+            case "path":
+                return {"path": self._pick(("a.py", "b.md"))}
+            case "content":
+                return {"path": "a.py", "content": self._pick(VERSIONS)}
+            case "none":
+                return {}
+            case _:
+                return '{"path": "a'
+
     def _run(self, calls: list[ToolCallRequest]) -> None:
-        for call in self._draw(st.permutations(calls)):
-            if self._draw(up_to_four) == 0:
+        for call in self._drawn.shuffled(calls):
+            if self._drawn.one_in(5):
                 question = Question(id="q", text="Sure?", kind="boolean", default=True)
                 asked = self._append(InquiryRequest(request=call.id, question=question))
                 self._append(InquiryResponse(request=asked.id, answer=True, answered_by="user"))
@@ -227,7 +217,7 @@ class Author:
     def _block(self) -> Block:
         match self._pick(("text", "resource", "resource", "image", "audio", "link")):
             case "text":
-                return TextBlock(text=self._draw(words))
+                return TextBlock(text=self._pick(WORDS))
             case "image":
                 return ImageBlock(mime_type="image/png", blob=b"\x89PNG")
             case "audio":
@@ -243,8 +233,8 @@ class Author:
         earlier, newest = self._delivered.get((uri, version)), self._newest.get(uri)
         self._taken.append((uri, version))
         if earlier is not None:
-            return replace(resource, duplicate_of=earlier) if self._draw(up_to_three) else resource
-        if self._diffs and newest is not None and self._draw(up_to_three) == 0:
+            return replace(resource, duplicate_of=earlier) if not self._drawn.one_in(4) else resource
+        if self._diffs and newest is not None and self._drawn.one_in(4):
             return replace(resource, formatted="@@ -1 +1 @@", formatted_against=newest)
         return resource
 
@@ -253,8 +243,7 @@ class Author:
             case "compaction":
                 entry: AnyEntry = self._compaction()
             case "revert":
-                chosen = self._draw(st.lists(st.sampled_from(self._revertible), min_size=1, max_size=2))
-                entry = Revert(entries=tuple(chosen))
+                entry = Revert(entries=tuple(self._drawn.some(self._revertible, least=1, most=2)))
             case "delta":
                 entry = ConfigDelta(delta={"assistant": {"model": "m2"}})
             case _:
@@ -264,18 +253,26 @@ class Author:
 
     def _compaction(self) -> Compaction:
         turns = divide(self.entries).turns
-        ids = st.none() | st.sampled_from([turn.id for turn in turns] + ["missing"])
+        ids = [turn.id for turn in turns] + ["missing"]
         return Compaction(
-            from_turn=self._draw(st.integers(-1, len(turns))),
-            to_turn=self._draw(st.integers(0, len(turns) + 2)),
-            from_id=self._draw(ids),
-            to_id=self._draw(ids),
-            summary=self._draw(summaries),
+            from_turn=self._pick(range(-1, len(turns) + 1)),
+            to_turn=self._pick(range(len(turns) + 3)),
+            from_id=self._pick((None, self._pick(ids))),
+            to_id=self._pick((None, self._pick(ids))),
+            summary=self._pick((None, None, SummaryPolicy(text=self._pick(WORDS)))),
             reasoning=self._pick((None, "strip")),
-            tool_calls=self._draw(tool_policies),
-            tool_overrides=self._draw(overrides),
+            tool_calls=self._pick((None, self._tool_policy())),
+            tool_overrides={self._pick(TOOLS): self._override() for _ in range(self._pick(range(3)))},
             resources=self._pick((None, "superseded")),
         )
+
+    def _tool_policy(self) -> ToolCallPolicy:
+        policy = self._pick(("strip", "strip", "omit"))
+        return ToolCallPolicy(policy=policy, request=self._chance(), response=self._chance())
+
+    def _override(self) -> ToolOverride:
+        kinds = (None, "keep", "strip")
+        return ToolOverride(request=self._pick(kinds), response=self._pick(kinds))
 
     def _cycle_compaction(self) -> Compaction:
         return replace(
@@ -283,27 +280,12 @@ class Author:
         )
 
 
-tool_policies = st.none() | st.builds(
-    ToolCallPolicy, policy=st.sampled_from(("strip", "strip", "omit")), request=st.booleans(), response=st.booleans()
-)
-overrides = st.dictionaries(
-    st.sampled_from(TOOLS).map(str),
-    st.builds(
-        ToolOverride,
-        request=st.sampled_from((None, "keep", "strip")),
-        response=st.sampled_from((None, "keep", "strip")),
-    ),
-    max_size=2,
-)
-
-
-@st.composite
-def stories(draw: st.DrawFn, *, overlays: bool = True, diffs: bool = True) -> Story:
+def stories(*, overlays: bool = True, diffs: bool = True) -> st.SearchStrategy[Story]:
     """Logs as a writer leaves them.
 
     Without `overlays` nothing changes how earlier entries are read, without `diffs` every snapshot has all its content.
     """
-    return Author(draw, overlays=overlays, diffs=diffs).write()
+    return choices().map(lambda drawn: Author(drawn, overlays=overlays, diffs=diffs).write())
 
 
 def streams(*, overlays: bool = True, diffs: bool = True) -> st.SearchStrategy[tuple[AnyEntry, ...]]:
@@ -311,21 +293,33 @@ def streams(*, overlays: bool = True, diffs: bool = True) -> st.SearchStrategy[t
     return stories(overlays=overlays, diffs=diffs).map(lambda story: story.entries)
 
 
-@st.composite
-def damaged_streams(draw: st.DrawFn) -> tuple[AnyEntry, ...]:
+def damaged_streams() -> st.SearchStrategy[tuple[AnyEntry, ...]]:
     """Logs after hand edits, merges and crashes: lines lost, doubled, moved, and renamed."""
-    entries = list(draw(streams()))
-    for _ in range(draw(st.integers(1, 6))):
-        position = draw(st.integers(0, len(entries) - 1))
-        match draw(st.sampled_from(("lose", "double", "move", "rename", "cut"))):
+    return choices().map(lambda drawn: _damaged(_entries(drawn), drawn))
+
+
+def any_streams() -> st.SearchStrategy[tuple[AnyEntry, ...]]:
+    """`streams` or `damaged_streams`."""
+    return choices().map(lambda drawn: _damaged(_entries(drawn), drawn) if drawn.one_in(2) else _entries(drawn))
+
+
+def _entries(drawn: Choices) -> tuple[AnyEntry, ...]:
+    return Author(drawn, overlays=True, diffs=True).write().entries
+
+
+def _damaged(whole: Sequence[AnyEntry], drawn: Choices) -> tuple[AnyEntry, ...]:
+    entries = list(whole)
+    for _ in range(drawn.pick(range(1, 7))):
+        position = drawn.below(len(entries))
+        match drawn.pick(("lose", "double", "move", "rename", "cut")):
             case "lose" if len(entries) > 1:
                 del entries[position]
             case "double":
-                entries.insert(draw(st.integers(0, len(entries))), entries[position])
+                entries.insert(drawn.below(len(entries) + 1), entries[position])
             case "move":
-                entries.insert(draw(st.integers(0, len(entries) - 1)), entries.pop(position))
+                entries.insert(drawn.below(len(entries)), entries.pop(position))
             case "rename" if not isinstance(entries[position], Unknown):
-                entries[position] = replace(entries[position], id=draw(st.sampled_from(("", "e00001", "e00003"))))
+                entries[position] = replace(entries[position], id=drawn.pick(("", "e00001", "e00003")))
             case _:
                 del entries[position + 1 :]
     return tuple(entries)

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choices import Choices, choices
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import (
     AudioBlock,
@@ -35,32 +36,18 @@ from jp.conversation.thread import (
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
 
-TEXTS = st.sampled_from(["", " ", "\n", "a", "words and words", "é\u2028", "ends in space "])
+TEXTS = ("", "a", " ", "\n", "words and words", "é\u2028", "ends in space ")
+BYTES = (b"", b"x", b"\0\xff", b"abc")
 TOOLS = (
     ToolDefinition(name="look", description="", parameters={}),
     ToolDefinition(name="run", description="Run it.", parameters={"type": "object"}),
 )
 
-RESOURCES = st.one_of(
-    st.builds(Resource, uri=st.sampled_from(["u:1", "u:2"]), text=TEXTS, formatted=st.none() | TEXTS),
-    st.builds(
-        Resource,
-        uri=st.just("u:3"),
-        mime_type=st.sampled_from(["image/png", "application/pdf"]),
-        blob=st.binary(max_size=3),
-        name=st.none() | st.just("three"),
-    ),
+SCHEMAS: tuple[JsonObject | None, ...] = (
+    None,
+    {"type": "object", "properties": {"a": {"type": "string"}}},
+    {"type": "object"},
 )
-BLOCKS: st.SearchStrategy[Block] = st.one_of(
-    st.builds(TextBlock, text=TEXTS),
-    st.builds(ResourceBlock, resource=RESOURCES),
-    st.builds(ImageBlock, mime_type=st.sampled_from(["image/png", "image/bmp"]), blob=st.binary(max_size=3)),
-    st.builds(AudioBlock, mime_type=st.just("audio/wav"), blob=st.just(b"x")),
-    st.builds(ResourceLink, uri=st.just("u:4")),
-)
-
-
-SCHEMAS = st.sampled_from([None, {"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "object"}])
 """None, one that the grammar holds, one that is said in words."""
 
 
@@ -76,99 +63,137 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     marks_all: bool = False
 
 
-@st.composite
-def metadata(draw: st.DrawFn, vendor: Vendor, model: str) -> JsonObject | None:
-    """What reasoning comes with: mostly the model's own."""
-    provider = draw(st.sampled_from([vendor.provider, vendor.provider, "another"]))
-    made: JsonObject = {"provider": provider, "model": draw(st.sampled_from([model, model, "claude-other"]))}
-    kept: JsonObject = draw(st.sampled_from(list(vendor.opaque)))
-    return draw(st.sampled_from([None, {**made, **kept}]))
+class Speaker:
+    """Says what may be said in a conversation."""
 
+    def __init__(self, drawn: Choices, vendor: Vendor, model: str) -> None:
+        self._drawn = drawn
+        self._pick = drawn.pick
+        self._vendor = vendor
+        self._model = model
 
-ARGUMENTS: st.SearchStrategy[JsonObject | str] = st.sampled_from([{}, {"a": 1}, '{"broken'])
-
-
-@st.composite
-def requests_of_user(draw: st.DrawFn, turn: int, origin: str) -> list[ViewEvent]:
-    """A request with its attachments, in any order."""
-    resources = draw(st.lists(RESOURCES, max_size=2))
-    events: list[ViewEvent] = [UserResource(resource=resource, turn=turn, origin=origin) for resource in resources]
-    events.append(UserText(text=draw(TEXTS), turn=turn, origin=origin, schema=draw(SCHEMAS)))
-    return draw(st.permutations(events))
-
-
-@st.composite
-def cycles(draw: st.DrawFn, vendor: Vendor, turn: int, origin: str, *, model: str) -> list[ViewEvent]:
-    """An answer, and the results of its calls in any order: mostly all of them."""
-    events: list[ViewEvent] = []
-    results: list[ViewEvent] = []
-    for number in range(draw(st.integers(0, 4))):
-        identity = f"{origin}.{number}"
-        kind = draw(st.sampled_from(["text", "reasoning", "data", "call"]))
-        made = draw(metadata(vendor, model)) if vendor.marks_all or kind == "reasoning" else None
-        if kind == "text":
-            events.append(AssistantText(text=draw(TEXTS), turn=turn, origin=identity, metadata=made))
-        elif kind == "reasoning":
-            events.append(AssistantReasoning(text=draw(TEXTS), turn=turn, origin=identity, metadata=made))
-        elif kind == "data":
-            events.append(AssistantData(text='{"a":1}', turn=turn, origin=identity, metadata=made))
-        else:
-            call_id = draw(st.sampled_from(["call-1", "call-2", "", "odd id!", "long" * 30]))
-            name = draw(st.sampled_from(["run", "run", "odd tool!"]))
-            arguments = draw(ARGUMENTS)
-            call = ToolCall(call_id=call_id, name=name, arguments=arguments, turn=turn, origin=identity, metadata=made)
-            events.append(call)
-            content = tuple(draw(st.lists(BLOCKS, max_size=3)))
-            is_error = draw(st.booleans())
-            result = ToolResult(
-                call=identity, call_id=call_id, name=name, content=content, turn=turn, is_error=is_error
-            )
-            results += [result] * draw(st.sampled_from([1, 1, 1, 0]))
-    return events + draw(st.permutations(results))
-
-
-@st.composite
-def histories(draw: st.DrawFn, vendor: Vendor, model: str) -> list[list[ViewEvent]]:
-    """A conversation as it grows: after each step, a request is due."""
-    steps: list[list[ViewEvent]] = []
-    for turn in range(draw(st.integers(1, 3))):
-        waiting = draw(requests_of_user(turn, f"r{turn}"))
-        for number in range(draw(st.integers(0, 3))):
+    def history(self) -> list[list[ViewEvent]]:
+        """A conversation as it grows: after each step, a request is due."""
+        steps: list[list[ViewEvent]] = []
+        for turn in range(self._pick((1, 2, 3))):
+            waiting = self._request(turn, f"r{turn}")
+            for number in range(self._drawn.below(4)):
+                steps.append(waiting)
+                waiting = self._cycle(turn, f"t{turn}.{number}")
+                waiting.append(UserText(text="continue", turn=turn, origin=f"c{turn}.{number}", synthetic=True))
             steps.append(waiting)
-            waiting = draw(cycles(vendor, turn, f"t{turn}.{number}", model=model))
-            waiting.append(UserText(text="continue", turn=turn, origin=f"c{turn}.{number}", synthetic=True))
-        steps.append(waiting)
-    return steps
+        return steps
+
+    def _request(self, turn: int, origin: str) -> list[ViewEvent]:
+        """A request with its attachments, in any order."""
+        resources = [self._resource() for _ in range(self._drawn.below(3))]
+        events: list[ViewEvent] = [UserResource(resource=resource, turn=turn, origin=origin) for resource in resources]
+        events.append(UserText(text=self._pick(TEXTS), turn=turn, origin=origin, schema=self._pick(SCHEMAS)))
+        return self._drawn.shuffled(events)
+
+    def _cycle(self, turn: int, origin: str) -> list[ViewEvent]:
+        """An answer, and the results of its calls in any order: mostly all of them."""
+        events: list[ViewEvent] = []
+        results: list[ViewEvent] = []
+        for number in range(self._drawn.below(5)):
+            identity = f"{origin}.{number}"
+            kind = self._pick(("text", "reasoning", "data", "call"))
+            made = self._metadata() if self._vendor.marks_all or kind == "reasoning" else None
+            match kind:
+                case "text":
+                    events.append(AssistantText(text=self._pick(TEXTS), turn=turn, origin=identity, metadata=made))
+                case "reasoning":
+                    events.append(AssistantReasoning(text=self._pick(TEXTS), turn=turn, origin=identity, metadata=made))
+                case "data":
+                    events.append(AssistantData(text='{"a":1}', turn=turn, origin=identity, metadata=made))
+                case _:
+                    call = self._call(turn, identity, made)
+                    events.append(call)
+                    results += [self._result(call)] * self._pick((1, 1, 1, 0))
+        return events + self._drawn.shuffled(results)
+
+    def _metadata(self) -> JsonObject | None:
+        """What reasoning comes with: mostly the model's own."""
+        made: JsonObject = {
+            "provider": self._pick((self._vendor.provider, self._vendor.provider, "another")),
+            "model": self._pick((self._model, self._model, "claude-other")),
+        }
+        return self._pick((None, {**made, **self._pick(self._vendor.opaque)}))
+
+    def _call(self, turn: int, origin: str, made: JsonObject | None) -> ToolCall:
+        arguments: tuple[JsonObject | str, ...] = ({}, {"a": 1}, '{"broken')
+        return ToolCall(
+            call_id=self._pick(("call-1", "call-2", "", "odd id!", "long" * 30)),
+            name=self._pick(("run", "run", "odd tool!")),
+            arguments=self._pick(arguments),
+            turn=turn,
+            origin=origin,
+            metadata=made,
+        )
+
+    def _result(self, call: ToolCall) -> ToolResult:
+        return ToolResult(
+            call=call.origin,
+            call_id=call.call_id,
+            name=call.name,
+            content=tuple(self._block() for _ in range(self._drawn.below(4))),
+            turn=call.turn,
+            is_error=self._drawn.one_in(2),
+        )
+
+    def _block(self) -> Block:
+        match self._pick(("text", "resource", "image", "audio", "link")):
+            case "text":
+                return TextBlock(text=self._pick(TEXTS))
+            case "resource":
+                return ResourceBlock(resource=self._resource())
+            case "image":
+                return ImageBlock(mime_type=self._pick(("image/png", "image/bmp")), blob=self._pick(BYTES))
+            case "audio":
+                return AudioBlock(mime_type="audio/wav", blob=b"x")
+            case _:
+                return ResourceLink(uri="u:4")
+
+    def _resource(self) -> Resource:
+        if self._drawn.one_in(2):
+            mime_type = self._pick(("image/png", "application/pdf"))
+            return Resource(uri="u:3", mime_type=mime_type, blob=self._pick(BYTES), name=self._pick((None, "three")))
+        formatted = self._pick((None, self._pick(TEXTS)))
+        return Resource(uri=self._pick(("u:1", "u:2")), text=self._pick(TEXTS), formatted=formatted)
 
 
-PARAMETERS = st.builds(
-    Parameters,
-    max_tokens=st.none() | st.integers(1, 200_000),
-    temperature=st.none() | st.just(0.5),
-    stop_words=st.sampled_from([(), ("END", " ")]),
-    reasoning=st.sampled_from([None, "off", "auto", *EFFORTS, 1, 5000, 10**6]),
-    tool_choice=st.sampled_from(["auto", "none", "required", "run"]),
-    cache=st.sampled_from(["off", "short", "long"]),
-)
+def _parameters(drawn: Choices) -> Parameters:
+    return Parameters(
+        max_tokens=drawn.pick((None, 1 + drawn.below(200_000))),
+        temperature=drawn.pick((None, 0.5)),
+        stop_words=drawn.pick(((), ("END", " "))),
+        reasoning=drawn.pick((None, "off", "auto", *EFFORTS, 1, 5000, 10**6)),
+        tool_choice=drawn.pick(("auto", "none", "required", "run")),
+        cache=drawn.pick(("off", "short", "long")),
+    )
 
 
-@st.composite
-def threads(draw: st.DrawFn, vendor: Vendor) -> list[Thread]:
+def grown_threads(drawn: Choices, vendor: Vendor) -> list[Thread]:
     """A thread after each of its steps."""
     whole = Thread(
-        model=draw(st.sampled_from(list(vendor.models))),
-        system=tuple(draw(st.lists(TEXTS, max_size=2))),
-        tools=draw(st.sampled_from([(), TOOLS])),
+        model=drawn.pick(vendor.models),
+        system=tuple(drawn.some(TEXTS, most=2)),
+        tools=drawn.pick(((), TOOLS)),
         events=(),
-        parameters=draw(PARAMETERS),
-        schema=draw(SCHEMAS),
+        parameters=_parameters(drawn),
+        schema=drawn.pick(SCHEMAS),
     )
     events: list[ViewEvent] = []
     grown: list[Thread] = []
-    for step in draw(histories(vendor, whole.model)):
+    for step in Speaker(drawn, vendor, whole.model).history():
         events += step
         grown.append(replace(whole, events=tuple(events)))
     return grown
+
+
+def threads(vendor: Vendor) -> st.SearchStrategy[list[Thread]]:
+    """What `grown_threads` makes of any choices."""
+    return choices().map(lambda drawn: grown_threads(drawn, vendor))
 
 
 def rendered_by(render: Callable[[Thread], WireRequest], thread: Thread) -> WireRequest | None:

@@ -15,9 +15,9 @@ from threads import Vendor, rendered_by, requests_by, threads
 
 FOREIGN = ("reasoning_format", "chat_template_kwargs", "top_k", "reasoning", "reasoning_content")
 ADAPTERS = {"cerebras": CerebrasAdapter(), "llamacpp": LlamacppAdapter()}
-VENDORS = {
-    "cerebras": Vendor(provider="cerebras", models=("gpt-oss-120b", "gemma-4-31b", "brand-new")),
-    "llamacpp": Vendor(provider="llamacpp", models=("qwen3.5:9b", "gpt-oss-20b")),
+THREADS = {
+    "cerebras": threads(Vendor(provider="cerebras", models=("gpt-oss-120b", "gemma-4-31b", "brand-new"))),
+    "llamacpp": threads(Vendor(provider="llamacpp", models=("qwen3.5:9b", "gpt-oss-20b"))),
 }
 vendors = pytest.mark.parametrize("name", ADAPTERS)
 
@@ -25,7 +25,7 @@ vendors = pytest.mark.parametrize("name", ADAPTERS)
 @vendors
 @given(st.data())
 def test_every_request_is_one_that_the_sdk_has_types_for(name: str, data: st.DataObject) -> None:
-    for request in requests_by(ADAPTERS[name].render, data.draw(threads(VENDORS[name]))[-1:]):
+    for request in requests_by(ADAPTERS[name].render, data.draw(THREADS[name])[-1:]):
         assert_accepted(request.body, foreign=FOREIGN)
 
 
@@ -35,7 +35,7 @@ def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(name: str, da
     # A plea for a tool belongs to one request only, and is a change of parameters.
     grown = [
         replace(thread, parameters=replace(thread.parameters, tool_choice="auto"))
-        for thread in data.draw(threads(VENDORS[name]))
+        for thread in data.draw(THREADS[name])
     ]
     before: list[bytes] = []
     for request in requests_by(ADAPTERS[name].render, grown):
@@ -50,7 +50,7 @@ def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(name: str, da
 @vendors
 @given(st.data())
 def test_the_tools_are_the_same_whatever_is_demanded_of_them(name: str, data: st.DataObject) -> None:
-    thread = data.draw(threads(VENDORS[name]))[-1]
+    thread = data.draw(THREADS[name])[-1]
     found: list[object] = []
     for choice in ("auto", "required", "run", "none"):
         request = rendered_by(

@@ -7,10 +7,10 @@ from typing import cast
 
 import msgspec
 from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from chat_oracle import assert_accepted
+from choices import Choices, choices
 from jp.config.accounts import OpenrouterConfig, ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
@@ -18,7 +18,7 @@ from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.compatible.server import create as create_compatible
 from jp.provider.openrouter.adapter import create as create_openrouter
-from threads import Vendor, rendered_by, requests_by, threads
+from threads import Vendor, grown_threads, rendered_by, requests_by
 
 DETAILS: tuple[JsonObject, ...] = (
     {"reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s"}]},
@@ -37,29 +37,32 @@ OPENROUTER = Vendor(
     opaque=DETAILS,
 )
 MINE = Vendor(provider="mine", models=("m",))
-SERVERS = st.builds(
-    ServerConfig,
-    base_url=st.just("http://127.0.0.1/v1"),
-    max_tokens_name=st.sampled_from(["max_tokens", "max_completion_tokens"]),
-    system_role=st.sampled_from(["system", "developer", "user"]),
-    reasoning=st.sampled_from(["none", "effort", "enable_thinking"]),
-    return_reasoning=st.sampled_from(["none", "reasoning_content", "reasoning", "text"]),
-    structured=st.sampled_from(["json_schema", "json_object_schema", "json_object", "none"]),
-    tool_choice=st.booleans(),
-    images=st.booleans(),
-    stream_usage=st.booleans(),
-    call_ids=st.sampled_from(["any", "short"]),
-    user_after_tool=st.booleans(),
-)
-
 Case = tuple[ChatAdapter, list[Thread]]
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    if draw(st.booleans()):
-        return create_openrouter(OpenrouterConfig()), draw(threads(OPENROUTER))
-    return create_compatible(draw(SERVERS), "mine"), draw(threads(MINE))
+def server(drawn: Choices) -> ServerConfig:
+    return ServerConfig(
+        base_url="http://127.0.0.1/v1",
+        max_tokens_name=drawn.pick(("max_tokens", "max_completion_tokens")),
+        system_role=drawn.pick(("system", "developer", "user")),
+        reasoning=drawn.pick(("none", "effort", "enable_thinking")),
+        return_reasoning=drawn.pick(("none", "reasoning_content", "reasoning", "text")),
+        structured=drawn.pick(("json_schema", "json_object_schema", "json_object", "none")),
+        tool_choice=drawn.one_in(2),
+        images=drawn.one_in(2),
+        stream_usage=drawn.one_in(2),
+        call_ids=drawn.pick(("any", "short")),
+        user_after_tool=drawn.one_in(2),
+    )
+
+
+def case(drawn: Choices) -> Case:
+    if drawn.one_in(2):
+        return create_openrouter(OpenrouterConfig()), grown_threads(drawn, OPENROUTER)
+    return create_compatible(server(drawn), "mine"), grown_threads(drawn, MINE)
+
+
+cases = choices().map(case)
 
 
 def check_roles(messages: list[JsonObject]) -> None:
@@ -109,7 +112,7 @@ def check_markers(request: WireRequest, thread: Thread) -> None:
     assert (1 <= count <= 4) if marks else (count == 0)
 
 
-@given(cases())
+@given(cases)
 def test_every_request_is_one_that_any_server_accepts(case: Case) -> None:
     adapter, grown = case
     for request in requests_by(adapter.render, grown):
@@ -119,14 +122,14 @@ def test_every_request_is_one_that_any_server_accepts(case: Case) -> None:
         check_markers(request, grown[0])
 
 
-@given(cases())
+@given(cases)
 def test_every_request_is_one_that_the_sdk_has_types_for(case: Case) -> None:
     adapter, grown = case
     for request in requests_by(adapter.render, grown[-1:]):
         assert_accepted(request.body)
 
 
-@given(cases())
+@given(cases)
 def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(case: Case) -> None:
     # A plea for a tool belongs to one request only, and is a change of parameters.
     adapter, grown = case
@@ -141,7 +144,7 @@ def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(case: Case) -> N
         before = whole
 
 
-@given(cases())
+@given(cases)
 def test_the_same_thread_gives_the_same_bytes(case: Case) -> None:
     adapter, grown = case
 

@@ -44,7 +44,7 @@ SETTINGS = RequestSettings(provider="anthropic", model="claude-haiku-4-5", rende
 NEXT = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
 HINTS = {"run": ToolConfig(compaction=ToolCompactionConfig(request="keep"))}
 
-any_streams = st.one_of(streams.streams(), streams.damaged_streams())
+any_streams = streams.any_streams()
 strips = st.builds(
     ToolCallPolicy, policy=st.sampled_from(("strip", "omit")), request=st.booleans(), response=st.booleans()
 )

@@ -29,6 +29,9 @@ STRIPPED = Compaction(
     id="k", from_turn=0, to_turn=99, tool_calls=ToolCallPolicy(policy="strip", request=True, response=True)
 )
 
+REFERENCE = "The content of "
+"""What a snapshot that was marked stands as, however short it is: nothing marks a short one but these streams."""
+
 # For checksums that begin alike, as chance would not make them.
 digits = st.text("01", min_size=8, max_size=8)
 
@@ -124,8 +127,10 @@ def test_no_stand_in_of_a_log_is_longer_than_what_it_stands_for(entries: tuple[A
         if isinstance(event, ToolResult) and event.origin:
             response = responses[event.origin]
             assert (event.call, event.is_error) == (response.request, response.is_error)
-            is_stand_in = event.content != response.content
-            if is_stand_in and isinstance(event.content[0], TextBlock) and len(event.content) == 1:
+            if event.content == response.content or len(event.content) != 1:
+                continue
+            stand_in = event.content[0]
+            if isinstance(stand_in, TextBlock) and not (stand_in.text or "").startswith(REFERENCE):
                 assert content_size(event.content) < content_size(response.content)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choices import choices
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread
 from jp.provider.base import WireRequest
 from jp.provider.models import known_names
 from jp.provider.openai.request import render, sections
 from openai_oracle import assert_accepted
-from threads import Vendor, rendered_by, requests_by, threads
+from threads import Vendor, grown_threads, rendered_by, requests_by
 
 OPENAI = Vendor(
     provider="openai",
@@ -28,12 +28,12 @@ OPENAI = Vendor(
 LONGEST_NAME = 64
 
 
-@st.composite
-def marked(draw: st.DrawFn) -> list[Thread]:
-    """Threads whose messages have ids and phases, too."""
-    grown = draw(threads(OPENAI))
+KEPT: tuple[JsonObject, ...] = ({}, {"item_id": "msg_1"}, {"item_id": "msg_1", "phase": "commentary"})
+"""What OpenAI keeps with messages."""
+
+
+def with_kept(grown: list[Thread], kept: JsonObject) -> list[Thread]:
     made: JsonObject = {"provider": "openai", "model": grown[0].model}
-    kept: JsonObject = draw(st.sampled_from([{}, {"item_id": "msg_1"}, {"item_id": "msg_1", "phase": "commentary"}]))
     return [
         replace(
             thread,
@@ -45,6 +45,10 @@ def marked(draw: st.DrawFn) -> list[Thread]:
         )
         for thread in grown
     ]
+
+
+marked = choices().map(lambda drawn: with_kept(grown_threads(drawn, OPENAI), drawn.pick(KEPT)))
+"""Threads whose messages have ids and phases, too."""
 
 
 def items_of(request: WireRequest) -> list[JsonObject]:
@@ -102,7 +106,7 @@ def check_markers(request: WireRequest, thread: Thread) -> None:
         assert "prompt_cache_key" not in request.body
 
 
-@given(marked())
+@given(marked)
 def test_every_request_is_one_that_the_api_accepts(grown: list[Thread]) -> None:
     for request in requests_by(render, grown):
         check_calls(request)
@@ -113,13 +117,13 @@ def test_every_request_is_one_that_the_api_accepts(grown: list[Thread]) -> None:
         assert request.body["truncation"] == "disabled"
 
 
-@given(marked())
+@given(marked)
 def test_every_request_is_one_that_the_sdk_has_types_for(grown: list[Thread]) -> None:
     for request in requests_by(render, grown[-1:]):
         assert_accepted(request.body)
 
 
-@given(marked())
+@given(marked)
 def test_a_longer_thread_begins_with_the_items_of_a_shorter_one(grown: list[Thread]) -> None:
     before: list[bytes] = []
     for request in requests_by(render, grown):
@@ -131,7 +135,7 @@ def test_a_longer_thread_begins_with_the_items_of_a_shorter_one(grown: list[Thre
         before = whole
 
 
-@given(marked())
+@given(marked)
 def test_own_reasoning_goes_back_byte_for_byte(grown: list[Thread]) -> None:
     thread = grown[-1]
     own = [
@@ -151,6 +155,6 @@ def test_own_reasoning_goes_back_byte_for_byte(grown: list[Thread]) -> None:
                 )
 
 
-@given(marked())
+@given(marked)
 def test_the_same_thread_gives_the_same_bytes(grown: list[Thread]) -> None:
     assert msgspec.json.encode(rendered_by(render, grown[-1])) == msgspec.json.encode(rendered_by(render, grown[-1]))

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.json import decode
 from msgspec.structs import replace
 
@@ -86,7 +85,7 @@ def test_a_request_is_a_prefix_of_the_next_one_unless_an_overlay_stands_between(
         assert later[: len(earlier)] == earlier
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()))
+@given(streams.any_streams())
 def test_every_call_is_answered_once_right_after_the_answers_of_its_cycle(entries: tuple[AnyEntry, ...]) -> None:
     waiting: list[ToolCall] = []
 
@@ -104,7 +103,7 @@ def test_every_call_is_answered_once_right_after_the_answers_of_its_cycle(entrie
     assert not waiting
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()))
+@given(streams.any_streams())
 def test_a_reference_has_its_target_earlier_in_the_same_view_in_full(entries: tuple[AnyEntry, ...]) -> None:
     items = shown(view(entries))
 
@@ -135,7 +134,7 @@ def test_a_superseded_snapshot_names_a_newer_copy_that_can_be_read(entries: tupl
             )
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()))
+@given(streams.any_streams())
 def test_a_projection_is_a_function_of_the_log_that_leaves_it_alone(entries: tuple[AnyEntry, ...]) -> None:
     before = [encode(entry) for entry in entries]
 
@@ -145,7 +144,7 @@ def test_a_projection_is_a_function_of_the_log_that_leaves_it_alone(entries: tup
     assert [encode(entry) for entry in entries] == before
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()))
+@given(streams.any_streams())
 def test_a_view_begins_with_the_user_and_has_no_blank_text(entries: tuple[AnyEntry, ...]) -> None:
     events = view(entries).events
 
@@ -157,7 +156,7 @@ def test_a_view_begins_with_the_user_and_has_no_blank_text(entries: tuple[AnyEnt
             assert event.text.strip() or event.metadata
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()))
+@given(streams.any_streams())
 def test_origins_name_each_turn_that_was_not_reverted_once_and_in_order(entries: tuple[AnyEntry, ...]) -> None:
     gone = undone(entries)
     standing = {turn.number for turn in divide(entries).turns if turn.id not in gone}

@@ -88,7 +88,7 @@ def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cac
         )
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()))
+@given(streams.any_streams())
 def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_types_for(
     entries: tuple[AnyEntry, ...],
 ) -> None:
@@ -122,7 +122,7 @@ def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[Any
     assert all(TEXTS[sha256] in shown or repr(TEXTS[sha256])[1:-1] in shown for sha256 in blobs.read & TEXTS.keys())
 
 
-@given(st.one_of(streams.streams(), streams.damaged_streams()), st.data())
+@given(streams.any_streams(), st.data())
 def test_what_was_rejected_is_sent_as_text_and_the_request_is_one_that_the_provider_has_types_for(
     entries: tuple[AnyEntry, ...], data: st.DataObject
 ) -> None:

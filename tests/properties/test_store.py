@@ -27,7 +27,7 @@ from jp.workspace.blobs import DiskBlobs
 from jp.workspace.log import Log, open_log
 from jp.workspace.stamp import Stamps
 from jp.workspace.store import parse_log, read_stream
-from streams import damaged_streams, streams
+from streams import any_streams, streams
 from workspaces import START, fixed_stamps
 
 # Where there is a file system in memory, syncing hundreds of logs does not wait for a disk.
@@ -94,7 +94,7 @@ def new_place() -> Generator[Place]:
         yield Place(Path(directory))
 
 
-@given(st.one_of(streams(), damaged_streams()))
+@given(any_streams())
 def test_what_is_recorded_is_what_is_read(entries: tuple[AnyEntry, ...]) -> None:
     with new_place() as place:
         with place.open() as log:
@@ -105,7 +105,7 @@ def test_what_is_recorded_is_what_is_read(entries: tuple[AnyEntry, ...]) -> None
         assert place.entries() == kept
 
 
-@given(st.one_of(streams(), damaged_streams()))
+@given(any_streams())
 def test_opening_only_ever_adds_and_adds_once(entries: tuple[AnyEntry, ...]) -> None:
     with new_place() as place:
         with place.open() as log:

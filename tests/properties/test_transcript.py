@@ -16,7 +16,7 @@ from jp.context.types import Message, TextBlock
 from jp.conversation import resource
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.thread import ToolResult
-from streams import Story, damaged_streams, stories, streams
+from streams import Story, any_streams, stories, streams
 from transcript_validator import complaints
 
 Entries = tuple[AnyEntry, ...]
@@ -28,7 +28,7 @@ def adapted(entries: Entries) -> tuple[Projection, ViewTranscript]:
     return view, transcript_of(view, entries)
 
 
-@given(streams() | damaged_streams())
+@given(any_streams())
 def test_there_and_back_every_event_is_the_same_object(entries: Entries) -> None:
     view, transcript = adapted(entries)
 
@@ -38,7 +38,7 @@ def test_there_and_back_every_event_is_the_same_object(entries: Entries) -> None
     assert all(one is other for one, other in zip(back, view.events, strict=True))
 
 
-@given(streams() | damaged_streams())
+@given(any_streams())
 def test_providers_take_the_messages_of_every_view(entries: Entries) -> None:
     messages = adapted(entries)[1].messages
 

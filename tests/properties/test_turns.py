@@ -17,7 +17,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.turns import Cycle, Turn, cycles_of, divide, turns_of
 
-logs = st.one_of(streams.streams(), streams.damaged_streams())
+logs = streams.any_streams()
 
 CYCLE_ENTRIES = (ChatRequest, ChatResponse, ToolCallRequest, CycleEnd, ToolCallResponse)
 

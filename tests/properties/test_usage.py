@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choices import Choices, choices
 from jp.cli.conversation.usage_report import report_of
 from jp.cli.conversation.usage_text import report_text
 from jp.cli.conversation.usage_value import report_value
@@ -17,12 +18,12 @@ from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd, Digests, Usage
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import turns_of
-from jp.conversation.usage import usage_by_turn
+from jp.conversation.usage import TurnUsage, usage_by_turn
 from jp.provider.base import ModelDetails
 from jp.provider.parts import Part, TextDelta, UsageReport
 from jp.turn.cost_cap import Meter, least_cost, prices_of
 from jp.turn.spending import price_of, total_of
-from streams import damaged_streams, streams
+from streams import any_streams
 
 CONFIG = AppConfig()
 TOKENS = st.integers(0, 10**7)
@@ -42,22 +43,33 @@ DETAILS = st.builds(
 )
 
 
-@st.composite
-def spent_streams(draw: st.DrawFn) -> tuple[AnyEntry, ...]:
-    """Streams whose requests took something, with digests of any kind."""
-    entries = draw(streams() | damaged_streams())
-    digests = st.builds(
-        Digests, system=st.sampled_from(("", "s")), kept=st.integers(0, 3), messages=st.tuples() | st.just(("a", "b"))
+def usage_of(drawn: Choices) -> Usage:
+    """Of few tokens and of millions; of none where it was not told."""
+    amounts = [drawn.below(256) ** 3 for _ in range(5)]
+    told = Usage(
+        input=amounts[0], output=amounts[1], cache_read=amounts[2], cache_write=amounts[3], reasoning=amounts[4]
     )
+    return drawn.pick((Usage(), told))
+
+
+def spent(entries: Sequence[AnyEntry], drawn: Choices) -> tuple[AnyEntry, ...]:
+    """A stream whose requests took something, with digests of any kind."""
     return tuple(
-        replace(entry, usage=draw(USAGES | st.just(Usage())), digests=draw(digests))
+        replace(
+            entry,
+            usage=usage_of(drawn),
+            digests=Digests(system=drawn.pick(("", "s")), kept=drawn.below(4), messages=drawn.pick(((), ("a", "b")))),
+        )
         if isinstance(entry, CycleEnd)
         else entry
         for entry in entries
     )
 
 
-@given(spent_streams())
+spent_streams = st.builds(spent, any_streams(), choices(200))
+
+
+@given(spent_streams)
 def test_the_turns_the_cycles_and_the_models_add_up_to_the_total(entries: Sequence[AnyEntry]) -> None:
     report = report_of(entries, CONFIG)
     ends = [entry for entry in entries if isinstance(entry, CycleEnd)]
@@ -74,7 +86,7 @@ def test_the_turns_the_cycles_and_the_models_add_up_to_the_total(entries: Sequen
     assert len(report.turns) == len(turns_of(entries))
 
 
-@given(entries=spent_streams(), width=st.sampled_from((None, 80, 200)), by_cycle=st.booleans())
+@given(entries=spent_streams, width=st.sampled_from((None, 80, 200)), by_cycle=st.booleans())
 def test_every_report_can_be_shown(entries: Sequence[AnyEntry], width: int | None, *, by_cycle: bool) -> None:
     report = report_of(entries, CONFIG)
     table = report_text(report, width=width, by_cycle=by_cycle).partition("\n\n")[0]
@@ -83,17 +95,20 @@ def test_every_report_can_be_shown(entries: Sequence[AnyEntry], width: int | Non
     assert report_value(report)["total"]["cycles"] == report.total.cycles
 
 
-@given(spent_streams().filter(lambda entries: bool(turns_of(entries))), st.data())
+@given(spent_streams.filter(lambda entries: bool(turns_of(entries))), st.data())
 def test_a_fork_took_what_its_turns_took(entries: Sequence[AnyEntry], data: st.DataObject) -> None:
     last = data.draw(st.integers(0, len(turns_of(entries)) - 1))
     first = data.draw(st.integers(0, last))
 
     forked = usage_by_turn(forked_stream(entries, TurnRange(first=first, last=last)).entries)
 
-    source = usage_by_turn(entries)[first : last + 1]
-    assert [[request.usage for request in turn.requests] for turn in forked] == [
-        [request.usage for request in turn.requests] for turn in source
-    ]
+    assert taken(forked) == taken(usage_by_turn(entries)[first : last + 1])
+
+
+def taken(turns: Sequence[TurnUsage]) -> list[list[Usage | None]]:
+    """What each turn took that took anything: where a log was changed by hand, a fork may join what took nothing."""
+    usages = [[request.usage for request in turn.requests if request.usage not in {None, Usage()}] for turn in turns]
+    return [usage for usage in usages if usage]
 
 
 @given(USAGES, USAGES, DETAILS, st.sampled_from(("off", "short", "long")))

@@ -26,7 +26,7 @@ from jp.conversation.resource import Payload, Resource, ResourceBlock, ResourceL
 from jp.provider.base import ModelDetails
 from jp.turn.request import InlineLoader, RequestSettings
 from jp.turn.sent import settings_of
-from streams import damaged_streams, streams
+from streams import any_streams
 
 PROMPT = "You help. It is 2026-11-20T12:00:00Z."
 TOOLS = '[{"description":"Run it.","name":"run","parameters":{"type":"object"}}]'
@@ -200,7 +200,7 @@ def test_a_cycle_without_tokens_is_passed_over() -> None:
     assert last.turn == 0
 
 
-@given(streams() | damaged_streams())
+@given(any_streams())
 def test_every_log_has_a_report_that_adds_up(entries: tuple[AnyEntry, ...]) -> None:
     found = report(*entries)
 

@@ -461,6 +461,10 @@ def test_a_dry_run_names_a_file_in_one_line_whatever_its_name(tmp_path: Path) ->
 
 def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Path) -> None:
     make_workspace(tmp_path, settings='[conversation]\nattachments = ["docs/a.md"]')
+    nowhere = run_jp("query", "one", cwd=tmp_path)
+    check_failure(
+        nowhere, 10, "there is no file 'docs/a.md'", "`jp config explain conversation.attachments` says where"
+    )
     write(tmp_path, "docs/a.md", "src/main.py", "src/data.txt", "sp ace.txt")
     sources = ("src/main.py", "src/data.txt", "sp ace.txt", "!*.lock", "gh:o/n/pull/1")
     prepare(("query", "one"), ("attachment", "add", *sources), cwd=tmp_path)

@@ -166,7 +166,7 @@ async def compose_request(
     try:
         resolved = await resolve_all(plan, schemes.registry, context)
     except JpError as error:
-        error.hint += _way_out(plan, error.message)
+        error.hint += _way_out(plan, error.message, is_new=not turns)
         raise
     deduplication = config.deduplication
     marked = mark_resources(
@@ -183,13 +183,18 @@ async def compose_request(
     return replace(question, resources=(*brought, *marked), attachments=tuple(declared)), resolved.notices
 
 
-def _way_out(plan: ResolutionPlan, failure: str) -> str:
-    """How what `failure` is about is given up, where it was declared earlier: typing less does not help then."""
+def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
+    """How what `failure` is about is given up, where it was declared earlier: typing less does not help then.
+
+    A conversation that `is_new` has nothing yet that could be taken out of it.
+    """
     from shlex import quote
 
     declared = next((item.uri for item in plan.includes if not item.typed and item.written in failure), None)
     if declared is None:
         return ""
+    if is_new:
+        return " It is declared: `jp config explain conversation.attachments` says where."
     return f" It is declared in `conversation.attachments`: `jp attachment rm {quote(declared)}` takes it out of there."
 
 

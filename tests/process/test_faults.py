@@ -247,13 +247,13 @@ def test_removing_waits_for_the_query_that_writes(root: Path) -> None:
     assert logs(root) == []
 
 
-def test_ten_queries_that_do_not_wait_write_whole_turns_or_nothing(root: Path) -> None:
+def test_twenty_queries_that_do_not_wait_write_whole_turns_or_nothing(root: Path) -> None:
 
     def ask(number: int) -> Result:
         return run_jp("query", "--id", "last", "--wait", "0", f"number {number}", cwd=root)
 
-    with ThreadPoolExecutor(10) as pool:
-        results = list(pool.map(ask, range(10)))
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(ask, range(20)))
 
     for result in results:
         if result.code:

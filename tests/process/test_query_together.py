@@ -15,7 +15,7 @@ from jp.conversation.turns import turns_of
 from running import Result, home_beside
 from stage import entries_of, logs, make_workspace, only_log
 
-COUNT = 10
+COUNT = 20
 
 TOOLS = """
 [[reply]]
@@ -57,7 +57,7 @@ main()
 """
 
 
-def test_ten_queries_that_wait_are_all_in_the_log_whole(tmp_path: Path) -> None:
+def test_twenty_queries_that_wait_are_all_in_the_log_whole(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     run_jp("query", "first", cwd=tmp_path)
 

@@ -16,7 +16,14 @@ from loopback import JSON, Loopback, Reply, sse
 from running import Result
 
 DATA = os.environ.get("JP_TEST_DATA", "")
-CASES = ("test_opus_4_6_adaptive_thinking", "test_request_chaining")
+CASES = (
+    "test_chat_completion_stream",
+    "test_image_attachment",
+    "test_opus_4_6_adaptive_thinking",
+    "test_request_chaining",
+)
+"""Every recording with a streamed answer and without a tool."""
+
 KEY = "sk-ant-test-0123456789"
 ENVIRONMENT = {"ANTHROPIC_API_KEY": KEY}
 

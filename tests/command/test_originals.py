@@ -12,15 +12,20 @@ from typing import Any, cast
 
 import pytest
 
+from doubles import messages
 from failures import check_failure
 from forked import prepare, run_jp
 from jp.conversation.carriers import map_carriers
 from jp.conversation.entries import AnyEntry
 from jp.conversation.ids import ConversationId
+from jp.conversation.turns import turns_of
+from jp.render.history import json_history, text_history
+from jp.render.transcript import Extent
+from jp.workspace.store import Stream
 from jp.workspace.workspace import find_workspace
 from originals import BASE, ID, LARGE, Event, current, event, texts_in, write_original
 from running import home_beside
-from stage import make_workspace
+from stage import entries_of, logs, make_workspace
 
 DATA = os.environ.get("JP_TEST_DATA", "")
 SHARED = sorted(Path(DATA, "jp_conversations").iterdir()) if DATA else []
@@ -73,10 +78,13 @@ def unreachable(events: list[Event], output: str) -> list[str]:
     return [text for text in stored_texts(events) if text not in STRUCTURE and printed.isdisjoint(decodings(text))]
 
 
-def entries_of(root: Path, identity: str) -> list[AnyEntry]:
-    """Without the header, content inline."""
+def read(root: Path, identity: str) -> Stream:
     workspace = find_workspace(root, user_data=home_beside(root) / "data")
-    stream = workspace.read(workspace.get(ConversationId.parse(identity)))
+    return workspace.read(workspace.get(ConversationId.parse(identity)))
+
+
+def inlined(stream: Stream) -> list[AnyEntry]:
+    """The entries without the header, content inline."""
     return [map_carriers(entry, stream.load) for entry in stream.entries[1:]]
 
 
@@ -101,35 +109,43 @@ def test_the_shared_conversations_are_listed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not DATA, reason="JP_TEST_DATA names no conversations")
 @pytest.mark.parametrize("stored", SHARED, ids=[path.name.partition("-")[0] for path in SHARED])
-def test_a_shared_conversation_is_shown_printed_forked_and_continued(tmp_path: Path, stored: Path) -> None:
+def test_a_shared_conversation_is_printed_shown_forked_and_continued(tmp_path: Path, stored: Path) -> None:
     root = with_shared(tmp_path / "work", stored)
     directory = root / ".jp/conversations" / stored.name
     identity = f"jp-c{stored.name.partition('-')[0]}"
     events = cast("list[Event]", json.loads((stored / "events.json").read_bytes()))
-    files, entries = tree(directory), entries_of(root, identity)
+    files, stream = tree(directory), read(root, identity)
+    entries = inlined(stream)
+    data = "".join(json_history(stream.entries, load=stream.load))
+    short = "".join(text_history(stream.entries, load=stream.load))
+    full = "".join(
+        text_history(stream.entries, load=stream.load, extent=Extent(tool_lines=None, attachment_lines=None))
+    )
 
     shown = json.loads(run_jp("conversation", "show", identity, "-F", "json", cwd=root).stdout)
-    text = run_jp("conversation", "print", identity, cwd=root)
-    printed = run_jp("conversation", "print", identity, "-F", "json", cwd=root)
-    part = run_jp("conversation", "fork", identity, "--last", "1", "--no-use", cwd=root)
-    prepare(["workspace", "trust", "--yes", "--id", identity], cwd=root)
-    forked = run_jp("query", *MODEL, "--id", identity, "--fork", "and now?", cwd=root)
+    prepare(
+        ["conversation", "fork", identity, "--last", "1", "--no-use"],
+        ["workspace", "trust", "--yes", "--id", identity],
+        ["query", *MODEL, "--id", identity, "--fork", "and now?"],
+        cwd=root,
+    )
     attached = run_jp("attachment", "ls", "-F", "json", cwd=root)
     untouched = tree(directory) == files
     asked = run_jp("query", *MODEL, "--id", identity, "and now?", cwd=root)
 
+    assert unreachable(events, data) == []
+    assert all(found["message"].split("\n")[0].strip() in full for found in events if found.get("message"))
+    notes = [line for line in short.splitlines() if line.startswith(("    configuration ", "    kept from "))]
+    assert ("does not know" in short, max(map(len, notes), default=0) < 350) == (False, True)
     assert (shown["title"], shown["tokens_in"], shown["cost_usd"]) == (title_of(stored), None, None)
     assert 0 < shown["turns"] <= sum(found["type"] == "chat_request" for found in events)
-    assert (text.code, printed.code, part.code) == (0, 0, 0)
-    assert all(found["message"].split("\n")[0].strip() in text.stdout for found in events if found.get("message"))
-    notes = [line for line in text.stdout.splitlines() if line.startswith(("    configuration ", "    kept from "))]
-    assert ("does not know" in text.stdout, max(map(len, notes), default=0) < 350) == (False, True)
-    assert unreachable(events, printed.stdout) == []
+    _, part, whole = map(entries_of, logs(root))
+    assert [len(turns_of(fork)) for fork in (part, whole)] == [1, len(turns_of(stream.entries)) + 1]
+    assert messages(whole)[-1] == "You said: and now?"
     assert untouched
-    for result in (forked, asked):
-        assert (result.code, result.stdout) == (0, "You said: and now?\n"), result
     assert {one["state"] for one in json.loads(attached.stdout)["attachments"]} == {"sent"}
-    assert entries_of(root, identity)[: len(entries)] == entries
+    assert (asked.code, asked.stdout) == (0, "You said: and now?\n"), asked
+    assert inlined(read(root, identity))[: len(entries)] == entries
     assert files.items() <= tree(directory).items()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from doubles import messages
 from forked import run_jp
+from halting import halting
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -56,13 +57,6 @@ wait_ms = 600000
 text = "never"
 """
 
-SLOW = """
-[[reply]]
-text = "The answer begins and then takes its time."
-chunk = 18
-delay_ms = 600
-"""
-
 LIMITED = """
 [[reply]]
 text = "never"
@@ -88,16 +82,6 @@ ASKING = """
 enable = true
 run = "ask"
 """
-
-TIMED = """
-[[reply]]
-text = '''
-# Begun
-
-TEXT'''
-chunk = 40
-delay_ms = 50
-""".replace("TEXT", "word " * 60)
 
 REPLYING = f"""{LONG}
 when = {{ exact = "hi" }}
@@ -194,9 +178,12 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
 
 
 def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> None:
-    make_workspace(tmp_path, SLOW)
+    make_workspace(tmp_path)
 
-    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+    with (
+        halting("The answer begins ", "and then takes its time.") as model,
+        jp_at_terminal("query", "hi", cwd=tmp_path, env=model.environment) as terminal,
+    ):
         terminal.expect("\r\x1b\\[KThe answer begins")
         stop(terminal)
         assert terminal.finish() == 130
@@ -259,11 +246,15 @@ def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Pa
 
 
 def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) -> None:
-    make_workspace(tmp_path, TIMED)
+    make_workspace(tmp_path)
 
-    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+    with (
+        halting(f"# Begun\n\n{'word ' * 28}", "word " * 32) as model,
+        jp_at_terminal("query", "hi", cwd=tmp_path, env=model.environment) as terminal,
+    ):
         terminal.expect("word word\n")
         terminal.resize(30)
+        model.go_on.set()
         assert terminal.finish() == 0
 
     lines = SGR.sub("", terminal.stays).splitlines()
@@ -271,12 +262,16 @@ def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) 
 
 
 def test_an_answer_goes_on_behind_the_menu_and_is_shown_when_it_is_continued(tmp_path: Path) -> None:
-    make_workspace(tmp_path, TIMED)
+    make_workspace(tmp_path)
 
-    with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
+    with (
+        halting("# Begun\n\nword ", "word " * 59) as model,
+        jp_at_terminal("query", "hi", cwd=tmp_path, env=model.environment) as terminal,
+    ):
         terminal.expect("Begun")
         terminal.type(CTRL_C)
         terminal.expect(CHOICE)
+        model.go_on.set()
         while not finishes(only_log(tmp_path)):
             assert not terminal.ends_within(0.05)
         terminal.type("\n")

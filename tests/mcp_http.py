@@ -8,9 +8,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
 
 import mcp_server
-from mcp_server import Json
+
+if TYPE_CHECKING:
+    from mcp_server import Json
 
 SESSION = "session-7"
 

@@ -11,14 +11,17 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+
+# It starts for many tests, in two thirds of the time that it would take with `typing` and `pathlib`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeAlias
+
+    Json: TypeAlias = dict[str, Any]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A picture of one pixel."""
-
-Json = dict[str, Any]
 
 
 def send(message: Json) -> None:
@@ -28,7 +31,7 @@ def send(message: Json) -> None:
 
 def trace(line: str) -> None:
     if path := os.environ.get("MCP_TRACE"):
-        with Path(path).open("a", encoding="utf-8") as file:
+        with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123 - see above
             file.write(f"{line}\n")
 
 
@@ -154,6 +157,8 @@ def sample(_: Json, __: Json) -> Json:
 
 
 def environment(_: Json, __: Json) -> Json:
+    from pathlib import Path
+
     return text(json.dumps({"variables": dict(os.environ), "directory": str(Path.cwd())}))
 
 

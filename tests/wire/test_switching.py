@@ -11,6 +11,7 @@ from typing import Any, cast
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import anthropic_oracle
 import chat_oracle
@@ -57,7 +58,7 @@ def played(provider: str, case: str) -> Sequence[AnyEntry]:
     """The log of a recorded conversation."""
     recording = recording_of(provider, file_of(case))
     recorder = MemoryRecorder()
-    replies = [reply_to(exchange, f"{i}") for i, exchange in enumerate(streamed(recording))]
+    replies = [replace(reply_to(exchange, ""), cuts=()) for exchange in streamed(recording)]
     with Loopback(*replies) as server:
         anyio.run(lambda: play(recording, recorder, Screen(), url=server.url, root=Path(mkdtemp(prefix="jp-"))))
     return recorder.entries

@@ -19,7 +19,7 @@ from cryptography import x509
 
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.web import fetching, page
+from jp.attachment.web import fetching, markup_weight, page
 from jp.attachment.web.address import Address
 from jp.attachment.web.content import ContentType
 from jp.attachment.web.fetching import Fetched, FetchLimits
@@ -117,8 +117,9 @@ def test_a_page_that_is_nested_too_deeply_is_attached_as_its_text() -> None:
     assert "nested too deeply" in result.notices[0]
 
 
-def test_a_page_with_too_much_markup_is_attached_as_its_text() -> None:
-    with Loopback(Reply(body=b"<title>t</title>" + b"<p>" * 150_000 + b"x", headers=HTML)) as server:
+def test_a_page_with_too_much_markup_is_attached_as_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markup_weight, "HEAVIEST", 100_000)
+    with Loopback(Reply(body=b"<title>t</title>" + b"<p>" * 1000 + b"x", headers=HTML)) as server:
         result = resolution(server.url)
 
     assert [(each.mime_type, each.title, each.text) for each in result.resources] == [("text/plain", "t", "x")]
@@ -224,7 +225,7 @@ def test_fifty_megabytes_are_left_at_ten() -> None:
 
 
 def test_a_bomb_is_left_before_it_has_gone_off() -> None:
-    bomb = gzip.compress(bytes(30_000_000))
+    bomb = gzip.compress(bytes(12_000_000))
     with Loopback(Reply(body=bomb, headers=(*TEXT, ("content-encoding", "gzip")), ends="hang")) as server:
         error = failure(server.url)
 

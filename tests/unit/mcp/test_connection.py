@@ -20,7 +20,7 @@ from jp.conversation.resource import (
     TextBlock,
 )
 from jp.errors import ConfigurationError, JpError
-from jp.mcp import process, stdio
+from jp.mcp import listing, process, stdio
 from jp.mcp.connection import Connection
 from jp.mcp.errors import RefusalError, ServerError
 from jp.mcp.forms import Elicitation, Filled, Form, Page
@@ -40,13 +40,13 @@ def message_of(error: pytest.ExceptionInfo[JpError]) -> str:
 
 def test_a_server_lists_its_tools_and_runs_them(tmp_path: Path) -> None:
     async def work(connection: Connection, heard: Heard) -> None:
-        listing = await connection.listing()
-        echo = listing.tool("echo")
+        listed = await connection.listing()
+        echo = listed.tool("echo")
         assert echo is not None
         assert echo.description == "echo it"
         assert echo.parameters["properties"] == {"text": {"type": "string"}}
         assert echo.hints.sentences == ("changes nothing", "stays within what it knows")
-        assert heard.listings == [listing]
+        assert heard.listings == [listed]
 
         assert text_of(await connection.call(calling("echo", text="hé"))) == "hé"
         assert await connection.call(calling("fail")) == Called(
@@ -164,16 +164,19 @@ def test_a_list_that_changes_is_read_again(tmp_path: Path) -> None:
     with_server(work, tmp_path, server(MCP_TOOLS="echo,change"))
 
 
-def test_a_list_is_bounded_and_names_that_nobody_can_mean_are_left_out(tmp_path: Path) -> None:
+def test_a_list_is_bounded_and_names_that_nobody_can_mean_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def few(connection: Connection, _: Heard) -> None:
         assert [tool.name for tool in (await connection.listing()).tools] == ["echo"]
 
     async def many(connection: Connection, _: Heard) -> None:
-        with pytest.raises(ServerError, match="the MCP server 's' lists more than 1,000 tools"):
+        with pytest.raises(ServerError, match="the MCP server 's' lists more than 100 tools"):
             await connection.listing()
 
+    monkeypatch.setattr(listing, "_MOST_TOOLS", 100)
     with_server(few, tmp_path, server(MCP_TOOLS=f"echo,,{'x' * 300},echo"))
-    with_server(many, tmp_path, server(MCP_TOOLS=",".join(f"tool{number}" for number in range(1001))))
+    with_server(many, tmp_path, server(MCP_TOOLS=",".join(f"tool{number}" for number in range(101))))
 
 
 def test_a_call_that_is_given_up_is_cancelled_and_the_session_goes_on(tmp_path: Path) -> None:
@@ -197,12 +200,14 @@ def test_a_call_that_is_given_up_is_cancelled_and_the_session_goes_on(tmp_path: 
     ("tool", "why"),
     [
         ("die", "the MCP server 's' ended with exit code 3; the last that it said: the disk is on fire"),
-        ("flood", "the MCP server 's' was stopped: it sent a message of more than 16,777,216 bytes"),
+        ("flood", "the MCP server 's' was stopped: it sent a message of more than 1,000,000 bytes"),
     ],
 )
 def test_a_server_that_ends_in_mid_call_is_an_error_for_it_and_every_later_one(
-    tmp_path: Path, tool: str, why: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, why: str
 ) -> None:
+    monkeypatch.setattr(stdio, "LONGEST_MESSAGE", 1_000_000)
+
     async def work(connection: Connection, heard: Heard) -> None:
         for name in (tool, "echo"):
             with pytest.raises(ServerError) as error:

@@ -9,6 +9,7 @@ import pytest
 from jp.config.tools import McpServerConfig
 from jp.conversation.resource import TextBlock
 from jp.errors import ConfigurationError, JpError
+from jp.mcp import http
 from jp.mcp.connection import Connection
 from mcp_connections import Heard, calling, connected, with_server
 from mcp_http import SESSION, HttpServer, serving
@@ -68,11 +69,14 @@ def test_a_header_whose_variable_is_not_set_is_named(tmp_path: Path) -> None:
         (HttpServer(status=401), "answers with the status 401"),
         (HttpServer(status=500), "answers with the status 500"),
         (HttpServer(status=307), "Redirect to https://example.com/mcp not followed"),
-        (HttpServer(padding=17 * 1024 * 1024), "more than 16,777,216 bytes"),
+        (HttpServer(padding=1_000_000), "more than 1,000,000 bytes"),
         (HttpServer(encoding="gzip"), "compressed"),
     ],
 )
-def test_a_server_that_refuses_or_sends_too_much_says_why(tmp_path: Path, server: HttpServer, why: str) -> None:
+def test_a_server_that_refuses_or_sends_too_much_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: HttpServer, why: str
+) -> None:
+    monkeypatch.setattr(http, "LONGEST_MESSAGE", 1_000_000)
     with serving(server):
         message = failure(McpServerConfig(url=server.url), tmp_path)
 

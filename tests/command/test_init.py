@@ -21,6 +21,14 @@ UNSET = (
 )
 
 
+def keep_key(cwd: Path, mode: int) -> None:
+    """Store the key as `jp keys set` does."""
+    file = home_beside(cwd) / "data" / "keys.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"anthropic": KEY["ANTHROPIC_API_KEY"]}), encoding="utf-8")
+    file.chmod(mode)
+
+
 def test_without_a_terminal_and_without_yes_nothing_is_looked_for(tmp_path: Path) -> None:
     done = run_jp("init", cwd=tmp_path, env=KEY)
     again = run_jp("init", cwd=tmp_path, env=KEY)
@@ -33,7 +41,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_looked_for(tmp_path: Path
 @pytest.mark.parametrize("stored", [True, False])
 def test_with_yes_the_only_model_that_can_be_used_is_taken(tmp_path: Path, *, stored: bool) -> None:
     if stored:
-        run_jp("keys", "set", "anthropic", "--stdin", cwd=tmp_path, stdin=KEY["ANTHROPIC_API_KEY"])
+        keep_key(tmp_path, 0o600)
 
     done = run_jp("init", "--yes", "--format", "json", cwd=tmp_path, env={} if stored else KEY)
 
@@ -77,8 +85,7 @@ def test_a_workspace_around_the_new_one_is_said(tmp_path: Path) -> None:
 
 
 def test_a_key_file_that_cannot_be_used_does_not_stand_in_the_way(tmp_path: Path) -> None:
-    run_jp("keys", "set", "anthropic", "--stdin", cwd=tmp_path, stdin=KEY["ANTHROPIC_API_KEY"])
-    (home_beside(tmp_path) / "data" / "keys.json").chmod(0o644)
+    keep_key(tmp_path, 0o644)
 
     assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
 

@@ -227,13 +227,9 @@ def test_a_local_conversation_stays_out_of_the_workspace(tmp_path: Path) -> None
     ("arguments", "code", "said"),
     [
         (["--model", "nobody/x", "hi"], 3, "there is no provider 'nobody'"),
-        (["--model", "claude", "hi"], 3, "'claude' is neither a model nor an alias"),
-        (["--model", "script/none", "hi"], 3, "none"),
         (["--model", "anthropic/claude-sonnet-5", "hi"], 4, "ANTHROPIC_API_KEY"),
         (["--attach", "missing.txt", "hi"], 10, "missing.txt"),
-        (["--attach", "ftp://x/y", "hi"], 10, "ftp"),
         (["--id", "jp-c1", "hi"], 2, "jp-c1"),
-        (["--id", ".", "hi"], 2, "no conversation is active"),
         (["--new", "--id", ".", "hi"], 2, "exclude each other"),
         (["--param", "temperature", "hi"], 2, "--param cannot be 'temperature'"),
         (["--param", "temprature=1", "hi"], 3, "temperature"),

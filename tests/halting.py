@@ -11,11 +11,12 @@ from typing import NamedTuple
 import anthropic_wire as wire
 from loopback import Loopback, Reply, sse
 
+MODEL = "anthropic/claude-haiku-4-5"
 _DELTA = b"event: content_block_delta"
 
 
 class Halting(NamedTuple):
-    """`environment` has jp ask this model; it goes on at `go_on`."""
+    """With `environment`, new conversations ask it, others with `--model` too. It goes on at `go_on`."""
 
     environment: dict[str, str]
     go_on: Event
@@ -29,7 +30,7 @@ def halting(first: str, rest: str) -> Generator[Halting]:
     halt = body.index(_DELTA, body.index(_DELTA) + 1)
     with Loopback(Reply(body=body, gates={halt: go_on})) as server:
         environment = {
-            "JP_CFG_ASSISTANT_MODEL_ID": "anthropic/claude-haiku-4-5",
+            "JP_CFG_ASSISTANT_MODEL_ID": MODEL,
             "JP_CFG_PROVIDERS_LLM_ANTHROPIC_BASE_URL": server.url,
             "ANTHROPIC_API_KEY": "sk-ant-test-0123456789",
         }

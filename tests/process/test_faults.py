@@ -10,34 +10,25 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from doubles import kinds, messages
 from failures import check_failure
 from forked import Started, prepare, run_jp, start_jp
+from halting import MODEL, halting
 from jp.conversation.carriers import carriers_in
 from jp.conversation.turns import turns_of
 from privileges import bound_by_permissions
 from running import Result, home_beside
 from stage import copied, entries_of, logs, make_workspace, only_log
 
-WAITING = """
-[[reply]]
-when = { contains = "wait" }
-text = "one two three four"
-chunk = 4
-delay_ms = 150
-
-[[reply]]
-text = "You said: {{user}}"
-"""
-
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a conversation, whose model takes its time where it is told to wait."""
-    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work", WAITING)
+    """A workspace with a conversation."""
+    root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
     prepare(["query", "first"], cwd=root)
     return root
 
@@ -183,11 +174,14 @@ def test_where_data_cannot_be_kept_nothing_is_half_created(tmp_path: Path) -> No
     assert unkept == (0, "You said: hi\n", "")
 
 
-def waiting_query(root: Path) -> Started:
-    """A query of the newest conversation that has begun to answer, and will take a while."""
-    process = start_jp("query", "--id", "last", "--no-stdin", "wait", cwd=root)
-    assert process.stdout.read(4) == b"one "
-    return process
+@contextmanager
+def halted_query(root: Path) -> Generator[tuple[Started, Event]]:
+    """A query of the newest conversation that has begun to answer, and goes on when it is told to."""
+    with halting("one ", "two three four") as model:
+        words = ("query", "--id", "last", "--model", MODEL, "--no-stdin", "go on")
+        process = start_jp(*words, cwd=root, env=model.environment)
+        assert process.stdout.read(4) == b"one "
+        yield process, model.go_on
 
 
 def remove(log: Path) -> None:
@@ -212,10 +206,10 @@ def shorten(log: Path) -> None:
 def test_a_log_that_another_program_takes_away_is_named_and_not_written_in_vain(
     root: Path, change: Callable[[Path], None]
 ) -> None:
-    process = waiting_query(root)
-
-    change(logs(root)[0])
-    out, err = process.communicate(timeout=30)
+    with halted_query(root) as (process, go_on):
+        change(logs(root)[0])
+        go_on.set()
+        out, err = process.communicate(timeout=30)
 
     assert process.returncode == 1
     assert out == b"two three four\n"
@@ -225,25 +219,26 @@ def test_a_log_that_another_program_takes_away_is_named_and_not_written_in_vain(
 
 @pytest.mark.parametrize("ending", ["\n", ""])
 def test_a_line_that_is_added_by_hand_stays_beside_those_of_a_running_query(root: Path, ending: str) -> None:
-    process = waiting_query(root)
-
-    with logs(root)[0].open("a", encoding="utf-8") as log:
-        log.write('{"type":"note","id":"by-hand","at":"2026-01-01T00:00:00Z"}' + ending)
-    process.communicate(timeout=30)
+    with halted_query(root) as (process, go_on):
+        with logs(root)[0].open("a", encoding="utf-8") as log:
+            log.write('{"type":"note","id":"by-hand","at":"2026-01-01T00:00:00Z"}' + ending)
+        go_on.set()
+        process.communicate(timeout=30)
 
     assert process.returncode == 0
     assert kinds(only_log(root))[-3:] == ["note", "chat_response", "cycle_end"]
-    assert run_jp("query", "--id", "last", "go on", cwd=root).code == 0
+    assert run_jp("query", "--id", "last", "--model", "script/test", "go on", cwd=root).code == 0
 
 
 def test_removing_waits_for_the_query_that_writes(root: Path) -> None:
-    process = waiting_query(root)
+    with halted_query(root) as (process, go_on):
+        removing = start_jp("conversation", "rm", "--yes", "last", cwd=root)
+        assert b"waiting for conversation" in removing.stderr.readline()
+        go_on.set()
+        process.communicate(timeout=30)
+        removing.communicate(timeout=30)
 
-    removed = run_jp("conversation", "rm", "--yes", "last", cwd=root)
-    process.communicate(timeout=30)
-
-    assert (process.returncode, removed.code) == (0, 0)
-    assert "waiting for conversation" in removed.stderr
+    assert (process.returncode, removing.returncode) == (0, 0)
     assert logs(root) == []
 
 

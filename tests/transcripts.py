@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from choices import Choices, choices
 from jp.context.types import (
     Block,
     Call,
@@ -57,6 +58,7 @@ ARGUMENTS = (
 TOOLS = ("fs_read_file", "run", "search")
 IDS = ("call_0", "call_1", "call_2", "call_3", "call_4", "toolu_ü")
 """Few, so that they repeat in later rounds."""
+SIZES = range(1, len(IDS) + 1)
 
 USER_METAS = (Meta(), Meta(), Meta(), SYNTHETIC, Meta(hidden=True), Meta(verbatim=True))
 RESULT_METAS = (Meta(), Meta(), Meta(verbatim=True), Meta(facts=Facts(kind="terminal", exit_code=2)))
@@ -110,74 +112,70 @@ class Writer:
         return (Message(role="assistant", content=text, calls=tuple(calls), meta=meta), *results)
 
 
-sizes = st.integers(1, len(IDS))
-writers = st.integers(0, 9_999).map(Writer)
-
-
-@st.composite
-def transcripts(draw: st.DrawFn) -> Transcript:
-    """Well-formed: system messages, then exchanges; perhaps a summary among the first; perhaps pending calls last."""
-    writer = draw(writers)
-    rows = [writer.system() for _ in range(draw(st.integers(0, 2)))]
-    if draw(st.sampled_from((False, False, True))):
+def _well_formed(drawn: Choices) -> Transcript:
+    writer = _writer(drawn)
+    rows = [writer.system() for _ in range(drawn.below(3))]
+    if drawn.one_in(3):
         rows.append(SUMMARY_ROW)
-    for round_sizes, is_answered in draw(exchanges):
+    for _ in range(drawn.below(5)):
         rows.append(writer.user())
-        for size in round_sizes:
+        for _ in range(drawn.below(4)):
+            size = drawn.pick(SIZES)
             rows.extend(writer.round(size, size, pending=False))
-        rows.extend([writer.answer()] if is_answered else [])
-    pending = draw(st.none() | sizes)
-    if pending is not None:
-        rows.extend(writer.round(pending, draw(st.integers(0, pending - 1)), pending=True))
+        rows.extend([writer.answer()] if drawn.one_in(2) else [])
+    if drawn.one_in(2):
+        pending = drawn.pick(SIZES)
+        rows.extend(writer.round(pending, drawn.below(pending), pending=True))
     return tuple(rows)
 
 
-exchanges = st.lists(st.tuples(st.lists(sizes, max_size=3), st.booleans()), max_size=4)
+def _writer(drawn: Choices) -> Writer:
+    return Writer(drawn.below(1 << 16))
 
 
-def _delete(draw: st.DrawFn, rows: list[Message]) -> None:
-    del rows[draw(st.integers(0, len(rows) - 1))]
+def _delete(drawn: Choices, rows: list[Message]) -> None:
+    del rows[drawn.below(len(rows))]
 
 
-def _duplicate(draw: st.DrawFn, rows: list[Message]) -> None:
-    rows.insert(draw(st.integers(0, len(rows))), draw(st.sampled_from(rows)))
+def _duplicate(drawn: Choices, rows: list[Message]) -> None:
+    rows.insert(drawn.below(len(rows) + 1), drawn.pick(rows))
 
 
-def _swap(draw: st.DrawFn, rows: list[Message]) -> None:
-    position = draw(st.integers(0, len(rows) - 1))
+def _swap(drawn: Choices, rows: list[Message]) -> None:
+    position = drawn.below(len(rows))
     rows[position - 1], rows[position] = rows[position], rows[position - 1]
 
 
-def _move(draw: st.DrawFn, rows: list[Message]) -> None:
-    row = rows.pop(draw(st.integers(0, len(rows) - 1)))
-    rows.insert(draw(st.integers(0, len(rows))), row)
+def _move(drawn: Choices, rows: list[Message]) -> None:
+    row = rows.pop(drawn.below(len(rows)))
+    rows.insert(drawn.below(len(rows) + 1), row)
 
 
-def _rename(draw: st.DrawFn, rows: list[Message]) -> None:
-    position = draw(st.integers(0, len(rows) - 1))
-    row, new = rows[position], draw(st.sampled_from((*IDS, "")))
+def _rename(drawn: Choices, rows: list[Message]) -> None:
+    position = drawn.below(len(rows))
+    row, new = rows[position], drawn.pick((*IDS, ""))
     if row.role == "tool":
         rows[position] = replace(row, call_id=new)
     elif row.calls:
         rows[position] = replace(row, calls=(*row.calls[:-1], replace(row.calls[-1], id=new)))
 
 
-def _interrupt(draw: st.DrawFn, rows: list[Message]) -> None:
-    rows.insert(draw(st.integers(0, len(rows))), draw(writers).user())
+def _interrupt(drawn: Choices, rows: list[Message]) -> None:
+    rows.insert(drawn.below(len(rows) + 1), _writer(drawn).user())
 
 
-def _misplace_calls(draw: st.DrawFn, rows: list[Message]) -> None:
+def _misplace_calls(drawn: Choices, rows: list[Message]) -> None:
     """What a careless import makes of the roles."""
-    position = draw(st.integers(0, len(rows) - 1))
-    rows[position] = replace(rows[position], role=draw(st.sampled_from(("user", "assistant", "tool"))))
+    position = drawn.below(len(rows))
+    rows[position] = replace(rows[position], role=drawn.pick(("user", "assistant", "tool")))
 
 
-def _suspend(draw: st.DrawFn, rows: list[Message]) -> None:
-    position = draw(st.integers(0, len(rows) - 1))
+def _suspend(drawn: Choices, rows: list[Message]) -> None:
+    position = drawn.below(len(rows))
     rows[position] = replace(rows[position], meta=PENDING)
 
 
-MUTATIONS: tuple[Callable[[st.DrawFn, list[Message]], None], ...] = (
+MUTATIONS: tuple[Callable[[Choices, list[Message]], None], ...] = (
     _delete,
     _duplicate,
     _swap,
@@ -189,11 +187,24 @@ MUTATIONS: tuple[Callable[[st.DrawFn, list[Message]], None], ...] = (
 )
 
 
-@st.composite
-def damaged_transcripts(draw: st.DrawFn) -> Transcript:
-    """Well-formed ones to which up to six accidents happened."""
-    rows = list(draw(transcripts()))
-    for mutate in draw(st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=6)):
+def _damaged(drawn: Choices) -> Transcript:
+    rows = list(_well_formed(drawn))
+    for mutate in drawn.some(MUTATIONS, least=1, most=6):
         if rows:
-            mutate(draw, rows)
+            mutate(drawn, rows)
     return tuple(rows)
+
+
+def transcripts() -> st.SearchStrategy[Transcript]:
+    """Well-formed: system messages, then exchanges; perhaps a summary among the first; perhaps pending calls last."""
+    return choices(50).map(_well_formed)
+
+
+def damaged_transcripts() -> st.SearchStrategy[Transcript]:
+    """Well-formed ones to which up to six accidents happened."""
+    return choices(60).map(_damaged)
+
+
+def any_transcripts() -> st.SearchStrategy[Transcript]:
+    """`transcripts` or `damaged_transcripts`."""
+    return choices(60).map(lambda drawn: _damaged(drawn) if drawn.one_in(2) else _well_formed(drawn))

@@ -20,7 +20,7 @@ from jp.context.live_zone import Edit, frozen_digest, splice, zones_of
 from jp.context.shares import apportion
 from jp.context.types import ReasoningBlock, Transcript, has_content
 
-either = transcripts.transcripts() | transcripts.damaged_transcripts()
+either = transcripts.any_transcripts()
 LONGEST = 60
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import cycle
 from pathlib import Path
 
 import msgspec
@@ -15,12 +16,14 @@ from jp.context.breakdown import break_down
 from jp.context.cache_carriers import cache_hints
 from jp.context.cache_key import ToolSchema, static_prefix_key
 from jp.context.compress import compressing, run
+from jp.context.digest import Digester, digest_results
 from jp.context.groups import index_groups
 from jp.context.items import items_of
 from jp.context.markers import Cutter
 from jp.context.pressure import bounding, relieve_pressure
 from jp.context.sanitize import sanitize_pairs
-from jp.context.types import Call, Message, Transcript
+from jp.context.tool_kinds import ToolRule
+from jp.context.types import Call, Facts, Message, Meta, Transcript
 from jp.context.volatile import find_volatile
 from summaries import ACCOUNT, AT, FRESH, TERMS, Played, compact, setup
 
@@ -32,6 +35,15 @@ MESSAGES: Transcript = (
     *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
     Message(role="assistant", calls=CALLS * 2),
     *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
+)
+KINDS = ("terminal", "test", "read", "search", "list", "web", "write", "patch", "json", "agent", "other", "unheard of")
+SECRET = "sk-ant-api03-Th1sM4yN0tLeak"
+BODIES = (
+    "src/a.py:12:def one(): pass\n" * 60,
+    "FAILED tests/test_a.py::test_one - assert\n" * 40 + "1 failed in 0.1s\n",
+    '[{"id": 1, "api_key": "' + SECRET + '"}, ' + '{"id": 2}, ' * 90 + "3]",
+    "+ added\n- removed\n" * 70,
+    f"https://user:{SECRET}@host/\n" + "prose " * 200,
 )
 
 
@@ -51,7 +63,20 @@ def everything() -> bytes:
     chained = [
         run(compressing(sanitized.messages, target, host, policy=FRESH, at=AT), Played()) for target in (400, 1_500)
     ]
-    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up, chained, reports()))
+    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up, chained, digested(), reports()))
+
+
+def digested() -> tuple[object, ...]:
+    """What a digest of a few results is, with all kinds among them."""
+    rows: list[Message] = []
+    for number, (kind, body) in enumerate(zip(KINDS, cycle(BODIES), strict=False)):
+        rows += [
+            Message(role="assistant", calls=(Call(id="c", name=f"t{number % 3}", arguments='{"a":"b"}'),)),
+            Message(role="tool", call_id="c", content=body, meta=Meta(facts=Facts(kind=kind, path="p"))),
+        ]
+    digester = Digester(MemoryArtifacts(), {"t1": ToolRule(kind="search", subject="path")})
+    found = digest_results(tuple(rows), index_groups(tuple(rows)), digester, between=(0, 999))
+    return found.messages, found.actions
 
 
 def reports() -> tuple[object, ...]:
@@ -79,6 +104,7 @@ def test_another_process_with_another_order_of_sets_does_the_same() -> None:
     ]
 
     assert b"[[cut:" in here
+    assert b"[compacted]" in here
     assert there == [here, here]
 
 

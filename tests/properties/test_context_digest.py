@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,13 +9,14 @@ from msgspec.structs import replace
 
 import transcripts
 from artifacts import MemoryArtifacts
+from choices import Choices, choices
 from jp.context.budget import Budget, estimate_messages, size_of
 from jp.context.digest import Digester, Digests, digest_in_time, digest_results, exact_start
 from jp.context.digest_gate import Occasion
 from jp.context.groups import index_groups, leading_systems, pending_group
 from jp.context.redaction import redact
 from jp.context.tool_kinds import ToolRule
-from jp.context.types import Call, Facts, Message, Meta, Transcript, texts_of
+from jp.context.types import Facts, Message, Transcript, texts_of
 from transcript_validator import complaints
 
 RULES = {
@@ -35,22 +32,23 @@ BODIES = (
     "+ added\n- removed\n" * 70,
     f"https://user:{transcripts.SECRET}@host/\n" + "prose " * 200,
 )
-facts = st.builds(
-    Facts,
-    kind=st.sampled_from(KINDS),
-    path=st.sampled_from(("", "src/a.py", f"src/{transcripts.SECRET}")),
-    lines=st.sampled_from(("", "1-40", "10-20")),
-    exit_code=st.sampled_from((None, 0, 1, 141)),
-    first_error=st.sampled_from(("", f"error: token={transcripts.SECRET}")),
-)
 
 
-@st.composite
-def recorded(draw: st.DrawFn, of: st.SearchStrategy[Transcript]) -> Transcript:
-    """Transcripts whose tools recorded what they did, and whose bodies come again."""
-    seen = draw(st.lists(st.tuples(facts, st.none() | st.sampled_from(BODIES)), min_size=1, max_size=4))
+def facts(drawn: Choices) -> Facts:
+    return Facts(
+        kind=drawn.pick(KINDS),
+        path=drawn.pick(("", "src/a.py", f"src/{transcripts.SECRET}")),
+        lines=drawn.pick(("", "1-40", "10-20")),
+        exit_code=drawn.pick((None, 0, 1, 141)),
+        first_error=drawn.pick(("", f"error: token={transcripts.SECRET}")),
+    )
+
+
+def recorded(messages: Transcript, drawn: Choices) -> Transcript:
+    """A transcript whose tools recorded what they did, and whose bodies come again."""
+    seen = [(facts(drawn), drawn.pick((None, drawn.pick(BODIES)))) for _ in range(drawn.pick((1, 2, 3, 4)))]
     rows: list[Message] = []
-    for number, row in enumerate(draw(of)):
+    for number, row in enumerate(messages):
         known, body = seen[number % len(seen)]
         if row.role == "tool" and not row.meta.verbatim:
             content = row.content if body is None else body
@@ -60,8 +58,8 @@ def recorded(draw: st.DrawFn, of: st.SearchStrategy[Transcript]) -> Transcript:
     return tuple(rows)
 
 
-well_formed = recorded(transcripts.transcripts())
-either = well_formed | recorded(transcripts.damaged_transcripts())
+well_formed = st.builds(recorded, transcripts.transcripts(), choices(30))
+either = st.builds(recorded, transcripts.any_transcripts(), choices(30))
 
 
 def digest(messages: Transcript, store: MemoryArtifacts, start: int = 0, end: int = 10_000) -> Digests:
@@ -219,34 +217,3 @@ def test_the_newest_rounds_and_system_messages_are_never_in_reach(
     done = [group.start for group in index.groups if group.kind == "round" and not group.pending]
     exact = [*done[max(len(done) - rounds, 0) :], *(group.start for group in index.groups if group.pending)]
     assert start == max(min([tail_start, len(messages), *exact]), leading_systems(messages))
-
-
-def everything() -> bytes:
-    """What a digest of a few results is, with all kinds among them."""
-    rows: list[Message] = []
-    for number, kind in enumerate(KINDS):
-        body = BODIES[number % len(BODIES)]
-        rows += [
-            Message(role="assistant", calls=(Call(id="c", name=f"t{number % 3}", arguments='{"a":"b"}'),)),
-            Message(role="tool", call_id="c", content=body, meta=Meta(facts=Facts(kind=kind, path="p"))),
-        ]
-    found = digest(tuple(rows), MemoryArtifacts())
-    return msgspec.json.encode((found.messages, found.actions))
-
-
-def test_another_process_with_another_order_of_sets_does_the_same() -> None:
-    here = everything()
-
-    there = subprocess.run(
-        [sys.executable, __file__],
-        env={"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
-        check=True,
-        capture_output=True,
-    ).stdout
-
-    assert b"[compacted]" in here
-    assert there == here
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(everything())

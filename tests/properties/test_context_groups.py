@@ -63,7 +63,7 @@ def test_the_oracle_knows_providers_that_want_the_sides_to_alternate() -> None:
     assert complaints((USER, summary, CALLS, A, B), alternate=True) != []
 
 
-@given(transcripts.transcripts() | transcripts.damaged_transcripts())
+@given(transcripts.any_transcripts())
 def test_every_message_lies_in_one_group(transcript: Transcript) -> None:
     index = index_groups(transcript)
 

@@ -18,7 +18,7 @@ from jp.context.types import Message, Meta, Transcript, texts_of
 from transcript_validator import complaints
 
 NONCE = "5eed5eed"
-either = transcripts.transcripts() | transcripts.damaged_transcripts()
+either = transcripts.any_transcripts()
 unreal = st.sampled_from((
     Message(role="user", content="go on", meta=transcripts.SYNTHETIC),
     Message(role="assistant", content="understood", meta=transcripts.SYNTHETIC),

@@ -47,7 +47,7 @@ def _pairs(messages: Transcript, store: MemoryArtifacts) -> Transcript:
 
 PASSES: tuple[Pass, ...] = (_arguments, _pressure, _pairs)
 every_pass = pytest.mark.parametrize("run", PASSES, ids=[run.__name__.strip("_") for run in PASSES])
-either = transcripts.transcripts() | transcripts.damaged_transcripts()
+either = transcripts.any_transcripts()
 
 
 def contents_of(messages: Transcript) -> list[str]:

@@ -26,7 +26,7 @@ def test_providers_take_what_comes_out_whatever_goes_in(messages: Transcript) ->
     assert complaints(sanitize_pairs(messages, MemoryArtifacts()).messages) == []
 
 
-@given(transcripts.transcripts() | transcripts.damaged_transcripts())
+@given(transcripts.any_transcripts())
 def test_what_providers_take_is_the_same_object_and_anything_else_is_reported(messages: Transcript) -> None:
     found = sanitize_pairs(messages, MemoryArtifacts())
 

@@ -28,7 +28,7 @@ from jp.context.types import Message, Transcript
 from summaries import ACCOUNT, NONCE, TERMS, Played, answer, compact, cutter, ran, requirements_of, setup, user
 from transcript_validator import complaints
 
-either = transcripts.transcripts() | transcripts.damaged_transcripts()
+either = transcripts.any_transcripts()
 texts = st.text(max_size=40) | st.sampled_from((
     opening(NONCE),
     closing(NONCE),

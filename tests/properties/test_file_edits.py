@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,33 +12,35 @@ import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from choices import choices
 from file_calls import invocation
 from jp.tool.files.edits import Edit
 from jp.tool.files.modify_file import ModifyFile
 from jp.tool.files.text_form import TextForm, taken_apart
 from plain_names import PlainNames
 
-TEXTS = st.text("ab\n\r é", max_size=12)
+TEXT = st.text("ab\n\r é", max_size=12)
+SEVERAL = st.tuples(*[TEXT] * 7)
+"""A file's text, and what three edits may be of."""
 
 
 def with_returns(text: str, mark: str) -> str:
     return mark + text.replace("\n", "\r\n")
 
 
-RAW = st.one_of(TEXTS, st.builds(with_returns, TEXTS, st.sampled_from(["", "\ufeff"])))
-
-
 @st.composite
 def calls(draw: st.DrawFn) -> tuple[str, list[Edit]]:
     """A file's text, and edits most of which are of what is in it."""
-    raw = draw(RAW)
-
-    def part(start: int, size: int) -> str:
-        return raw[start : start + size]
-
-    parts = st.builds(part, st.integers(0, len(raw)), st.integers(1, 4))
-    edit = st.builds(Edit, number=st.just(1), old=st.one_of(parts, TEXTS), new=TEXTS, replace_all=st.booleans())
-    return raw, draw(st.lists(edit, min_size=1, max_size=3))
+    texts, drawn = iter(draw(SEVERAL)), draw(choices(40))
+    raw = next(texts)
+    if drawn.one_in(2):
+        raw = with_returns(raw, drawn.pick(("", "\ufeff")))
+    edits: list[Edit] = []
+    for new in islice(texts, drawn.pick((1, 2, 3))):
+        start = drawn.below(len(raw) + 1)
+        old = drawn.pick((raw[start : start + drawn.pick((1, 2, 3, 4))], next(texts)))
+        edits.append(Edit(number=1, old=old, new=new, replace_all=drawn.one_in(2)))
+    return raw, edits
 
 
 def expected(text: str, edits: Iterable[Edit], form: TextForm) -> str | None:

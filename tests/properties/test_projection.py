@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from msgspec.json import decode
 from msgspec.structs import replace
 
@@ -41,6 +41,8 @@ from jp.conversation.turns import divide
 STAND_INS = FactLines()
 REFERENCE = re.compile(r"The content of (\S+) is identical to (.+) \(checksum: sha256:(\w+)\)\.")
 NOTE = re.compile(r"\[superseded\] (\S+) \(checksum: sha256:\w+\): the newer copy is (.+)\.")
+MANY = settings(max_examples=max(60, settings().max_examples))
+"""What is looked for is not in every stream."""
 
 
 def view(entries: Sequence[AnyEntry], *, continuing: bool = False) -> Projection:
@@ -103,6 +105,7 @@ def test_every_call_is_answered_once_right_after_the_answers_of_its_cycle(entrie
     assert not waiting
 
 
+@MANY
 @given(streams.any_streams())
 def test_a_reference_has_its_target_earlier_in_the_same_view_in_full(entries: tuple[AnyEntry, ...]) -> None:
     items = shown(view(entries))
@@ -119,6 +122,7 @@ def test_a_reference_has_its_target_earlier_in_the_same_view_in_full(entries: tu
             )
 
 
+@MANY
 @given(streams.streams())
 def test_a_superseded_snapshot_names_a_newer_copy_that_can_be_read(entries: tuple[AnyEntry, ...]) -> None:
     items = shown(view(entries))
@@ -132,6 +136,25 @@ def test_a_superseded_snapshot_names_a_newer_copy_that_can_be_read(entries: tupl
                 or (isinstance(other, str) and (reference := REFERENCE.match(other)) and reference[1] == uri)
                 for other in later
             )
+
+
+def test_views_of_random_streams_show_what_is_held_of_them() -> None:
+    seen: set[str] = set()
+
+    @MANY
+    @given(streams.any_streams())
+    def look(entries: tuple[AnyEntry, ...]) -> None:
+        for _, item in shown(view(entries)):
+            if isinstance(item, str):
+                seen.update({"reference"} if REFERENCE.match(item) else {"note"} if NOTE.match(item) else set())
+            elif item.formatted_against is not None:
+                seen.add("diff")
+            elif item.duplicate_of is not None:
+                seen.add("copy of what is hidden")
+
+    look()
+
+    assert seen == {"reference", "note", "diff", "copy of what is hidden"}
 
 
 @given(streams.any_streams())

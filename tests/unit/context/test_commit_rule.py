@@ -16,7 +16,7 @@ def test_four_fifths_are_worth_it_and_more_is_not() -> None:
     assert is_worth_it(0, 0)
 
 
-@given(transcripts.transcripts() | transcripts.damaged_transcripts())
+@given(transcripts.any_transcripts())
 def test_what_providers_take_is_well_paired_and_what_is_not_they_do_not_take(messages: Transcript) -> None:
     assert is_well_paired(messages) == (complaints(messages) == [])
 

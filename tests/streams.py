@@ -229,12 +229,14 @@ class Author:
 
     def _snapshot(self) -> Resource:
         uri, version = self._pick(URIS), self._pick(VERSIONS)
+        if self._delivered and self._chance():
+            uri, version = self._pick(tuple(self._delivered))
         resource = replace(stored(version), uri=uri) if self._chance() else Resource(uri=uri, text=version)
         earlier, newest = self._delivered.get((uri, version)), self._newest.get(uri)
         self._taken.append((uri, version))
         if earlier is not None:
             return replace(resource, duplicate_of=earlier) if not self._drawn.one_in(4) else resource
-        if self._diffs and newest is not None and self._drawn.one_in(4):
+        if self._diffs and newest is not None and self._chance():
             return replace(resource, formatted="@@ -1 +1 @@", formatted_against=newest)
         return resource
 

@@ -214,6 +214,12 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     assert ["demo_fail", "mcp.demo.fail", "no", "ask", "fail", "it"] in rows
     assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
     assert said == (0, "hello\n", "")
+    timed = ("--cfg", "conversation.tools.demo_fail.timeout_secs=5", "--cfg", "conversation.tools.demo.run=unattended")
+    member = run_jp("tool", "show", "demo_fail", *timed, "--format", "json", cwd=work)
+    origins = json.loads(member.stdout)["tool"]["origins"]
+    assert origins["run"] == "--cfg conversation.tools.demo.run=unattended, for all of 'demo'"
+    assert origins["source"] == f"the workspace's file {work}/.jp/config.toml, for all of 'demo'"
+    assert origins["timeout_secs"] == "--cfg conversation.tools.demo_fail.timeout_secs=5"
     page = run_jp("tool", "run", "demo_ask_page", "--yes", "--hide-tools", cwd=work)
     assert page.stderr == (
         "note: the MCP server 'demo' asks you to open https://example.com/login (Sign in); jp declines: open it and "

@@ -87,7 +87,12 @@ def plain(settings: ToolConfig) -> dict[str, Any]:
 
 def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
     """For each setting that the tool has, where it came from, in words."""
-    own = resolved.config.conversation.tools.get(facts.name, _UNSET)
+    from jp.tool.mcp.offered import groups_of, member_of
+
+    tools = resolved.config.conversation.tools
+    own = tools.get(facts.name, _UNSET)
+    group = member_of(facts.name, own, groups_of(tools))
+    groups = _UNSET if group is None else tools[group.name]
     found: dict[str, str] = {}
     for setting in facts.settings.__struct_fields__:
         value, unset = getattr(facts.settings, setting), getattr(_UNSET, setting)
@@ -95,6 +100,8 @@ def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
             continue
         if getattr(own, setting) != unset:
             found[setting] = _origin(resolved, facts.name, setting)
+        elif group is not None and getattr(groups, setting) != unset:
+            found[setting] = f"{_origin(resolved, group.name, setting)}, for all of {group.name!r}"
         elif getattr(STANDING_SETTINGS.get(facts.name, _UNSET), setting) != unset:
             found[setting] = "what jp does by itself"
         else:

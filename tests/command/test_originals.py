@@ -19,7 +19,7 @@ from jp.conversation.carriers import map_carriers
 from jp.conversation.entries import AnyEntry
 from jp.conversation.ids import ConversationId
 from jp.conversation.turns import turns_of
-from jp.render.history import json_history, text_history
+from jp.render.history import text_history
 from jp.render.transcript import Extent
 from jp.workspace.store import Stream
 from jp.workspace.workspace import find_workspace
@@ -116,13 +116,13 @@ def test_a_shared_conversation_is_printed_shown_forked_and_continued(tmp_path: P
     events = cast("list[Event]", json.loads((stored / "events.json").read_bytes()))
     files, stream = tree(directory), read(root, identity)
     entries = inlined(stream)
-    data = "".join(json_history(stream.entries, load=stream.load))
     short = "".join(text_history(stream.entries, load=stream.load))
     full = "".join(
         text_history(stream.entries, load=stream.load, extent=Extent(tool_lines=None, attachment_lines=None))
     )
 
     shown = json.loads(run_jp("conversation", "show", identity, "-F", "json", cwd=root).stdout)
+    printed = run_jp("conversation", "print", identity, "-F", "json", cwd=root)
     prepare(
         ["conversation", "fork", identity, "--last", "1", "--no-use"],
         ["workspace", "trust", "--yes", "--id", identity],
@@ -133,7 +133,7 @@ def test_a_shared_conversation_is_printed_shown_forked_and_continued(tmp_path: P
     untouched = tree(directory) == files
     asked = run_jp("query", *MODEL, "--id", identity, "and now?", cwd=root)
 
-    assert unreachable(events, data) == []
+    assert unreachable(events, printed.stdout) == []
     assert all(found["message"].split("\n")[0].strip() in full for found in events if found.get("message"))
     notes = [line for line in short.splitlines() if line.startswith(("    configuration ", "    kept from "))]
     assert ("does not know" in short, max(map(len, notes), default=0) < 350) == (False, True)

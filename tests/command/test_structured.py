@@ -112,9 +112,11 @@ def failing(root: Path, *more: str) -> str:
     [
         ('{"name": "Ann", "age": "x"}', '/age: "x" is not of type integer'),
         ("Ann is thirty.", "it holds no JSON value"),
+        ('{"name": "Ann", "age": 30} or {"name": "Bob", "age": 4}', "it holds several JSON values"),
+        ('{"person": {"name": "Ann", "age": 30}, ...}', "its JSON is not well formed"),
         ('{"name": "Ann", "age": 30, "age": 31}', "an object in its JSON has two members of the same name"),
     ],
-    ids=["type", "words", "twice the same member"],
+    ids=["type", "words", "several", "broken", "twice the same member"],
 )
 def test_an_answer_that_never_fits_is_no_answer(tmp_path: Path, text: str, problem: str) -> None:
     make_workspace(tmp_path, reply(text))

@@ -9,13 +9,15 @@ class MemoryArtifacts:
     """Keeps what it is given. Handles come in the order in which checksums are first asked for."""
 
     def __init__(self) -> None:
-        self._met: dict[str, None] = {}
+        self._assigned: dict[str, str] = {}
+        self._handles: dict[str, str] = {}
         self.kept: dict[str, str] = {}
 
     def handle(self, sha256: str) -> str:
-        self._met[sha256] = None
-        handles = {checksum: handle for handle, checksum in assign_handles(self._met).items()}
-        return handles[sha256]
+        if sha256 not in self._handles:
+            self._assigned = assign_handles((*self._handles, sha256))
+            self._handles = {checksum: handle for handle, checksum in self._assigned.items()}
+        return self._handles[sha256]
 
     def keep(self, content: str) -> str:
         sha256 = checksum_of(content)
@@ -23,4 +25,4 @@ class MemoryArtifacts:
         return self.handle(sha256)
 
     def recall(self, handle: str) -> str | None:
-        return self.kept.get(look_up(handle, assign_handles(self._met)) or "")
+        return self.kept.get(look_up(handle, self._assigned) or "")

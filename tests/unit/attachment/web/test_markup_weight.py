@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.web.markup_weight import is_heavy
+from jp.attachment.web import markup_weight
+from jp.attachment.web.markup_weight import HEAVIEST, is_heavy
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,6 @@ def test_what_is_too_much_for_a_tree(html: str) -> None:
     [
         "",
         "x" * 10_000_000,
-        "<p class=a>text</p>\n" * 45_000,
         "<img src='data:image/png;base64," + "A" * 1_000_000 + "'>",
         "<path d='" + "M 0 1 " * 10_000 + "'>",
         "<script>" + "if (a < b) {}; " * 1_000 + "</script>",
@@ -36,3 +36,9 @@ def test_what_is_too_much_for_a_tree(html: str) -> None:
 )
 def test_what_is_not(html: str) -> None:
     assert not is_heavy(html)
+
+
+def test_many_paragraphs_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markup_weight, "HEAVIEST", HEAVIEST // 10)
+
+    assert not is_heavy("<p class=a>text</p>\n" * 4_500)

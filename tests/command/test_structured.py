@@ -469,7 +469,7 @@ def test_a_deadline_ends_the_search_for_a_pattern(tmp_path: Path) -> None:
     program.chmod(0o755)
     script.write_text(SLEEPING.format(program=str(program)), encoding="utf-8")
 
-    result = run_jp("query", "--deadline", "500ms", "--schema", ENDLESS, "who?", cwd=tmp_path, script=script)
+    result = run_jp("query", "--deadline", "2s", "--schema", ENDLESS, "who?", cwd=tmp_path, script=script)
 
     assert result == (124, "", "note: the deadline passed\n")
     assert [answer.data for answer in answers(tmp_path)] == [json.loads(LONG)]

@@ -448,14 +448,17 @@ def test_a_pipe_that_brings_nothing_is_waited_for_and_said(tmp_path: Path) -> No
 
 
 def test_a_reader_that_leaves_leaves_nothing_on_the_terminal(tmp_path: Path) -> None:
-    make_workspace(tmp_path, "[[reply]]\ntext = '''\nfirst\nsecond\n'''\nchunk = 1\ndelay_ms = 1")
-
+    make_workspace(tmp_path)
     ours, piped = os.pipe()
 
-    with jp_at_terminal("query", "hi", cwd=tmp_path, stdout=piped) as terminal:
+    with (
+        halting("first\nsecond\n", "third\n") as model,
+        jp_at_terminal("query", "hi", cwd=tmp_path, env=model.environment, stdout=piped) as terminal,
+    ):
         os.close(piped)
-        assert os.read(ours, 1) == b"f"
+        assert os.read(ours, 6) == b"first\n"
         os.close(ours)
+        model.go_on.set()
         assert terminal.finish() == 141
 
     assert terminal.shown == ""

@@ -350,7 +350,10 @@ def test_without_a_system_the_tools_are_the_prefix() -> None:
 
 
 def test_a_trailing_answer_is_an_end_too() -> None:
-    assert marked(body(thread(HI, AssistantText(text="a", turn=0)))) == ["system", "0.0", "1.0"]
+    request = body(thread(HI, AssistantText(text="a \n", turn=0)))
+
+    assert marked(request) == ["system", "0.0", "1.0"]
+    assert request["messages"][-1]["content"][0]["text"] == "a"
 
 
 def test_a_mark_that_is_left_keeps_the_tools_over_a_change_of_the_system() -> None:

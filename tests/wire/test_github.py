@@ -434,7 +434,7 @@ def test_a_variable_counts_more_than_the_program(
 
 
 def test_a_program_that_does_not_answer_knows_none(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
-    program(context.root, "while :; do :; done")
+    program(context.root, "exec /bin/sleep 600")
     monkeypatch.setattr("jp.attachment.github.token._TIMEOUT_SECS", 0.05)
 
     _, server = asked(monkeypatch, github(), context, "gh:own/repo/issues/2")

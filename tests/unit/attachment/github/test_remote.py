@@ -146,7 +146,7 @@ def test_a_git_that_cannot_be_run_is_said(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_git_that_does_not_answer_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "git").write_text("#!/bin/sh\nwhile :; do :; done\n", encoding="utf-8")
+    (tmp_path / "git").write_text("#!/bin/sh\nexec /bin/sleep 600\n", encoding="utf-8")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("jp.attachment.github.remote._TIMEOUT_SECS", 0.05)

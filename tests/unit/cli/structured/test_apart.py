@@ -20,24 +20,13 @@ def held(schema: JsonObject, value: Any, *, limit_secs: float = 2) -> list[str] 
     return found if isinstance(found, Unchecked) else list(map(str, found))
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "pattern"),
-    [
-        ({"items": [{"pattern": "b"}, {"pattern": ENDLESS}]}, ["b", LONG], ENDLESS),
-        ({"patternProperties": {ENDLESS: {}}}, {LONG: 1}, ENDLESS),
-        ({"additionalProperties": False, "patternProperties": {ENDLESS: {}, "x": {}}}, {LONG: 1}, f"{ENDLESS}|x"),
-    ],
-    ids=["pattern", "names", "names that are not expected"],
-)
-def test_a_search_without_end_is_ended_and_says_what_was_searched_for(
-    schema: JsonObject, value: Any, pattern: str
-) -> None:
-    draft = {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
+def test_a_search_without_end_is_ended_and_says_what_was_searched_for() -> None:
+    schema: JsonObject = {"properties": {"a": {"pattern": "b"}, "c": {"pattern": ENDLESS}}}
 
-    found = held(draft, value, limit_secs=0.02)
+    found = held(schema, {"a": "b", "c": LONG}, limit_secs=0.02)
 
     assert isinstance(found, Unchecked)
-    assert found.reason == f"to search for the pattern {pattern!r} takes more than 0.02 s"
+    assert found.reason == f"to search for the pattern {ENDLESS!r} takes more than 0.02 s"
 
 
 def test_a_search_that_ends_says_what_one_in_this_process_would_and_nothing_of_the_current_directory_is_run(

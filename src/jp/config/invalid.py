@@ -41,9 +41,14 @@ class UnknownKeyError(InvalidValueError):
 
     def explained(self) -> InvalidValueError:
         """The same error, with the nearest known key."""
+        from jp.config.original import is_only_originals
+
         nearest = nearest_key(self.path, self._root, self._table.fields)
-        message = f"{self.message}; the nearest known key is {nearest!r}"
-        return InvalidValueError(message, self.path, hint=self.hint, of_key=True)
+        is_originals = is_only_originals(self.path)
+        known = ", which the original JP has and jp has not" if is_originals else ""
+        message = f"{self.message}{known}; the nearest known key is {nearest!r}"
+        hint = f"Take it out. {self.hint}" if is_originals else self.hint
+        return InvalidValueError(message, self.path, hint=hint, of_key=True)
 
 
 def unexpected(node: Node, value: Any, path: KeyPath, *, hint: str = "") -> InvalidValueError:

@@ -1,4 +1,4 @@
-"""The original JP's stored configurations, in the spelling of this one, as far as it knows their keys.
+"""The original JP's configurations: the stored ones in the spelling of this one, and the keys that this one has not.
 
 What only a conversation of the original says, `Spelling` rewrites: the short names of models that came with it, and
 attachments as tables or with paths from the workspace's root. What jp stores itself is spelled so, too, and means
@@ -14,6 +14,36 @@ import msgspec
 
 from jp.config.keys import KeyPath
 from jp.config.model import JsonObject
+
+_ONLY_THERE: Mapping[str, str] = {
+    "": "interrupt plugins",
+    "assistant": "name",
+    "conversation": "default_id inquiry labels",
+    "conversation.compaction": "rules",
+    "conversation.tools.*": "cancellation_response format",
+    "conversation.tools.*.style": "error parameters results_file_link",
+    "editor": "inline",
+    "providers.llm.openai": "base_url_env",
+    "providers.mcp.*": "checksum type",
+    "style": "inline_code lock_wait mcp_startup streaming tool_call typewriter",
+    "style.code": "color copy_link file_link line_numbers",
+    "style.markdown": "hr_style table_continuation_edge table_max_column_width theme",
+    "style.reasoning": "background extend_across_tool_calls summary_model",
+}
+"""Settings of the original that jp has not, by the table that they stand in; `*` is any name."""
+
+
+def is_only_originals(path: KeyPath) -> bool:
+    """Whether a key that jp does not know is one that the original knows."""
+    *above, name = path
+    return any(
+        name in names.split() and len(table) == len(above) and all(map(_fits, table, above))
+        for table, names in ((key.split(".") if key else [], names) for key, names in _ONLY_THERE.items())
+    )
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return pattern in {"*", name}
 
 
 def adapted(raw: JsonObject) -> JsonObject:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from jp.config.assignment import parse_cfg
 from jp.config.layers import resolve
 from jp.config.original import Spelling, adapted
 from jp.config.original_settings import OriginalSettings, in_jps_spelling
 from jp.config.stored import conversation_layers
+from jp.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(
@@ -165,3 +167,29 @@ def test_what_the_original_stored_can_be_resolved() -> None:
         assert config.assistant.request.cache == "short"
         assert config.conversation.tools["*"].run is not None
         assert any(error.path[:2] == ("conversation", "tools") for error in stored.ignored)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "interrupt.streaming.action",
+        "assistant.name",
+        "conversation.compaction.rules",
+        "conversation.tools.mine.format",
+        "style.typewriter.text_delay",
+        "providers.mcp.mine.type",
+    ],
+)
+def test_a_setting_that_only_the_original_has_is_told_to_be_one(key: str) -> None:
+    with pytest.raises(ConfigurationError, match="which the original JP has and jp has not; the nearest known") as told:
+        parse_cfg(f"{key}=x")
+
+    assert told.value.hint.startswith("Take it out. Known ")
+
+
+@pytest.mark.parametrize("key", ["interupt", "style.name", "conversation.tools.mine.naem", "providers.mcp.a.b.type"])
+def test_a_misspelt_key_is_not_taken_for_one_of_the_originals(key: str) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        parse_cfg(f"{key}=x")
+
+    assert "original" not in told.value.message

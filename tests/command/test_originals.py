@@ -16,7 +16,7 @@ from doubles import messages
 from failures import check_failure
 from forked import prepare, run_jp
 from jp.conversation.carriers import map_carriers
-from jp.conversation.entries import AnyEntry
+from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.ids import ConversationId
 from jp.conversation.turns import turns_of
 from jp.render.history import text_history
@@ -129,7 +129,6 @@ def test_a_shared_conversation_is_printed_shown_forked_and_continued(tmp_path: P
         ["query", *MODEL, "--id", identity, "--fork", "and now?"],
         cwd=root,
     )
-    attached = run_jp("attachment", "ls", "-F", "json", cwd=root)
     untouched = tree(directory) == files
     asked = run_jp("query", *MODEL, "--id", identity, "and now?", cwd=root)
 
@@ -143,7 +142,7 @@ def test_a_shared_conversation_is_printed_shown_forked_and_continued(tmp_path: P
     assert [len(turns_of(fork)) for fork in (part, whole)] == [1, len(turns_of(stream.entries)) + 1]
     assert messages(whole)[-1] == "You said: and now?"
     assert untouched
-    assert {one["state"] for one in json.loads(attached.stdout)["attachments"]} == {"sent"}
+    assert [entry.resources for entry in whole if isinstance(entry, ChatRequest)][-1] == ()
     assert (asked.code, asked.stdout) == (0, "You said: and now?\n"), asked
     assert inlined(read(root, identity))[: len(entries)] == entries
     assert files.items() <= tree(directory).items()

@@ -378,10 +378,11 @@ def test_a_tool_that_would_ask_is_denied_where_nobody_can_be_asked(tmp_path: Pat
     [
         ('stop = "refused"\ntext = "no"', 13),
         ('text = ""', 13),
+        ('text = " \\n"', 13),
         ('text = "cut"\nstop = "length"\n[[reply]]\nwhen = { begun = true }\ntext = "more"\nstop = "length"', 14),
         ('error = { kind = "quota", message = "no credit" }', 6),
     ],
-    ids=["refused", "empty", "length", "quota"],
+    ids=["refused", "empty", "blank", "length", "quota"],
 )
 def test_every_ending_has_its_exit_code(tmp_path: Path, reply: str, code: int) -> None:
     make_workspace(tmp_path, f"[[reply]]\n{reply}\n")

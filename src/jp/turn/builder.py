@@ -72,7 +72,8 @@ def _arguments(text: str) -> JsonObject | str:
 class EntryBuilder:
     """Collects the parts of one attempt; entries come out as their blocks are complete.
 
-    `usage` and `finished` are what the provider reported last. `answered` says whether message text or data has come.
+    `usage` and `finished` are what the provider reported last. `answered` says whether message text or data has come
+    that is more than white space.
     """
 
     def __init__(self) -> None:
@@ -127,7 +128,7 @@ class EntryBuilder:
                 kind = "call"
             case _:
                 assert_never(part)
-        self.answered = self.answered or (kind in {"message", "data"} and bool(part.text))
+        self.answered = self.answered or (kind in {"message", "data"} and bool(part.text.strip()))
         self._blocks.setdefault(part.index, _OpenBlock(kind)).pieces.append(part.text)
 
     def _complete(self, index: int, metadata: JsonObject | None) -> ChatResponse | ToolCallRequest | None:

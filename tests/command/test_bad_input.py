@@ -138,6 +138,19 @@ def test_a_configuration_that_is_a_directory_is_said(tmp_path: Path) -> None:
     check_failure(run_jp("query", "hi", cwd=tmp_path), 3, ".jp.toml' cannot be read: Is a directory")
 
 
+def test_what_was_said_is_printed_whatever_the_settings_are(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    run_jp("query", "hi", cwd=tmp_path)
+    before = run_jp("conversation", "print", "last", cwd=tmp_path)
+    (tmp_path / ".jp.toml").write_text("[interrupt]\n", encoding="utf-8")
+
+    result = run_jp("conversation", "print", "last", cwd=tmp_path)
+
+    assert (result.code, result.stdout) == (0, before.stdout)
+    assert "note: printed without your settings: " in result.stderr
+    assert "unknown key 'interrupt', which the original JP has" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("layer", "text"),
     [

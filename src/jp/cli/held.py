@@ -52,15 +52,19 @@ class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
         return self.sources.resolve(conversation=self.layers, flags=flags)
 
 
-def read_conversation(options: GlobalOptions, target: str, *, optional: bool = False) -> ReadConversation:
+def read_conversation(
+    options: GlobalOptions, target: str, *, optional: bool = False, lenient: bool = False
+) -> ReadConversation:
     """Read a conversation without its lock. `optional`: without an active one, what holds for new ones.
+
+    `lenient`: invalid configuration files do not keep it from being read.
 
     Raises:
         JpError: it does not exist or cannot be read.
     """
     workspace = open_workspace(options)
     session = open_session(workspace)
-    sources = read_sources(options, workspace)
+    sources = read_sources(options, workspace, lenient=lenient)
     if optional and target == "." and session.active() is None:
         nothing = InlineLoader()
         return ReadConversation(workspace=workspace, info=None, entries=(), loader=nothing, resolved=sources.resolve())

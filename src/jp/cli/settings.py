@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace, current_directory
 from jp.config.layers import Layer, Resolved, resolve
 from jp.config.places import Places, user_directory
@@ -16,6 +17,7 @@ from jp.config.sources import cfg_layers, lower_layers
 from jp.config.stored import conversation_layers
 from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
 from jp.conversation.reverts import undone
+from jp.errors import ConfigurationError
 from jp.workspace.layout import MARKER, silo_directory
 from jp.workspace.store import original_of
 
@@ -39,14 +41,22 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
         return resolve([*self.lower, *conversation, *(self.cfg if cfg else ()), *flags])
 
 
-def read_sources(options: GlobalOptions, workspace: AnyWorkspace) -> Sources:
+def read_sources(options: GlobalOptions, workspace: AnyWorkspace, *, lenient: bool = False) -> Sources:
     """Read the configuration files, the environment and `--cfg`.
+
+    `lenient`: where one of the files or the environment is invalid, none of them counts, and a note says so.
 
     Raises:
         ConfigurationError: one of them is invalid.
     """
     places = config_places(workspace)
-    lower = lower_layers(places, os.environ)
+    try:
+        lower = lower_layers(places, os.environ)
+    except ConfigurationError as error:
+        if not lenient:
+            raise
+        notice(options, f"printed without your settings: {error.message}")
+        lower = []
     return Sources(places=places, lower=tuple(lower), cfg=tuple(cfg_layers(options.config, places, lower)))
 
 

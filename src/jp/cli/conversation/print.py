@@ -54,7 +54,7 @@ def print_stream(
     from jp.cli.held import read_conversation
     from jp.cli.output import write_stdout
 
-    read = read_conversation(options, target)
+    read = read_conversation(options, target, lenient=True)
     if as_sent is not None:
         _refuse_both(compacted=compacted)
         from jp.cli.conversation.as_sent import print_as_sent

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Literal, assert_never, cast, get_args, get_origin
 
@@ -9,6 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from choices import Choices, choices
 from jp.config.assignment import node_at
 from jp.config.explain import Explanation, explain
 from jp.config.format import formatted
@@ -25,27 +27,48 @@ from jp.config.stored import KEPT, conversation_layers, delta, frozen
 Raw = dict[str, Any]
 
 COMMENT = re.compile(r"# \d+")
-WORDS = st.sampled_from(["a", "b", "c"])
-NAMES = st.sampled_from(["x", "y", "value", "strategy", "*", "with.dot"])
-TEXTS = st.text(max_size=4)
-FREE_SCALARS = st.one_of(st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False), WORDS)
-FREE = st.recursive(
-    st.one_of(FREE_SCALARS, st.lists(FREE_SCALARS, max_size=2)),
-    lambda below: st.dictionaries(NAMES, st.one_of(st.none(), below), max_size=3),
-    max_leaves=4,
-)
+WORDS = ("a", "b", "c")
+NAMES = ("x", "y", "value", "strategy", "*", "with.dot")
+STRATEGIES = ("append", "prepend", "replace")
+SCALARS = (True, False, 0, -3, 3, 0.5, -0.0, 1e300, 5e-324, *WORDS)
+
+Draw = Callable[[Choices], Any]
+"""Makes a value of choices."""
 
 
-def scalar(annotation: Any) -> st.SearchStrategy[Any]:
-    candidates = [True, False, 1, 2, 0.5, "a", "b", "https://a", "https://b", *choices(annotation)]
-    return st.sampled_from([value for value in candidates if accepts(annotation, value)])
+def free(drawn: Choices) -> Any:
+    match drawn.pick(("scalar", "scalar", "list", "table")):
+        case "list":
+            return drawn.some(SCALARS, most=2)
+        case "table":
+            return {drawn.pick(NAMES): drawn.pick((None, free(drawn))) for _ in range(drawn.below(4))}
+        case _:
+            return drawn.pick(SCALARS)
 
 
-def choices(annotation: Any) -> list[Any]:
+def one_of(values: Sequence[Any]) -> Draw:
+    return lambda drawn: drawn.pick(values)
+
+
+def nothing(_: Choices) -> None:
+    return None
+
+
+def perhaps(draw: Draw, *, otherwise: Draw = nothing) -> Draw:
+    """`otherwise` once in four times."""
+    return lambda drawn: otherwise(drawn) if drawn.one_in(4) else draw(drawn)
+
+
+def scalar(annotation: Any) -> Draw:
+    candidates = [True, False, 1, 2, 0.5, "a", "b", "https://a", "https://b", *words_of(annotation)]
+    return one_of([value for value in candidates if accepts(annotation, value)])
+
+
+def words_of(annotation: Any) -> list[Any]:
     """Two of the words that an annotation names."""
     if get_origin(annotation) is Literal:
         return list(get_args(annotation)[:2])
-    return [word for member in get_args(annotation) for word in choices(member)]
+    return [word for member in get_args(annotation) for word in words_of(member)]
 
 
 def accepts(annotation: Any, value: object) -> bool:
@@ -56,13 +79,13 @@ def accepts(annotation: Any, value: object) -> bool:
     return True
 
 
-def values(node: Node, *, plain: bool = False) -> st.SearchStrategy[Any]:
+def values(node: Node, *, plain: bool = False) -> Draw:
     """What a layer may say at `node`; `plain`: without null and long forms, as in the elements of a list."""
     match node:
         case Scalar(annotation=annotation):
             return scalar(annotation)
         case MergedText():
-            return WORDS if plain else st.one_of(WORDS, long_texts())
+            return one_of(WORDS) if plain else perhaps(one_of(WORDS), otherwise=long_text)
         case Items():
             return items(node, plain=plain)
         case Table():
@@ -70,54 +93,66 @@ def values(node: Node, *, plain: bool = False) -> st.SearchStrategy[Any]:
         case Names(value=below):
             return names(values(below, plain=plain))
         case Free():
-            return FREE
+            return free
         case _:
             assert_never(node)
 
 
-def long_texts() -> st.SearchStrategy[Raw]:
-    return st.fixed_dictionaries(
-        {"value": WORDS},
-        optional={
-            "strategy": st.sampled_from(["append", "prepend", "replace"]),
-            "separator": st.sampled_from(["none", "space", "line", "paragraph"]),
-        },
-    )
+def long_text(drawn: Choices) -> Raw:
+    return {
+        "value": drawn.pick(WORDS),
+        **drawn.pick(({}, {"strategy": drawn.pick(STRATEGIES)})),
+        **drawn.pick(({}, {"separator": drawn.pick(("none", "space", "line", "paragraph"))})),
+    }
 
 
-def items(node: Items, *, plain: bool) -> st.SearchStrategy[Any]:
-    lists = st.lists(values(node.element, plain=True), max_size=3)
-    if plain:
-        return lists
-    long = st.fixed_dictionaries(
-        {"value": lists},
-        optional={
-            "strategy": st.sampled_from(["append", "prepend", "replace"]),
-            "dedup": st.sampled_from([True, False, "inherit"]),
-        },
-    )
-    return st.one_of(lists, long)
+def items(node: Items, *, plain: bool) -> Draw:
+    element = values(node.element, plain=True)
+
+    def short(drawn: Choices) -> list[Any]:
+        return [element(drawn) for _ in range(drawn.below(4))]
+
+    def long(drawn: Choices) -> Raw:
+        return {
+            "value": short(drawn),
+            **drawn.pick(({}, {"strategy": drawn.pick(STRATEGIES)})),
+            **drawn.pick(({}, {"dedup": drawn.pick((True, False, "inherit"))})),
+        }
+
+    return short if plain else perhaps(short, otherwise=long)
 
 
-def tables(node: Table, *, plain: bool) -> st.SearchStrategy[Raw]:
+def tables(node: Table, *, plain: bool) -> Draw:
     required = {name: values(field.node, plain=plain) for name, field in node.fields.items() if field.required}
     optional = {
-        name: values(field.node, plain=plain) if plain else st.one_of(st.none(), values(field.node))
+        name: values(field.node, plain=True) if plain else perhaps(values(field.node))
         for name, field in node.fields.items()
         if not field.required
     }
     if node.others is not None:
         optional["x"] = values(node.others.value, plain=plain)
-    return st.fixed_dictionaries(required, optional=optional)
+    known = list(optional)
+
+    def draw(drawn: Choices) -> Raw:
+        chosen = {**required, **{name: optional[name] for name in drawn.some(known, most=7)}}
+        return {name: draw_value(drawn) for name, draw_value in chosen.items()}
+
+    return draw
 
 
-def names(below: st.SearchStrategy[Any]) -> st.SearchStrategy[Raw]:
-    entries = st.dictionaries(NAMES, st.one_of(st.none(), below), max_size=3)
-    long = st.fixed_dictionaries({"value": entries, "strategy": st.sampled_from(["merge", "replace"])})
-    return st.one_of(entries, long)
+def names(below: Draw) -> Draw:
+    value = perhaps(below)
+
+    def short(drawn: Choices) -> Raw:
+        return {drawn.pick(NAMES): value(drawn) for _ in range(drawn.below(4))}
+
+    def long(drawn: Choices) -> Raw:
+        return {"value": short(drawn), "strategy": drawn.pick(("merge", "replace"))}
+
+    return perhaps(short, otherwise=long)
 
 
-RAWS = tables(APP, plain=False)
+RAWS = choices(150).map(tables(APP, plain=False))
 CHANGES = RAWS.map(read_partial)
 
 
@@ -245,7 +280,7 @@ def without_null(value: Any) -> Any:
             return value
 
 
-FILES = tables(APP, plain=False).map(without_null)
+FILES = RAWS.map(without_null)
 
 
 @given(FILES, FILES)
@@ -282,16 +317,19 @@ def check_explanation(of: Resolved, explanation: Explanation) -> None:
     if isinstance(node, Items):
         said = [element.value for element in explanation.elements]
         held: list[Any] = [] if explanation.value is msgspec.UNSET else explanation.value
-        assert plain([with_known_keys(*both) for both in zip(said, held, strict=True)]) == plain(held)
+        assert plain([with_known_keys(node.element, *both) for both in zip(said, held, strict=True)]) == plain(held)
         named = {source for element in explanation.elements for source in element.sources}
         assert all(explanation.statements[source].effect in {"in effect", "in part"} for source in named)
         return
     last = explanation.statements[-1]
     assert last.effect == "in effect"
-    assert explanation.is_default or last.origin == of.layers[-1].origin or of.origin(path) in {last.origin, DEFAULT}
+    if not (isinstance(node, Free) and last.action == "unset"):  # a free value may have been no table before
+        origins = {last.origin, DEFAULT}
+        assert explanation.is_default or last.origin == of.layers[-1].origin or of.origin(path) in origins
     match last.action:
         case "default" | "set":
-            assert plain(explanation.value) == plain(last.value)
+            left_out = explanation.value is msgspec.UNSET and is_left_out(node_at(path[:-1]), path[-1], last.value)
+            assert left_out or plain(explanation.value) == plain(last.value)
         case "append":
             assert explanation.value.endswith(last.value)
         case "prepend":
@@ -302,9 +340,24 @@ def check_explanation(of: Resolved, explanation: Explanation) -> None:
             raise AssertionError(last)
 
 
-def with_known_keys(said: Any, held: Any) -> Any:
+def with_known_keys(element: Node, said: Any, held: Any) -> Any:
     """An element as a layer said it, with the defaults that it holds for what was not said."""
-    return cast("Raw", held) | said if isinstance(held, dict) else said
+    if not isinstance(held, dict):
+        return said
+    known = cast("Raw", held)
+    spoken = {
+        name: value
+        for name, value in cast("Raw", said).items()
+        if name in known or not is_left_out(element, name, value)
+    }
+    return known | spoken
+
+
+def is_left_out(node: Node, name: str, value: Any) -> bool:
+    """Whether `value` is what the data of a table lacks because it is the default."""
+    return (
+        isinstance(node, Table) and node.is_sparse and name in node.fields and value in ({}, node.fields[name].default)
+    )
 
 
 def plain(value: Any) -> Any:

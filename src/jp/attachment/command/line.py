@@ -116,8 +116,13 @@ def _words(uri: str, body: str) -> CommandLine:
         words = split(typed)
     except ValueError:
         raise _malformed(uri, "has a quote that is not closed") from None
-    if (sign := next((word for word in words if word in _OF_A_SHELL), None)) is not None:
+    if (sign := next((word for word in words if word in _OF_A_SHELL or _ends_command(word, typed)), None)) is not None:
         hint = f"Ask for one: {'cmd:sh -c ' + repr(typed)!s}. For the sign itself write 'cmd://PROGRAM?arg=…'."
         raise AttachmentError(f"{uri!r} has {sign!r}, but runs without a shell", hint=hint)
     program, *arguments = words or [""]
     return CommandLine(program=program, arguments=tuple(arguments), description=description.strip())
+
+
+def _ends_command(word: str, typed: str) -> bool:
+    """Whether a shell would begin another command after `word`, which stands so in what was typed, without quotes."""
+    return word.endswith(";") and f"{word} " in typed

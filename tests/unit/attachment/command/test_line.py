@@ -68,7 +68,7 @@ def test_what_is_no_command_is_refused(uri: str, said: str) -> None:
     assert "'cmd:git diff --cached'" in raised.value.hint
 
 
-@pytest.mark.parametrize("sign", ["|", "&&", ";", ">", "2>&1", "&"])
+@pytest.mark.parametrize("sign", ["|", "&&", ";", "end;", ">", "2>&1", "&"])
 def test_what_only_a_shell_knows_is_refused(sign: str) -> None:
     with pytest.raises(AttachmentError) as raised:
         parse_command(f"cmd:a b {sign} c")
@@ -76,3 +76,7 @@ def test_what_only_a_shell_knows_is_refused(sign: str) -> None:
     assert f"has {sign!r}, but runs without a shell" in raised.value.message
     assert f"cmd:sh -c 'a b {sign} c'" in raised.value.hint
     assert parse_command(f"cmd:sh -c 'a b {sign} c'").arguments == ("-c", f"a b {sign} c")
+
+
+def test_what_ends_with_a_semicolon_in_quotes_or_last_is_an_argument() -> None:
+    assert parse_command("cmd:sed 's/a/b/;' x;").arguments == ("s/a/b/;", "x;")

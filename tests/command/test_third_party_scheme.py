@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tomllib
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from installed import install, run_jp_beside
 from jp.conversation.entries import ChatRequest
 from running import Result
 from stage import make_workspace, only_log
@@ -32,21 +31,6 @@ class Handler:
             return "text"
         raise KeyError(declaration.uri)
 """
-BESIDE = """
-import sys
-sys.path.append({site!r})
-from jp.__main__ import main
-main()
-"""
-
-
-def install(site: Path, name: str, entry_points: Mapping[str, str]) -> None:
-    """What pip leaves of a package beside its modules."""
-    package = site / f"{name.replace('-', '_')}-1.0.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
-    entries = "".join(f"{scheme} = {value}\n" for scheme, value in entry_points.items())
-    (package / "entry_points.txt").write_text(f"[jp.attachments]\n{entries}", encoding="utf-8")
 
 
 @pytest.fixture
@@ -57,9 +41,9 @@ def work(tmp_path: Path) -> Path:
     with (EXAMPLE / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     shutil.copy(EXAMPLE / "jp_sqlite.py", site)
-    install(site, project["name"], project["entry-points"]["jp.attachments"])
+    install(site, project["name"], "jp.attachments", project["entry-points"]["jp.attachments"])
     (site / "broken.py").write_text(BROKEN, encoding="utf-8")
-    install(site, "jp-broken", {"broken": "broken:Handler"})
+    install(site, "jp-broken", "jp.attachments", {"broken": "broken:Handler"})
     root = make_workspace(tmp_path / "work")
     with closing(sqlite3.connect(root / "loans.db")) as database:
         database.execute("CREATE TABLE books (title TEXT, copies INTEGER, cover BLOB)")
@@ -69,10 +53,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def jp(work: Path, *arguments: str) -> Result:
-    """What jp does where the directory is one of those in which Python finds packages."""
-    script = work.parent / "jp_beside_the_site.py"
-    script.write_text(BESIDE.format(site=str(work.parent / "site")), encoding="utf-8")
-    return run_jp(*arguments, cwd=work, script=script)
+    return run_jp_beside(work.parent / "site", *arguments, cwd=work)
 
 
 def test_an_installed_scheme_is_attached_and_recorded(work: Path) -> None:

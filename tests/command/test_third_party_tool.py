@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tomllib
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from failures import check_failure
-from forked import run_jp
+from installed import install, run_jp_beside
 from jp.conversation.entries import ToolCallResponse
 from running import Result
 from stage import make_workspace, only_log
@@ -28,22 +27,6 @@ text = "It says: {{result}}"
 calls = [{ name = "sqlite_query", arguments = { database = "loans.db", sql = "{{user}}" } }]
 """
 
-BESIDE = """
-import sys
-sys.path.append({site!r})
-from jp.__main__ import main
-main()
-"""
-
-
-def install(site: Path, name: str, entry_points: Mapping[str, str]) -> None:
-    """What pip leaves of a package beside its modules."""
-    package = site / f"{name.replace('-', '_')}-1.0.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
-    entries = "".join(f"{tool} = {value}\n" for tool, value in entry_points.items())
-    (package / "entry_points.txt").write_text(f"[jp.tools]\n{entries}", encoding="utf-8")
-
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
@@ -53,8 +36,8 @@ def work(tmp_path: Path) -> Path:
     with (EXAMPLE / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     shutil.copy(EXAMPLE / "jp_sqlite_query.py", site)
-    install(site, project["name"], project["entry-points"]["jp.tools"])
-    install(site, "jp-broken", {"broken": "no_such_module:Tool"})
+    install(site, project["name"], "jp.tools", project["entry-points"]["jp.tools"])
+    install(site, "jp-broken", "jp.tools", {"broken": "no_such_module:Tool"})
     root = make_workspace(tmp_path / "work", SCENARIO)
     with closing(sqlite3.connect(root / "loans.db")) as database:
         database.execute("CREATE TABLE books (title TEXT, copies INTEGER)")
@@ -64,10 +47,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def jp(work: Path, *arguments: str) -> Result:
-    """What jp does where the directory is one of those in which Python finds packages."""
-    script = work.parent / "jp_beside_the_site.py"
-    script.write_text(BESIDE.format(site=str(work.parent / "site")), encoding="utf-8")
-    return run_jp(*arguments, cwd=work, script=script)
+    return run_jp_beside(work.parent / "site", *arguments, cwd=work)
 
 
 def test_a_model_calls_an_installed_tool(work: Path) -> None:

@@ -11,8 +11,8 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from pydantic import TypeAdapter
 
+from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import Usage
-from sdk_clients import WITHOUT_CERTIFICATES
 from sdk_types import assert_typed
 from stories import Story, Told
 

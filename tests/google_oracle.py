@@ -11,8 +11,8 @@ from google.genai import types
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import Usage
-from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Story, Told
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 import anthropic_wire as wire
+from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread, UserText
 from jp.provider.errors import ProviderError
 from jp.provider.parts import Finished, Part, TextDelta
 from loopback import HTML, JSON, SSE, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive
-from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Told, told
 
 ASKED = Thread(model="claude-opus-5.5", system=(), tools=(), events=(UserText(text="Hi", turn=0),))

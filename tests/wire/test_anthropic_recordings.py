@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from anthropic_oracle import assert_accepted
+from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
 from loopback import Loopback
 from provider_at import provider_at, receive
 from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
-from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Story, Told, told
 
 NAMES = (

@@ -20,6 +20,7 @@ import anthropic_wire
 import bedrock_wire
 import google_wire
 import openai_wire
+from certificates import one_authority
 from jp.config.layers import config_of
 from jp.config.partial import read_partial
 from jp.conversation.thread import Parameters, Thread, UserText
@@ -53,9 +54,15 @@ SAID = anthropic_wire.answer(
 BODIES = {"azure": openai_wire.answer(openai_wire.message("Hello")), "gemini": google_wire.message("Hello")}
 
 
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return one_authority(tmp_path_factory.mktemp("authority"))
+
+
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, authority: Path) -> None:
     """Credentials of AWS, and none of anybody else."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
     for name in ("AWS_PROFILE", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "AWS_BEARER_TOKEN_BEDROCK"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

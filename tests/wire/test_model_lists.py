@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
 
+from certificates import one_authority
 from jp.provider.catalogue import sdk
 from jp.provider.catalogue import server as asked_server
 from jp.provider.catalogue.fetching import Fetched, fetch_models
@@ -24,6 +26,16 @@ from recordings import Recording, recording_of
 KEY = "sk-test-0123456789"
 VENDORS = ("anthropic", "google", "openai")
 VERSIONS = {"anthropic": "", "google": "/v1beta", "ollama": ""}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return one_authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, authority: Path) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
 
 
 def answer(body: object, *, status: int = 200) -> Reply:

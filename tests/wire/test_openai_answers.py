@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 import openai_wire as wire
+from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import JsonObject, Usage
 from jp.conversation.thread import Thread, ToolDefinition, UserText
 from jp.provider.errors import ProviderError
@@ -18,7 +19,6 @@ from jp.provider.parts import BlockEnd, Finished, Part, ReasoningDelta, TextDelt
 from jp.provider.transport import HttpRequest, Limits
 from loopback import HTML, JSON, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive
-from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Told, told
 
 ASKED = Thread(model="gpt-5.6", system=(), tools=(), events=(UserText(text="Hi", turn=0),))

@@ -8,6 +8,7 @@ import anyio
 import msgspec
 import pytest
 
+from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import JsonObject, Usage
 from jp.conversation.thread import Thread, UserText
 from jp.provider.parts import BlockEnd, Part
@@ -15,7 +16,6 @@ from loopback import Loopback
 from openai_oracle import assert_accepted
 from provider_at import provider_at, receive
 from recordings import Recording, as_expected, comparable, recording_of, reply_to, streamed
-from sdk_clients import WITHOUT_CERTIFICATES
 from stories import Story, Told, told
 
 NAMES = (

@@ -91,7 +91,7 @@ def hold_conversation(options: GlobalOptions, target: str) -> Generator[HeldConv
     if target == "." and session.active() is None:
         raise UsageError(
             "no conversation is active in this terminal",
-            hint='name one, such as `last`, or start one: `jp query --attach URI "…"`',
+            hint='name one, such as `last`, or start one: `jp query "…"`',
         )
     info = choose(target, workspace, session)
     lock = workspace.lock(info)

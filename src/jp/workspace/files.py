@@ -35,7 +35,7 @@ def _hint(action: str, number: int | None) -> str:
     if number in _DENIED and action in _READING:
         return "Check who may read it: `ls -ld` shows that of a path."
     if number in _DENIED:
-        return "Check who may write there, or keep nothing of this run with `--no-persist`."
+        return "Check who may write there (`ls -ld`); `jp query --no-persist` asks without writing anything."
     if number == errno.EIO:
         return "The disk reports an error of its own: look at the system's log, and back up what is there."
     return "" if number is None else _REMEDIES.get(number, "")

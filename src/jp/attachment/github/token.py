@@ -12,6 +12,7 @@ from jp.attachment.base import AttachmentError
 _VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 _PROGRAM = "gh"
 _TIMEOUT_SECS = 10.0
+_MOST_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[!-~]+")
 
 
@@ -46,25 +47,18 @@ async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
     import shutil
 
     program = shutil.which(_PROGRAM, path=environment.get("PATH"))
-    value = "" if program is None else await _of_program(program, host)
+    value = "" if program is None else await _of_program(program, host, environment)
     return Token(value=value, source="`gh auth token`") if value else None
 
 
-async def _of_program(program: str, host: str) -> str:
-    import subprocess
+async def _of_program(program: str, host: str, environment: Mapping[str, str]) -> str:
+    from jp.process.running import OutputLimits, ProcessLimits, Program, run
 
-    import anyio
-
-    with anyio.move_on_after(_TIMEOUT_SECS):
-        try:
-            done = await anyio.run_process(
-                [program, "auth", "token", "--hostname", host],
-                stdin=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
-        except OSError:
-            return ""
-        value = done.stdout.decode("utf-8", "replace").strip()
-        return value if done.returncode == 0 and _TOKEN.fullmatch(value) else ""
-    return ""
+    asked = Program(words=(program, "auth", "token", "--hostname", host), directory=".", environment=environment)
+    output = OutputLimits(kept=_MOST_BYTES, most=_MOST_BYTES)
+    try:
+        ended = await run(asked, output=output, limits=ProcessLimits(timeout_secs=_TIMEOUT_SECS))
+    except OSError:
+        return ""
+    value = (ended.stdout.head + ended.stdout.tail).decode("utf-8", "replace").strip()
+    return value if ended.exit_code == 0 and _TOKEN.fullmatch(value) else ""

@@ -149,6 +149,14 @@ def test_a_request_that_cannot_fit_is_not_sent(tmp_path: Path) -> None:
     assert "takes 10,000" in error["error"]["message"]
     assert [entry for entry in only_log(root) if isinstance(entry, CycleEnd)] == []
 
+    _, _, remedy = error["error"]["hint"].partition("`jp ")
+    undone = run_jp(*remedy.partition("`")[0].split(), cwd=root)
+    assert (undone.code, undone.stdout) == (0, "undid turn 0\n")
+    note = "note: the next query attaches 'file:big.txt' again, unless `jp attachment rm` takes it out\n"
+    assert undone.stderr.endswith(note)
+    assert run_jp("attachment", "rm", "--id", "last", "big.txt", cwd=root).code == 0
+    assert run_jp("query", "--id", "last", "what is it?", cwd=root).code == 0
+
 
 def test_a_summary_is_written_where_the_profile_says_so_and_leaving_out_is_not_enough(tmp_path: Path) -> None:
     talk = SCENARIO.replace('text = "Noted."', f'text = "{"many words about bolts and nuts. " * 300}"')

@@ -38,6 +38,7 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         found = newest_undoable(held.log.entries)
         if found:
             held.log.append(Revert(entries=tuple(entry.id for entry in found)))
+        _say_what_comes_again(options, held, found)
         return _say(options, held, found, "undid", "there is nothing to undo")
 
 
@@ -60,6 +61,26 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         if revert is not None:
             held.log.append(Revert(entries=(revert.id,)))
         return _say(options, held, found, "brought back", "there is nothing to redo")
+
+
+def _say_what_comes_again(options: GlobalOptions, held: HeldConversation, found: Sequence[Undoable]) -> None:
+    """Name what an undone turn attached and is declared still: the next turn attaches it, unless it is taken out."""
+    from jp.attachment.resolution import delivered_in
+    from jp.cli.output import notice
+    from jp.conversation.reverts import undone
+    from jp.conversation.turns import turns_of
+
+    entries = held.log.entries
+    gone = undone(entries)
+    now = {entry.id for entry in found}
+    turns = turns_of(entries)
+    delivered = delivered_in(entry for turn in turns if turn.id in now for entry in turn.entries)
+    standing = delivered_in(entry for turn in turns if turn.id not in gone for entry in turn.entries)
+    declared = held.resolved.config.conversation.attachments
+    again = [text for text in declared if text in delivered and text not in standing]
+    if again:
+        first = repr(again[0]) if len(again) == 1 else f"{again[0]!r} and {len(again) - 1} more"
+        notice(options, f"the next query attaches {first} again, unless `jp attachment rm` takes it out")
 
 
 def _say(

@@ -260,5 +260,8 @@ class AutomaticRoom:
         return ProviderError(
             f"the request has about {projected:,} tokens, and {str(self._wiring.model)!r} takes {window.limit:,}",
             kind="context_too_long",
-            hint="nothing more can be left out: attach less, or begin anew with `jp query --new`",
+            hint=(
+                f"nothing more can be left out: `jp conversation undo {self._conversation}` takes this request back, "
+                "`jp query --new` begins anew"
+            ),
         )

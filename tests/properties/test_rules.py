@@ -37,7 +37,7 @@ def spellings(draw: st.DrawFn, path: list[str]) -> str:
         detour = draw(st.sampled_from(["", ".", "x/..", "src/../.", "a/b/../.."]))
         parts += [detour, segment] if detour else [segment]
     text = draw(st.sampled_from(["/", "//"])).join(parts)
-    return draw(st.sampled_from(["", "./", f"{ROOT}/", f"{ROOT}/../main/"])) + text
+    return draw(st.sampled_from(["", "./", f"{ROOT}/", f"{ROOT}/../app/"])) + text
 
 
 def mode(path: object, listed: list[RuleConfig]) -> RunMode:

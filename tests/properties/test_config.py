@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Literal, assert_never, cast, get_args, get_origin
 
@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from choices import Choices, choices
+from choices import Choices
 from jp.config.assignment import node_at
 from jp.config.explain import Explanation, explain
 from jp.config.format import formatted
@@ -152,8 +152,24 @@ def names(below: Draw) -> Draw:
     return perhaps(short, otherwise=long)
 
 
-RAWS = choices(150).map(tables(APP, plain=False))
-CHANGES = RAWS.map(read_partial)
+LAYER = tables(APP, plain=False)
+LENGTH = 150
+TAPES = st.binary(min_size=LENGTH, max_size=LENGTH)
+
+
+def related(first: bytes, second: bytes, third: bytes, shared: int) -> tuple[Raw, Raw, Raw]:
+    """Layers that begin with the same choices, so that most of them say something of the same keys."""
+    tapes = (first, first[:shared] + second[shared:], first[:shared] + third[shared:])
+    one, other, another = (LAYER(Choices(tape)) for tape in tapes)
+    return one, other, another
+
+
+RAWS = TAPES.map(Choices).map(LAYER)
+RELATED = st.builds(related, TAPES, TAPES, TAPES, st.integers(0, 40))
+
+
+def changes(raws: Iterable[Raw]) -> list[MapChange]:
+    return [read_partial(raw) for raw in raws]
 
 
 def resolved(*raws: Raw) -> Resolved:
@@ -162,24 +178,30 @@ def resolved(*raws: Raw) -> Resolved:
     ])
 
 
-@given(CHANGES, CHANGES, CHANGES)
-def test_merging_is_associative(first: MapChange, second: MapChange, third: MapChange) -> None:
+@given(RELATED)
+def test_merging_is_associative(raws: Sequence[Raw]) -> None:
+    first, second, third = changes(raws)
+
     assert merge(merge(first, second), third) == merge(first, merge(second, third))
 
 
-@given(CHANGES)
-def test_merging_with_nothing_changes_nothing(change: MapChange) -> None:
+@given(RAWS)
+def test_merging_with_nothing_changes_nothing(raw: Raw) -> None:
+    change = read_partial(raw)
+
     assert merge(MapChange(), change) == change == merge(change, MapChange())
 
 
-@given(st.lists(CHANGES, max_size=4), st.integers(0, 4))
-def test_layers_may_be_grouped_in_any_way(changes: list[MapChange], cut: int) -> None:
-    assert merge(merge_all(changes[:cut]), merge_all(changes[cut:])) == merge_all(changes)
+@given(RELATED, st.integers(0, 3))
+def test_layers_may_be_grouped_in_any_way(raws: Sequence[Raw], cut: int) -> None:
+    all_of_them = changes(raws)
+
+    assert merge(merge_all(all_of_them[:cut]), merge_all(all_of_them[cut:])) == merge_all(all_of_them)
 
 
-@given(CHANGES, CHANGES)
-def test_one_change_does_what_two_do(first: MapChange, second: MapChange) -> None:
-    first, second = keeping_duplicates(first), keeping_duplicates(second)
+@given(RELATED)
+def test_one_change_does_what_two_do(raws: Sequence[Raw]) -> None:
+    first, second, _ = map(keeping_duplicates, changes(raws))
 
     assert applied(merge(first, second)) == applied(second, applied(first))
 
@@ -199,8 +221,9 @@ def _keeping(change: Change) -> Change:
             return change
 
 
-@given(RAWS, RAWS)
-def test_a_base_gives_the_same_over_any_other_layers(created_with: Raw, later: Raw) -> None:
+@given(RELATED)
+def test_a_base_gives_the_same_over_any_other_layers(raws: Sequence[Raw]) -> None:
+    created_with, later, _ = raws
     before = resolved(created_with)
 
     base = msgspec.json.decode(msgspec.json.encode(frozen(before)))
@@ -212,8 +235,9 @@ def test_a_base_gives_the_same_over_any_other_layers(created_with: Raw, later: R
     assert frozen(after) == base
 
 
-@given(RAWS, RAWS, RAWS)
-def test_a_delta_makes_the_new_of_the_old(lower: Raw, old: Raw, new: Raw) -> None:
+@given(RELATED)
+def test_a_delta_makes_the_new_of_the_old(raws: Sequence[Raw]) -> None:
+    lower, old, new = raws
     before = resolved(lower, old)
     after = resolved(lower, old, new)
 
@@ -283,16 +307,17 @@ def without_null(value: Any) -> Any:
 FILES = RAWS.map(without_null)
 
 
-@given(FILES, FILES)
-def test_a_file_is_rewritten_to_say_exactly_the_new_data(old: Raw, new: Raw) -> None:
+@given(RELATED)
+def test_a_file_is_rewritten_to_say_exactly_the_new_data(raws: Sequence[Raw]) -> None:
+    old, new, _ = map(without_null, raws)
     text = rewritten("", old)
 
     assert without_nothing(tomllib.loads(text)) == without_nothing(old)
     assert without_nothing(tomllib.loads(rewritten(text, new))) == without_nothing(new)
 
 
-@given(st.lists(RAWS, max_size=3))
-def test_the_origin_of_a_value_is_the_last_layer_that_gave_it(raws: list[Raw]) -> None:
+@given(RELATED)
+def test_the_origin_of_a_value_is_the_last_layer_that_gave_it(raws: Sequence[Raw]) -> None:
     of = resolved(*raws)
 
     for key, origin in of.origins.items():
@@ -301,9 +326,9 @@ def test_the_origin_of_a_value_is_the_last_layer_that_gave_it(raws: list[Raw]) -
         assert last.change != Unset()
 
 
-@given(st.lists(RAWS, max_size=4))
-def test_an_explanation_comes_to_the_value_that_holds(raws: list[Raw]) -> None:
-    of = resolved(*raws)
+@given(RELATED, st.integers(0, 3))
+def test_an_explanation_comes_to_the_value_that_holds(raws: Sequence[Raw], count: int) -> None:
+    of = resolved(*raws[:count])
 
     for name in APP.fields:
         _, explanations = explain(of, name, lambda _, __: False)

@@ -450,6 +450,17 @@ def test_what_is_declared_may_come_until_the_next_query(tmp_path: Path) -> None:
     assert listed(tmp_path)["file:later.txt"]["state"] == "sent"
 
 
+def test_files_behind_the_one_that_is_attached_are_said_to_be_words(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    write(tmp_path, "a.txt", "b.txt", "c.txt")
+    expanded = run_jp("query", "--attach", "a.txt", "b.txt", "c.txt", "a.txt b.txt?", "x" * 300, cwd=tmp_path)
+    unattached = run_jp("query", "b.txt", cwd=tmp_path)
+
+    advice = "quote a pattern, and repeat --attach for each"
+    assert expanded.stderr == f"note: not attached, but words of the query: 'b.txt' and 1 more; {advice}\n"
+    assert (unattached.code, unattached.stderr) == (0, "")
+
+
 def test_a_dry_run_names_a_file_in_one_line_whatever_its_name(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     write(tmp_path, "new\nline\x1b[31m.txt")

@@ -56,6 +56,11 @@ async def typed_text(words: Sequence[str]) -> Typed:
     return Typed("\n\n".join(text for text, _ in said), tuple(parts))
 
 
+def files_among(words: Sequence[str]) -> list[str]:
+    """Those of the words that are paths of files, as they stand behind `--attach *.py` once a shell has expanded it."""
+    return [word for word in words if _is_word(word) and os.path.isfile(word)]  # noqa: PTH113 - False for any text
+
+
 def _is_word(text: str) -> bool:
     return not any(character.isspace() for character in text)
 

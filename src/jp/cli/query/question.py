@@ -121,11 +121,14 @@ async def read_question(options: GlobalOptions, arguments: QueryArguments) -> Gi
         UsageError: nothing is asked and nobody can be; an editor is asked for and there is no terminal; or a file
             cannot be read.
     """
-    from jp.cli.query.file_words import typed_text
+    from jp.cli.query.file_words import files_among, typed_text
     from jp.cli.stdin import read_piped, stdin_source
 
     source = stdin_source(asked="-" in arguments.words, refused=arguments.no_stdin)
     typed = await typed_text(arguments.words)
+    if arguments.attach and (files := files_among(arguments.words)):
+        named = repr(files[0]) if len(files) == 1 else f"{files[0]!r} and {len(files) - 1} more"
+        notice(options, f"not attached, but words of the query: {named}; quote a pattern, and repeat --attach for each")
     piped = await read_piped(source, on_idle=lambda: notice(options, "reading standard input … (--no-stdin to skip)"))
     if piped is not None and piped.is_damaged:
         notice(options, "what was piped in is not UTF-8; its invalid bytes were replaced")

@@ -211,24 +211,21 @@ def test_a_failing_question_gets_no_title(root: Path) -> None:
     assert server.title_requests == []
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--cfg", "conversation.title.generate.auto=false"],
-        [],
-        ["--cfg", ALWAYS, "--no-persist"],
-        ["--cfg", ALWAYS, "--new", "--tmp"],
-        ["--cfg", ALWAYS, "--new", "--title", "Mine"],
-        ["--cfg", ALWAYS, "--dry-run"],
-    ],
-    ids=["never", "no terminal", "not kept", "temporary", "titled", "dry run"],
-)
-def test_nobody_is_asked_for_a_title_that_is_not_wanted(options: list[str], root: Path) -> None:
+def test_nobody_is_asked_for_a_title_that_is_not_wanted(root: Path) -> None:
+    wishes = {
+        "never": ["--cfg", "conversation.title.generate.auto=false"],
+        "no terminal": [],
+        "not kept": ["--cfg", ALWAYS, "--no-persist"],
+        "temporary": ["--cfg", ALWAYS, "--new", "--tmp"],
+        "titled": ["--cfg", ALWAYS, "--new", "--title", "Mine"],
+        "dry run": ["--cfg", ALWAYS, "--dry-run"],
+    }
     with Server(titled("Never")) as server:
-        result = ask(server, root, *options, "hello")
+        prepare(*(arguments(server, *options, wish) for wish, options in wishes.items()), cwd=root, env=ENV)
 
-    assert result.code == 0
     assert server.title_requests == []
+    assert len(server.requests) == len(wishes) - 1
+    assert titles(root).count("Mine") == 1
     assert "Never" not in titles(root)
 
 

@@ -241,7 +241,7 @@ def test_the_bound_is_for_what_is_unpacked() -> None:
 
 
 def test_a_page_whose_markdown_is_over_the_bound_is_refused() -> None:
-    page = b"<blockquote>" * 200 + b"<br>x" * 100
+    page = b"<blockquote>" * 100 + b"<br>x" * 60
     with Loopback(Reply(body=page, headers=HTML)) as server:
         assert "comes to more than 9.8 KiB as Markdown" in failure(server.url, max_bytes=10_000).message
 

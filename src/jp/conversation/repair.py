@@ -51,7 +51,7 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
 def _unfinished(last: Cycle, entries: Iterable[AnyEntry]) -> Iterator[str]:
     """What is said of a stream whose last cycle is no end of a turn, and in which every call has its response."""
     if last.requests and not last.attempts:
-        yield "the last run stopped before an answer came: its request is part of the conversation"
+        yield "the last turn ended before an answer came: its request stays (`jp conversation undo` takes it back)"
     elif _is_unfinished(last) and any(isinstance(entry, RequestContext) for entry in entries):
         # Without a record of any request it is no log of jp's own, and ends are recorded in none of those.
         yield "the last turn was not finished: its answer is kept as far as it came"

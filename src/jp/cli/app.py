@@ -26,7 +26,7 @@ def _dispatch(words: Sequence[str], root: Group) -> int:
     if isinstance(found.node, Command):
         return _run_command(found, found.node)
     if _asks("--version", found.settings):
-        return _print(f"jp {__version__}\n")
+        return _print_version(found.settings)
     if found.unknown is not None:
         return _run_external(found, found.unknown, words, found.node)
     return _print_group(found, found.node)
@@ -41,7 +41,7 @@ def _run_command(found: Found, command: Command) -> int:
     more, arguments = extract(rest, loaded.options(), command=loaded.name)
     settings = (*((name, _as_text(value)) for name, value in found.settings), *more)
     if _asks("--version", settings):
-        return _print(f"jp {__version__}\n")
+        return _print_version(settings)
     if _asks("--help", settings):
         return _print(loaded.page().render())
     options = read_options(settings, stdout_is_terminal=os.isatty(1))
@@ -77,6 +77,17 @@ def _print_group(found: Found, group: Group) -> int:
 
 def _asks(name: str, settings: Settings) -> bool:
     return (name, "") in settings
+
+
+def _print_version(settings: Settings) -> int:
+    if not any(name == "--format" for name, _ in settings):
+        return _print(f"jp {__version__}\n")
+    from jp.cli.options import read_options
+    from jp.cli.output import print_result
+
+    options = read_options(settings, stdout_is_terminal=os.isatty(1))
+    print_result(options, text=f"jp {__version__}", value={"version": __version__})
+    return ExitCode.OK
 
 
 def _print(text: str) -> int:

@@ -30,6 +30,14 @@ def test_the_version_is_answered_wherever_it_is_asked(words: list[str], capsys: 
     assert outcome(capsys, *words) == (0, f"jp {__version__}\n", "")
 
 
+@pytest.mark.parametrize("words", [["-V", "--format", "json"], ["show", "--format=json", "-V"]])
+def test_the_version_is_json_where_that_is_wanted(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = outcome(capsys, *words)
+
+    assert (code, err) == (0, "")
+    assert msgspec.json.decode(out) == {"schema": 1, "version": __version__}
+
+
 @pytest.mark.parametrize(
     ("words", "first"),
     [

@@ -58,6 +58,20 @@ def test_with_yes_the_only_model_that_can_be_used_is_taken(tmp_path: Path, *, st
     assert "sk-ant" not in done.stdout + done.stderr
 
 
+def test_the_model_of_a_workspace_that_is_kept_is_said(tmp_path: Path) -> None:
+    run_jp("init", "--model", "script/a", cwd=tmp_path)
+
+    kept = run_jp("init", "--format", "json", cwd=tmp_path)
+
+    assert json.loads(kept.stdout) == {
+        "schema": 1,
+        "root": str(tmp_path),
+        "model": "script/a",
+        "created": False,
+        "detected": [],
+    }
+
+
 def test_with_yes_and_nothing_found_no_model_is_set(tmp_path: Path) -> None:
     assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
 

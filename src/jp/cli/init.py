@@ -73,9 +73,10 @@ def init(
         set_in_file(config, [f"assistant.model.id={model}"])
     lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
     missing = [] if model is None else _missing_key(model, _settings(options, root))
-    lines += _next_steps(config, missing, model, found)
+    standing = model or _standing_model(options, root)
+    lines += _next_steps(config, missing, model or ("" if config.exists() else standing), found)
     detected = [{"model": proposal.model, "because": proposal.because} for proposal in found]
-    value = {"root": str(root), "model": model, "created": not existed, "detected": detected}
+    value = {"root": str(root), "model": standing, "created": not existed, "detected": detected}
     print_result(options, text="\n".join(lines), value=value)
 
 
@@ -88,6 +89,21 @@ def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
 
     there = (root / MARKER).is_dir()
     return trusted_config(replace(options, workspace=str(root)) if there else options).providers.llm
+
+
+def _standing_model(options: GlobalOptions, root: Path) -> str | None:
+    """The model that holds in the workspace at `root`; None where none is set, or the settings are invalid."""
+    from msgspec.structs import replace
+
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import read_sources
+    from jp.errors import ConfigurationError
+
+    try:
+        there = open_workspace(replace(options, workspace=str(root)))
+        return read_sources(options, there).resolve().config.assistant.model.id
+    except ConfigurationError:
+        return None
 
 
 def _mention_other(options: GlobalOptions, root: Path) -> None:

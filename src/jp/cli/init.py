@@ -71,13 +71,16 @@ def init(
         )
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
-    lines = [f"{'kept' if existed else 'created'} the workspace at {root}"]
     missing = [] if model is None else _missing_key(model, _settings(options, root))
     standing = model or _standing_model(options, root)
-    lines += _next_steps(config, missing, model or ("" if config.exists() else standing), found)
+    steps = _next_steps(config, missing, model or (None if config.exists() else standing), found)
+    lines = [f"{'kept' if existed else 'created'} the workspace at {root}", *steps]
     detected = [{"model": proposal.model, "because": proposal.because} for proposal in found]
-    value = {"root": str(root), "model": standing, "created": not existed, "detected": detected}
-    print_result(options, text="\n".join(lines), value=value)
+    print_result(
+        options,
+        text="\n".join(lines),
+        value={"root": str(root), "model": standing, "created": not existed, "detected": detected},
+    )
 
 
 def _settings(options: GlobalOptions, root: Path) -> LlmConfig:

@@ -56,6 +56,15 @@ def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: T
     return f"{name}: {', '.join(said)}"
 
 
+def is_told(response: ToolCallResponse) -> bool:
+    """Whether `result_text` holds all that came: a failure that said one line."""
+    if not response.is_error or len(response.content) != 1:
+        return False
+    block = response.content[0]
+    text = (block.text or "").strip() if isinstance(block, TextBlock) else ""
+    return len(text.splitlines()) == 1 and one_line(text) == _failure(response)
+
+
 def inquiry_text(event: Inquired) -> str:
     """What a call asked and what was answered, in one line: `fs_modify_file: Overwrite it? "yes" (the model)`."""
     who = {"user": "you", "assistant": "the model", "config": "the configuration"}[event.answer.by]

@@ -11,7 +11,7 @@ from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Block, ResourceBlock, TextBlock
 from jp.render.amounts import count_text
 from jp.render.sanitise import one_line, sanitise
-from jp.render.tool_call import TurnOf, call_text, inquiry_text, result_text
+from jp.render.tool_call import TurnOf, call_text, inquiry_text, is_told, result_text
 from jp.render.tool_style import StyleOf
 from jp.tool.base import Inquired, Progressed
 from jp.turn.ports import CallAnswered, CallMade, ToolNews
@@ -81,11 +81,9 @@ class ToolLines:
     def _result(self, call: ToolCallRequest, response: ToolCallResponse) -> Iterator[ToolLine]:
         """So much of the result as the style wants; nothing of what was there before."""
         wanted = self._style_of(call.name).inline_results or "off"
-        if wanted == "off":
+        if wanted == "off" or is_told(response):
             return
         lines = [line for block in response.content for line in _text(block).splitlines()]
-        if response.is_error and len(lines) == 1:  # it stands in the call's own line
-            return
         shown = lines if wanted == "full" else lines[:wanted]
         for line in shown:
             text = sanitise(line, keep_colours=self._colour)

@@ -31,7 +31,7 @@ from jp.render.amounts import count_text
 from jp.render.contents import block_parts, resource_parts
 from jp.render.kept import change_text, unknown_text
 from jp.render.parts import Data, Heading, Message, Note, Part, Reasoning, Request
-from jp.render.tool_call import arguments_text, result_text
+from jp.render.tool_call import arguments_text, is_told, result_text
 
 _ENDINGS = {
     "length": "the answer was cut: it reached the longest that the model may give",
@@ -148,7 +148,7 @@ class _Reader:
                 yield Note(
                     text=f"result {result_text(call, entry, turn_of=self._numbers.get)}", is_failure=entry.is_error
                 )
-                for block in entry.content:
+                for block in () if is_told(entry) else entry.content:
                     yield from block_parts(block, load=self._load, lines=self._extent.tool_lines)
             case InquiryRequest(question=question):
                 options = f" ({', '.join(question.options)})" if question.options else ""

@@ -267,6 +267,13 @@ def test_failures_are_shown_as_such() -> None:
     assert "    \x1b[31mresult read failed: no such file\x1b[0m\n" in shown
 
 
+def test_what_a_failure_says_is_said_once() -> None:
+    one, more = (text(result(TextBlock(text=said), is_error=True)) for said in ("no such file\n", "no such file\ngone"))
+
+    assert one.endswith("\n    result read failed: no such file\n")
+    assert more.endswith("\n    result read failed: no such file\n        no such file\n        gone\n")
+
+
 def test_the_colours_of_a_tool_end_with_its_line() -> None:
     entries = result(TextBlock(text="\x1b[31mred\nand \x1b[2Jon"))
 

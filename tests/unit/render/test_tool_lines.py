@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from jp.config.tools import ToolStyleConfig
-from jp.conversation.entries import Question, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import Facts, Question, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock
 from jp.render.tool_lines import ToolLine, ToolLines
 from jp.tool.base import Answer, Inquired, Progressed
@@ -81,6 +81,14 @@ def test_a_failure_of_one_line_is_not_said_twice() -> None:
     shown = lines_with(ToolStyleConfig(inline_results="full")).lines(CallAnswered(call=READ, response=failed))
 
     assert [line.text for line in shown] == ["← read failed: no such file"]
+
+
+def test_the_only_line_of_a_command_that_failed_is_shown() -> None:
+    failed = ToolCallResponse(request="e1", content=(TextBlock(text="boom"),), is_error=True, facts=Facts(exit_code=2))
+
+    shown = lines_with(ToolStyleConfig(inline_results="full")).lines(CallAnswered(call=READ, response=failed))
+
+    assert [line.text for line in shown] == ["← read failed: exit code 2, 1 line, 4 B", "  boom"]
 
 
 def test_of_a_result_that_was_there_before_or_is_no_text_nothing_is_shown() -> None:

@@ -105,20 +105,39 @@ def _are_tables(old: Any, new: Any) -> bool:
 
 
 def _first_that_says(data: Data, forms: Iterable[Form]) -> str:
+    """The first form that says `data`, of which those go before that can be changed again."""
     import tomllib
 
     from tomlkit.exceptions import TOMLKitError
 
+    found: str | None = None
     for form in forms:
         try:
             text = form()
             said = tomllib.loads(text)
         except (TOMLKitError, LookupError, TypeError, ValueError):
             continue
-        if _canonical(said) == _canonical(data):
+        if _canonical(said) != _canonical(data):
+            continue
+        if _can_be_changed(text):
             return text
-    msg = "the file is written in a way that cannot be kept"
-    raise ConfigurationError(msg, hint="Edit it by hand.")
+        found = found or text
+    if found is None:
+        msg = "the file is written in a way that cannot be kept"
+        raise ConfigurationError(msg, hint="Edit it by hand.")
+    return found
+
+
+def _can_be_changed(text: str) -> bool:
+    # tomlkit does not read all that is TOML: of tables that are written out of order it sees some twice.
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        tomlkit.parse(text)
+    except TOMLKitError:
+        return False
+    return True
 
 
 def _canonical(data: Any) -> bytes:
@@ -143,12 +162,17 @@ def _changed(text: str, path: KeyPath, value: Any) -> str:
     before = container[path[-1]]
     if value is msgspec.UNSET:
         del container[path[-1]]
-    elif isinstance(value, list) and value[: len(before)] == before:
-        for item in cast("list[Any]", value)[len(before) :]:
+    elif _has_grown(before, value):
+        for item in value[len(before) :]:
             before.append(item)
     else:
         container[path[-1]] = value
     return document.as_string()
+
+
+def _has_grown(old: Any, new: Any) -> bool:
+    are_lists = isinstance(old, list) and isinstance(new, list)
+    return are_lists and new[: len(cast("list[Any]", old))] == old
 
 
 def _forms(text: str, path: KeyPath, value: Any) -> Iterator[Form]:

@@ -125,6 +125,31 @@ def test_two_changes_in_tables_out_of_order_are_both_made() -> None:
     assert rewritten("[a]\nb = 1\n", {"a": 2}) == "a = 2\n"
 
 
+def test_a_file_can_be_changed_again_whatever_was_written_into_it() -> None:
+    data = {"a": {"b": {"c": {"d": 1}, "e": 1}, "f": 1}, "g": {}}
+    text = rewritten("", data)
+
+    changed = rewritten(text, {"a": {"b": {"c": {}, "h": {"i": 1}}, "f": 1}, "g": {}})
+    again = rewritten(changed, {"a": {"b": {"h": {"i": 1}}, "f": 1}, "g": {"j": 1}})
+
+    assert text == "g = {}\n\n[a.b.c]\nd = 1\n\n[a.b]\ne = 1\n\n[a]\nf = 1\n"
+    assert changed == "g = {}\n\n[a.b.c]\n\n[a.b]\nh.i = 1\n\n[a]\nf = 1\n"
+    assert again == changed.replace("g = {}", "g = {j = 1}").replace("[a.b.c]\n\n", "")
+
+
+def test_a_key_is_added_even_where_the_file_cannot_be_changed_again() -> None:
+    text = "[a.b.c]\n[a.b]\n[a]\nf = 1\n[a.b.h]\ni = 1\n"
+
+    assert rewritten(text, {"a": {"f": 1, "g": 2, "b": {"c": {}, "h": {"i": 1}}}}) == text.replace(
+        "f = 1\n", "f = 1\ng = 2\n"
+    )
+
+
+def test_a_list_may_stand_where_something_else_did() -> None:
+    assert rewritten("a = true\n", {"a": []}) == "a = []\n"
+    assert rewritten('a = "b"\n', {"a": ["b"]}) == 'a = ["b"]\n'
+
+
 def test_what_cannot_be_kept_is_left_to_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jp.config.rewrite._changed", broken)
 

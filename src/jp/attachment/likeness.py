@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-ALIKE = 0.66
-"""How much of two names has to agree: of three letters two."""
-
 
 def alikeness(one: str, other: str) -> float:
     """How alike two names of files are, from 0 to 1, whatever their case: an extension that agrees says little."""

@@ -243,9 +243,9 @@ def _unknown_option(form: str, known: Mapping[str, Option], command: str) -> Usa
 
 
 def _suggestion(form: str, known: Mapping[str, Option]) -> str:
-    from difflib import get_close_matches
+    from jp.likeness import nearest
 
-    near = get_close_matches(form, [other for other in known if other.startswith("--")], n=1)
+    near = nearest(form, [other for other in known if other.startswith("--")])
     return f"did you mean {near[0]!r}? " if near else ""
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from jp.attachment.likeness import ALIKE, alikeness
+from jp.attachment.likeness import alikeness
 from jp.errors import UsageError
+from jp.likeness import ALIKE
 
 _SHOWN = 5
 _LIST = "list them with `jp attachment ls`"

@@ -10,6 +10,7 @@ import msgspec
 from jp.cli.labels import check_name, has_labels
 from jp.conversation.ids import ConversationId
 from jp.errors import UsageError
+from jp.likeness import ALIKE
 
 PICK = "?"
 """The target that opens the picker; what follows it is the first filter."""
@@ -18,7 +19,6 @@ _PREFIX = "jp-c"
 _NEAR = 3
 _COMPARED = 1000
 _COMPARED_CHARS = 100
-_ALIKE = 0.6
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,13 +150,13 @@ def near(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
         best = 0.0
         for phrase in _phrases(candidate.title[:_COMPARED_CHARS].casefold(), len(wanted.split())):
             matcher.set_seq1(phrase)
-            if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
+            if matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE:
                 best = max(best, matcher.ratio())
         return best
 
     newest = sorted(candidates, key=lambda candidate: candidate.last_activity, reverse=True)[:_COMPARED]
     alike = [(likeness(candidate), candidate) for candidate in newest]
-    alike = [item for item in alike if item[0] >= _ALIKE]
+    alike = [item for item in alike if item[0] >= ALIKE]
     return [candidate for _, candidate in sorted(alike, key=lambda item: item[0], reverse=True)[:_NEAR]]
 
 

@@ -20,6 +20,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.errors import UsageError
+from jp.likeness import nearest
 
 MAX_DEPTH = 50
 """How deep objects and arrays may be nested."""
@@ -243,11 +244,9 @@ class _Parser:
 
 def _meant(word: str) -> str:
     """What somebody who wrote `word` for a type may have meant."""
-    from difflib import get_close_matches
-
     if word.lower() in _OTHERS:
         return _OTHERS[word.lower()]
-    near = get_close_matches(word.lower(), (*_TYPES, *_LONG_NAMES), n=1)
+    near = nearest(word, (*_TYPES, *_LONG_NAMES))
     meant = f"did you mean {near[0]!r}?" if near else f"the types are: {', '.join(_TYPES)}."
     return f'{meant} A constant is quoted ("{word}"), and so is a description with a comma.'
 

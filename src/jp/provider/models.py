@@ -105,13 +105,6 @@ def known_names(provider: str) -> tuple[str, ...]:
     return tuple(_by_name(provider))
 
 
-def near_names(name: str, candidates: tuple[str, ...], *, cutoff: float = 0.6) -> tuple[str, ...]:
-    """Up to three of `candidates` that are spelled most like `name`, best first, and at least `cutoff` (0 to 1)."""
-    import difflib
-
-    return tuple(difflib.get_close_matches(name, candidates, n=3, cutoff=cutoff))
-
-
 def cost(usage: Usage, details: ModelDetails, *, long_cache: bool = False) -> float | None:
     """What the tokens of one request cost in USD, None where a price that is needed is unknown.
 

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from jp.conversation.entries import JsonObject
+from jp.likeness import nearest
 
 _ARTICLED = {
     "array": "an array",
@@ -116,9 +117,7 @@ def _object_problems(schema: JsonObject, value: JsonObject, place: str) -> list[
 
 
 def _unknown(name: str, properties: JsonObject, place: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, properties, n=1)
+    near = nearest(name, properties)
     known = ", ".join(repr(other) for other in sorted(properties)) or "none"
     meant = f"did you mean {near[0]!r}?" if near else f"known are: {known}"
     return f"{_join(place, name)!r} is not known; {meant}"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from jp import likeness
 from jp.config.kinds import Section
 from jp.config.tools import ToolConfig
 from jp.conversation.thread import ToolDefinition
@@ -101,8 +102,6 @@ def unknown_tool(where: str, name: str, known: Collection[str]) -> Configuration
 
 def nearest(name: str, known: Collection[str]) -> str:
     """Which of the `known` names may be meant, for a hint."""
-    from difflib import get_close_matches
-
     names = sorted(known)
-    near = get_close_matches(name, names, n=1)
+    near = likeness.nearest(name, names)
     return f"did you mean {near[0]!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from jp.attachment.likeness import ALIKE, alikeness
+from jp.attachment.likeness import alikeness
+from jp.likeness import ALIKE
 
 
 def test_an_extension_makes_no_likeness() -> None:

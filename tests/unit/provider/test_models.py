@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.entries import Usage
 from jp.provider.base import ModelDetails
-from jp.provider.models import canonical_name, cost, find_model, known_names, near_names, small_model
+from jp.provider.models import canonical_name, cost, find_model, known_names, small_model
 
 
 def test_a_snapshot_is_its_model() -> None:
@@ -47,11 +47,6 @@ def test_a_model_of_another_server_is_not() -> None:
 
 def test_a_model_of_another_provider_is_not_in_the_table() -> None:
     assert not find_model("script", "claude-haiku-4-5").known
-
-
-def test_the_nearest_names_come_first() -> None:
-    assert near_names("claude-opus-5.5", known_names("anthropic"))[0] == "claude-opus-5-5"
-    assert near_names("gpt", known_names("anthropic")) == ()
 
 
 def test_each_class_of_tokens_has_its_price() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from jp.attachment.base import ResolveContext
 from jp.attachment.files.location import parts_below
 from jp.attachment.files.names import joined
-from jp.attachment.likeness import ALIKE, alikeness
+from jp.attachment.likeness import alikeness
+from jp.likeness import ALIKE
 
 _NAMES_COMPARED = 5_000
 _NAMES_WALKED = 5_000

@@ -10,6 +10,7 @@ from jp.compaction.planning import PolicyWish, wish_of
 from jp.compaction.ranges import Bound, KeepTurns, RangeWish, check_choice
 from jp.config.compaction import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
 from jp.errors import ConfigurationError, UsageError
+from jp.likeness import nearest
 
 _MODES: dict[str, ToolCallMode] = {
     "strip": "strip",
@@ -158,8 +159,6 @@ def _profile(config: CompactionConfig, name: str) -> ProfileConfig:
     found = profiles.get(name)
     if found is not None:
         return found
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, profiles, n=1)
+    near = nearest(name, profiles)
     known = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
     raise ConfigurationError(f"there is no compaction profile {name!r}", hint=known)

@@ -122,11 +122,11 @@ def _unreadable(name: str, error: Exception) -> UsageError:
 
 def _near_names(name: str) -> list[str]:
     """Files in the same directory whose names are like this one's, written as it is."""
-    from difflib import get_close_matches
+    from jp.likeness import nearest
 
     directory, slash, base = name.rpartition("/")
     try:
         names = [path.name for path in Path(directory + slash or ".").expanduser().iterdir()]
     except (OSError, RuntimeError):
         return []
-    return [f"{directory}{slash}{near}" for near in get_close_matches(base, names)]
+    return [f"{directory}{slash}{near}" for near in nearest(base, names, most=3)]

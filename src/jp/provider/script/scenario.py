@@ -10,6 +10,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.errors import ConfigurationError
+from jp.likeness import nearest
 from jp.provider.errors import ErrorKind
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -211,7 +212,5 @@ def _explained(message: str, source: str) -> ConfigurationError:
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, known, n=1)
+    near = nearest(word, known)
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}"

@@ -13,12 +13,19 @@ from jp.cli.structured.references import References
 from jp.conversation.entries import JsonObject
 from jp.conversation.json_schema import KEYWORDS
 from jp.errors import UsageError
+from jp.likeness import nearest
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker, ValidationError
     from jsonschema.protocols import Validator
 
 _TOO_DEEP = "it is nested too deeply"
+_EXAMPLE = 'an object is described as {"type": "object", "properties": {"name": {"type": "string"}}}'
+_TYPES = {
+    **{name: name for name in ("string", "integer", "number", "boolean", "object", "array", "null")},
+    **{"int": "integer", "float": "number", "double": "number", "dict": "object", "map": "object", "list": "array"},
+}
+"""The types by their names, and by those that they have elsewhere."""
 
 
 class InvalidSchemaError(UsageError):
@@ -59,18 +66,27 @@ def _validator(schema: JsonObject) -> Validator:
     error: ValidationError | None = cast("Any", exceptions).best_match(errors)
     if error is not None:
         problem = in_one_line(list(map(str, misfits_of([error]))))
-        hint = HINT if DIALECT in problem else ""
+        hint = HINT if DIALECT in problem else _meant_type(error) or _EXAMPLE
         raise InvalidSchemaError(f"the schema is not valid at {problem}", hint=hint)
     if schema and KEYWORDS.isdisjoint(schema):
         raise InvalidSchemaError(
             f"the schema says nothing: {', '.join(map(repr, list(schema)[:3]))} is no keyword of JSON Schema",
-            hint='an object is described as {"type": "object", "properties": {"name": {"type": "string"}}}',
+            hint=_EXAMPLE,
         )
     problem = References(schema, dialect=str(dialect.META_SCHEMA["$schema"])).problem()
     if problem:
         hint = "a reference names what stands in the schema itself, as `#/$defs/NAME` does; nothing is fetched"
         raise InvalidSchemaError(f"the schema cannot be used: {problem}", hint=hint)
     return _exact(dialect)(_bare(schema), registry=EMPTY_REGISTRY, format_checker=formats)
+
+
+def _meant_type(error: ValidationError) -> str:
+    """What may have been meant where a schema names a type that there is not; empty where it is something else."""
+    written: object = cast("Any", error.instance)
+    names_a_type = "type" in list(error.absolute_path)[-2:] and error.validator in {"anyOf", "enum"}
+    if not (names_a_type and isinstance(written, str)):
+        return ""
+    return "".join(f'did you mean "{_TYPES[name]}"?' for name in nearest(written, _TYPES))
 
 
 def _exact(dialect: type[Validator]) -> type[Validator]:

@@ -59,6 +59,22 @@ def test_a_schema_that_cannot_be_used_is_refused_and_says_where(schema: JsonObje
     assert problem in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        ({"type": "strin"}, 'did you mean "string"?'),
+        ({"properties": {"a": {"type": ["string", "int"]}}}, 'did you mean "integer"?'),
+        ({"type": "nonsense"}, "an object is described as"),
+        ({"properties": {"type": "strin"}}, "an object is described as"),
+    ],
+)
+def test_a_type_that_there_is_not_is_explained(schema: JsonObject, hint: str) -> None:
+    with pytest.raises(InvalidSchemaError) as caught:
+        Checker(schema)
+
+    assert str(caught.value.hint).startswith(hint)
+
+
 def test_a_reference_that_leads_out_is_explained() -> None:
     with pytest.raises(InvalidSchemaError) as caught:
         Checker({"$ref": "https://example.com/x"})

@@ -23,7 +23,12 @@ _TOO_DEEP = "it is nested too deeply"
 _EXAMPLE = 'an object is described as {"type": "object", "properties": {"name": {"type": "string"}}}'
 _TYPES = {
     **{name: name for name in ("string", "integer", "number", "boolean", "object", "array", "null")},
-    **{"int": "integer", "float": "number", "double": "number", "dict": "object", "map": "object", "list": "array"},
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "dict": "object",
+    "map": "object",
+    "list": "array",
 }
 """The types by their names, and by those that they have elsewhere."""
 

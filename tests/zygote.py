@@ -30,6 +30,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypedDict
 
+import anthropic_wire as wire
+from loopback import Loopback, Reply, sse
 from running import home_beside, isolated_environment
 from stage import make_workspace
 
@@ -53,6 +55,11 @@ REHEARSED = (
     ("conversation", "compact", "last"),
 )
 """What is run before anybody asks for anything."""
+
+_ASKED = {
+    "JP_CFG_ASSISTANT_MODEL_ID": "anthropic/claude-haiku-4-5",
+    "ANTHROPIC_API_KEY": "sk-ant-test-0123456789",
+}
 
 
 class Request(TypedDict):
@@ -235,6 +242,10 @@ def _rehearse() -> None:
         sys.stdout = sys.stderr = nowhere
         for words in REHEARSED * 2:
             run(words)
+        answer = Reply(body=sse(wire.start(), *wire.text(0, "Hello."), *wire.ending()))
+        with Loopback(otherwise=answer) as server:
+            os.environ.update(_ASKED, JP_CFG_PROVIDERS_LLM_ANTHROPIC_BASE_URL=server.url)
+            run(REHEARSED[0])
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(directory)

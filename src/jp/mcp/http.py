@@ -30,9 +30,12 @@ class HttpLink:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
+        from jp.tls import context_for
+
         client = httpx2.AsyncClient(
             # What is compressed may be a thousand times as long.
             headers={"accept-encoding": "identity", **self._headers},
+            verify=context_for(self._url),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECS),
             event_hooks={"response": [self._look]},
         )

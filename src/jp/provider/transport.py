@@ -16,8 +16,6 @@ from jp.errors import ConfigurationError
 from jp.provider.errors import ProviderError
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     import httpx2
 
 _UPLOAD_PIECE = 64 * 1024
@@ -106,16 +104,6 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
     after_upload.get()()
 
 
-def _context(url: str) -> SSLContext:
-    """Certificates are read only where TLS may be spoken: with the server, or with a proxy."""
-    from urllib.request import getproxies
-
-    from jp.provider.trust import bare_context, trusting_context
-
-    speaks_tls = url.lower().startswith("https:") or any(proxy.startswith("https") for proxy in getproxies().values())
-    return trusting_context() if speaks_tls else bare_context()
-
-
 def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
     """A client that takes proxies from the environment and follows no redirect.
 
@@ -124,9 +112,11 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
     """
     import httpx2
 
+    from jp.tls import context_for
+
     timeout = httpx2.Timeout(limits.idle_timeout, connect=limits.connect_timeout)
     try:
-        return httpx2.AsyncClient(verify=_context(url), timeout=timeout, http2=False)
+        return httpx2.AsyncClient(verify=context_for(url), timeout=timeout, http2=False)
     except (ImportError, ValueError, httpx2.InvalidURL):
         message = "a proxy of the environment has an address that cannot be used"
         hint = "set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them"

@@ -6,7 +6,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from certificates import one_authority
 from jp.config.tools import McpServerConfig
 from jp.conversation.resource import TextBlock
 from jp.errors import ConfigurationError, JpError
@@ -16,14 +15,10 @@ from mcp_connections import Heard, calling, connected, with_server
 from mcp_http import SESSION, HttpServer, serving
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return one_authority(tmp_path_factory.mktemp("authority"))
-
-
 @pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, authority: Path) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+def _no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whom TLS trusts is no matter of these servers, so it must not be read."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/at/all")
 
 
 def failure(config: McpServerConfig, tmp_path: Path) -> str:

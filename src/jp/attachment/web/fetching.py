@@ -129,16 +129,15 @@ def _client(here: Address, declared: Address, limits: FetchLimits) -> httpx2.Asy
 
 def _trust(here: Address) -> SSLContext:
     """Whom TLS trusts: reading all certificates costs more than a request, so not where none is spoken."""
-    import ssl
-    from urllib.request import getproxies
-
     import httpx2
 
-    if here.scheme == "https" or any(proxy.startswith("https") for proxy in getproxies().values()):
+    from jp.tls import bare_context, speaks_tls
+
+    if speaks_tls(here.text):
         context = httpx2.create_ssl_context()
         bundle, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
         if bundle and directory:
             # The client heeds the first alone.
             context.load_verify_locations(cafile=bundle, capath=directory)
         return context
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return bare_context()

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from jp.errors import ConfigurationError
-from jp.provider.trust import bare_context, trusting_context
+from jp.tls import bare_context, context_for, trusting_context
 
-CERTIFICATE = Path(__file__).parents[2] / "wire" / "loopback.pem"
+CERTIFICATE = Path(__file__).parents[1] / "wire" / "loopback.pem"
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,17 @@ def test_a_directory_with_a_few_certificates_is_not_the_systems(
     trusting_context()
 
     assert asked == [True]
+
+
+def test_certificates_are_read_only_where_tls_is_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    monkeypatch.setattr("urllib.request.getproxies", dict[str, str])
+
+    assert context_for("http://localhost/v1").cert_store_stats()["x509"] == 0
+    assert context_for("HTTPS://example.com").cert_store_stats()["x509"] == 1
+
+    monkeypatch.setattr("urllib.request.getproxies", lambda: {"http": "https://proxy"})
+    assert context_for("http://localhost/v1").cert_store_stats()["x509"] == 1
 
 
 def test_a_bundle_of_ones_own_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:

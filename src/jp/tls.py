@@ -44,6 +44,22 @@ def _chosen_context(bundle: str | None, directory: str | None) -> ssl.SSLContext
     return context
 
 
+def context_for(url: str) -> ssl.SSLContext:
+    """What a client of `url` needs. Certificates are read only where TLS may be spoken: with the server, or a proxy.
+
+    Raises:
+        ConfigurationError: a variable names certificates that cannot be read.
+    """
+    return trusting_context() if speaks_tls(url) else bare_context()
+
+
+def speaks_tls(url: str) -> bool:
+    """Whether TLS may be spoken on the way to `url`."""
+    from urllib.request import getproxies
+
+    return url.lower().startswith("https:") or any(proxy.startswith("https") for proxy in getproxies().values())
+
+
 def trusting_context() -> ssl.SSLContext:
     """A context that verifies servers by SSL_CERT_FILE and SSL_CERT_DIR, or by the system's own certificates.
 

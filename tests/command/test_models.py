@@ -347,3 +347,21 @@ def test_at_a_terminal_it_says_who_is_waited_for(tmp_path: Path) -> None:
             assert terminal.finish() == 0
 
     assert "waiting" not in terminal.stays
+
+
+@pytest.mark.parametrize(
+    ("model", "note"),
+    [
+        ("nonsense", "note: 'nonsense' is neither a model nor an alias: a model is `provider/name`"),
+        ("opnai/gpt-5", "note: there is no provider 'opnai': did you mean 'openai'?"),
+        ("openai/nobody-knows", ""),
+    ],
+)
+def test_who_sets_a_model_that_cannot_be_is_told(tmp_path: Path, model: str, note: str) -> None:
+    make_workspace(tmp_path)
+
+    done = run_jp("config", "set", f"assistant.model.id={model}", cwd=tmp_path)
+
+    assert (done.code, done.stdout) == (0, f"{tmp_path / '.jp' / 'config.toml'}\n")
+    assert done.stderr.startswith(note)
+    assert bool(done.stderr) == bool(note)

@@ -10,7 +10,11 @@ import typer
 from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jp.cli.places import AnyWorkspace
+    from jp.config.model import AppConfig
+    from jp.errors import JpError
 
 Which = Literal["workspace", "user", "cwd"]
 
@@ -47,25 +51,51 @@ def set_value(
     set_in_file(file, values)
     if was_trusted and where != "user":
         _trust(options, workspace)
-    _tell_of_unknown_tools(options, workspace, values)
+    _tell_of_unknown_names(options, workspace, values)
     print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
 
 
-def _tell_of_unknown_tools(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:
-    """A query refuses a tool that there is not; who has just named it may still say what it is."""
-    named = [value for value in values if value.startswith("conversation.tools")]
-    if not named:
+def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:
+    """A query refuses a tool or a model that there is not; who has just named it may still say what it is."""
+    tools = [value for value in values if value.startswith("conversation.tools")]
+    names_a_model = any("model" in value for value in values)
+    if not tools and not names_a_model:
         return
     from jp.cli.output import notice
     from jp.cli.settings import read_sources
-    from jp.cli.toolset import Toolset
     from jp.errors import ConfigurationError
-    from jp.tool.toolbox import ALL
 
     try:
         config = read_sources(options, workspace).resolve().config
     except ConfigurationError:
         return
+    problems = [*(_unknown_models(config) if names_a_model else ()), *_unknown_tools(config, workspace, tools)]
+    for problem in problems:
+        notice(options, f"{problem.message}: {problem.hint}" if problem.hint else problem.message)
+
+
+def _unknown_models(config: AppConfig) -> Iterator[JpError]:
+    """What a query would say of the models that are configured, as far as it is known without asking anybody."""
+    from jp.errors import ConfigurationError
+    from jp.provider.registry import parse_model_id
+
+    for model in (config.assistant.model.id, config.conversation.title.generate.model):
+        if model is None:
+            continue
+        try:
+            parse_model_id(model, config.providers.llm)
+        except ConfigurationError as error:
+            yield error
+
+
+def _unknown_tools(config: AppConfig, workspace: AnyWorkspace, named: list[str]) -> Iterator[JpError]:
+    """What a query would say of the tools that the values `named` are about."""
+    if not named:
+        return
+    from jp.cli.toolset import Toolset
+    from jp.errors import ConfigurationError
+    from jp.tool.toolbox import ALL
+
     toolset = Toolset(config, cache_directory=workspace.user_data / "cache")
     for name in toolset.settings:
         if name == ALL or not any(name in value for value in named):
@@ -75,7 +105,7 @@ def _tell_of_unknown_tools(options: GlobalOptions, workspace: AnyWorkspace, valu
         except ConfigurationError as error:
             problem = error
         if problem is not None:
-            notice(options, f"{problem.message}: {problem.hint}")
+            yield problem
 
 
 def _file(workspace: AnyWorkspace, where: Which) -> Path:

@@ -347,13 +347,10 @@ def check_explanation(of: Resolved, explanation: Explanation) -> None:
         return
     last = explanation.statements[-1]
     assert last.effect == "in effect"
-    if not (isinstance(node, Free) and last.action == "unset"):  # a free value may have been no table before
-        origins = {last.origin, DEFAULT}
-        assert explanation.is_default or last.origin == of.layers[-1].origin or of.origin(path) in origins
+    assert explanation.is_default or of.origin(path) in {last.origin, DEFAULT}
     match last.action:
         case "default" | "set":
-            left_out = explanation.value is msgspec.UNSET and is_left_out(node_at(path[:-1]), path[-1], last.value)
-            assert left_out or plain(explanation.value) == plain(last.value)
+            assert plain(explanation.value) == plain(last.value)
         case "append":
             assert explanation.value.endswith(last.value)
         case "prepend":

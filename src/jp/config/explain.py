@@ -13,7 +13,7 @@ from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import DEFAULT, Contribution, Layer, Origin, Resolved, contributions
 from jp.config.merge import AddItems, Change, ChangeItem, ListChange, ListStep, MapChange, Put, TextChange, applied
 from jp.config.scan import Position, place_of
-from jp.config.schema import Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.schema import Field, Free, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.show import value_at
 from jp.errors import ConfigurationError
 
@@ -87,9 +87,10 @@ def explain(resolved: Resolved, key: str, distrusted: Distrusted) -> tuple[Any, 
     try:
         return value_at(resolved.config, key), found
     except ConfigurationError:
-        if whole != path or all(each.is_default for each in found):
+        value = reader.value(path)
+        if value is msgspec.UNSET and (whole != path or all(each.is_default for each in found)):
             raise
-        return msgspec.UNSET, found
+        return value, found
 
 
 class _Reader:
@@ -106,7 +107,7 @@ class _Reader:
             case Names(value=below):
                 for name in self._names(path):
                     yield from self.leaves((*path, name), below)
-            case Free() if isinstance(self._value(path), dict):
+            case Free() if isinstance(self.value(path), dict):
                 for name in self._names(path):
                     yield from self.leaves((*path, name), node)
             case _:
@@ -131,22 +132,25 @@ class _Reader:
             elements = _by_statement(elements) if _is_said(said) else _by_default(node)
         else:
             effects = _effects(said)
-        value = self._value(path)
+        value = self.value(path)
         # A table of the user's own that a later layer takes out has no defaults any more.
-        default = msgspec.UNSET if value is msgspec.UNSET else _default_of(path)
+        default = msgspec.UNSET if value is msgspec.UNSET else _default(_field(path))
         first = Statement(origin=DEFAULT, action="default", value=default, effect=effects[0])
         rest = (self._statement(one, path, effect) for one, effect in zip(said, effects[1:], strict=True))
         return Explanation(key=key_text(path), value=value, rule=rule, statements=(first, *rest), elements=elements)
 
-    def _value(self, path: KeyPath) -> Any:
+    def value(self, path: KeyPath) -> Any:
+        """What holds at `path`, where it may be a default that the data of a sparse table lacks."""
         try:
             return value_at(self._resolved.config, key_text(path))
         except ConfigurationError:
-            return msgspec.UNSET
+            field = _field(path)
+            is_there = field is not None and self.value(path[:-1]) is not msgspec.UNSET
+            return _default(field) if is_there else msgspec.UNSET
 
     def _names(self, path: KeyPath) -> list[str]:
         """The names of the entries at `path`, those that a later layer took out included."""
-        value = self._value(path)
+        value = self.value(path)
         names: dict[str, None] = dict.fromkeys(cast("dict[str, Any]", value) if isinstance(value, dict) else ())
         for contribution in contributions(self._resolved.layers, path):
             if isinstance(contribution.change, MapChange):
@@ -182,11 +186,16 @@ def _by_default(node: Items) -> tuple[ElementOrigin, ...]:
     return tuple(ElementOrigin(value=value, sources=(0,)) for value in node.default)
 
 
-def _default_of(path: KeyPath) -> Any:
+def _field(path: KeyPath) -> Field | None:
     *above, name = path
     table = node_at(tuple(above))
-    field = table.fields.get(name) if isinstance(table, Table) else None
-    return msgspec.UNSET if field is None else field.default
+    return table.fields.get(name) if isinstance(table, Table) else None
+
+
+def _default(field: Field | None) -> Any:
+    if field is None:
+        return msgspec.UNSET
+    return {} if isinstance(field.node, Table | Names) else field.default
 
 
 def _asked(change: Change) -> tuple[Action, Any]:

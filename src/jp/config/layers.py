@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from jp.config.keys import KeyPath, key_text
-from jp.config.merge import Change, MapChange, NoSuchElementError, Unset, applied, leaves, merge_all
+from jp.config.merge import Change, MapChange, NoSuchElementError, Unset, applied, merge_all
 from jp.config.model import AppConfig, JsonObject
 from jp.config.scan import place_of
 from jp.config.schema import APP, folded, unfolded
@@ -52,6 +52,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT = Origin(kind="default")
+
+
+_Tree: TypeAlias = "dict[str, Origin | _Tree | None]"
+"""Where the values of a table came from, by name."""
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,15 +148,31 @@ def _is_valid(layers: Sequence[Layer]) -> bool:
 
 
 def _origins(layers: Sequence[Layer]) -> dict[str, Origin]:
-    origins: dict[str, Origin] = {}
+    tree: Origin | _Tree | None = None
     for layer in layers:
-        for path, change in leaves(layer.change):
-            key = key_text(path)
-            if isinstance(change, MapChange | Unset):
-                origins = {known: origin for known, origin in origins.items() if not f"{known}.".startswith(f"{key}.")}
-            else:
-                origins[key] = layer.origin
-    return origins
+        tree = _traced(layer.change, layer.origin, tree)
+    return {key_text(path): origin for path, origin in _listed(tree, ())}
+
+
+def _traced(change: Change, origin: Origin, below: Origin | _Tree | None) -> Origin | _Tree | None:
+    """Where comes from what `change`, which is `origin`'s, makes of a value; of a table, entry by entry."""
+    match change:
+        case MapChange(entries=entries, replace=replace):
+            known = below if isinstance(below, dict) and not replace else {}
+            traced = known | {name: _traced(entry, origin, known.get(name)) for name, entry in entries.items()}
+            return {name: found for name, found in traced.items() if found is not None}
+        case Unset():
+            return None
+        case _:
+            return origin
+
+
+def _listed(tree: Origin | _Tree | None, path: KeyPath) -> Iterator[tuple[KeyPath, Origin]]:
+    if isinstance(tree, Origin):
+        yield path, tree
+    elif tree is not None:
+        for name, below in tree.items():
+            yield from _listed(below, (*path, name))
 
 
 class Contribution(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ except that a list keeps its duplicates until all layers are known: a later one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, assert_never, cast
 
 import msgspec
@@ -221,14 +221,3 @@ def _applied_text(change: TextChange, value: Any) -> str:
         parts = (text, step.text) if step.strategy == "append" else (step.text, text)
         text = step.text if step.strategy == "replace" else SEPARATORS[step.separator].join(filter(None, parts))
     return text
-
-
-def leaves(change: Change, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Change]]:
-    """The keys that a change touches, with what it asks for there; a map that replaces comes before its entries."""
-    if not isinstance(change, MapChange):
-        yield path, change
-        return
-    if change.replace:
-        yield path, MapChange(replace=True)
-    for name, below in change.entries.items():
-        yield from leaves(below, (*path, name))

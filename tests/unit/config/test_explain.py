@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -179,6 +180,34 @@ def test_what_was_taken_out_is_explained_and_what_never_was_is_not() -> None:
         explain(resolve(layers[:1]), "conversation.tools.z.run", trusted)
     with pytest.raises(ConfigurationError, match=r"the nearest known key is 'user\.name'"):
         explain(resolve(layers), "user.nmae", trusted)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("providers.mcp.x.optional=false", False),
+        ("providers.mcp.x.variables:=[]", ()),
+    ],
+)
+def test_a_table_that_lacks_its_defaults_holds_one_that_is_set(text: str, value: object) -> None:
+    key = re.split("[:=]", text)[0]
+    *above, name = key.split(".")
+
+    whole, found = explain(resolve([cfg(text)]), ".".join(above), trusted)
+
+    assert cast("dict[str, object]", whole).get(name, value) == value
+    assert [(each.key, each.value, said(each)[-1][2]) for each in found] == [(key, value, "in effect")]
+    assert explained(key, cfg(text)) == found[0]
+
+
+def test_what_nobody_says_in_a_table_that_is_there_has_its_default() -> None:
+    layers = [cfg("providers.mcp.x.command=a"), cfg("conversation.tools.x.run=ask")]
+
+    value, (found,) = explain(resolve(layers), "providers.mcp.x.optional", trusted)
+
+    assert (value, found.value, said(found)) == (False, False, [("default", False, "in effect")])
+    assert explain(resolve(layers), "conversation.tools.x.style", trusted) == ({}, ())
+    assert explain(resolve(layers), "conversation.tools.x.style.hidden", trusted)[0] is None
 
 
 def test_free_values_replace_tables_and_the_other_way_round() -> None:

@@ -75,6 +75,27 @@ def test_what_is_unset_or_replaced_loses_its_origin() -> None:
 
 
 @pytest.mark.parametrize(
+    ("layers", "origins"),
+    [
+        (["a=5", 'a:={"b": false}'], {"a.b": 1}),
+        (["a=5", 'a:+={"b": false}'], {"a.b": 1}),
+        (["a=5", "a:+={}"], {}),
+        (["a=5", 'a:+={"b": null}'], {}),
+        (['a:={"b": 1, "c": 2}', "a.b=3"], {"a.b": 1, "a.c": 0}),
+        (['a:={"b": 1, "c": 2}', "a=5"], {"a": 1}),
+        (['a:={"b": 1}', "a:+={}"], {"a.b": 0}),
+    ],
+)
+def test_a_free_value_that_becomes_a_table_or_was_one_has_no_origin_of_before(
+    layers: list[str], origins: dict[str, int]
+) -> None:
+    above = "assistant.model.parameters.other"
+    made = [assigned(f"{above}.{text}") for text in layers]
+
+    assert resolve(made).origins == {f"{above}.{key}": made[index].origin for key, index in origins.items()}
+
+
+@pytest.mark.parametrize(
     ("kind", "text"),
     [
         ("user", "the user's file x"),

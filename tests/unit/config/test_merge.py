@@ -16,7 +16,6 @@ from jp.config.merge import (
     TextStep,
     Unset,
     applied,
-    leaves,
     merge,
     merge_all,
 )
@@ -166,13 +165,3 @@ def test_a_replacing_text_forgets_what_is_below() -> None:
 
 def test_nothing_is_left_of_a_value_that_is_unset() -> None:
     assert applied(Unset(), 1) is msgspec.UNSET
-
-
-def test_the_keys_that_a_change_touches_are_listed() -> None:
-    change = MapChange({"a": Put(1), "b": MapChange({"c": Unset()}, replace=True), "d": MapChange()})
-
-    assert list(leaves(change)) == [
-        (("a",), Put(1)),
-        (("b",), MapChange(replace=True)),
-        (("b", "c"), Unset()),
-    ]

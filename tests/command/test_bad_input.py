@@ -141,14 +141,17 @@ def test_a_configuration_that_is_a_directory_is_said(tmp_path: Path) -> None:
 def test_what_was_said_is_printed_whatever_the_settings_are(tmp_path: Path) -> None:
     make_workspace(tmp_path)
     run_jp("query", "hi", cwd=tmp_path)
-    before = run_jp("conversation", "print", "last", cwd=tmp_path)
+    commands = [("print", "last"), ("show", "last"), ("usage", "last"), ("ls", "--format", "json")]
+    before = [run_jp("conversation", *command, cwd=tmp_path).stdout for command in commands]
     (tmp_path / ".jp.toml").write_text("[interrupt]\n", encoding="utf-8")
 
-    result = run_jp("conversation", "print", "last", cwd=tmp_path)
+    *read, listed = [run_jp("conversation", *command, cwd=tmp_path) for command in commands]
 
-    assert (result.code, result.stdout) == (0, before.stdout)
-    assert "note: printed without your settings: " in result.stderr
-    assert "unknown key 'interrupt', which the original JP has" in result.stderr
+    assert [(result.code, result.stdout) for result in (*read, listed)] == [(0, said) for said in before]
+    assert listed.stderr == ""  # it reads no settings
+    for result in read:
+        assert result.stderr.startswith("note: printed without your settings: ")
+        assert "unknown key 'interrupt', which the original JP has" in result.stderr
 
 
 @pytest.mark.parametrize(

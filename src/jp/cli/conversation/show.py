@@ -34,7 +34,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
 
-    read = read_conversation(options, target)
+    read = read_conversation(options, target, lenient=True)
     if read.info is None:
         return
     spending = _spending(read.entries, read.resolved.config)

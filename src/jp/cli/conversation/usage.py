@@ -40,7 +40,7 @@ def usage(
     from jp.cli.looks import width_of_stdout
     from jp.cli.output import print_result
 
-    read = read_conversation(options, target)
+    read = read_conversation(options, target, lenient=True)
     if read.info is None:
         return
     report = report_of(read.entries, read.resolved.config, parent=read.info.metadata.parent)

@@ -72,6 +72,16 @@ def test_the_model_of_a_workspace_that_is_kept_is_said(tmp_path: Path) -> None:
     }
 
 
+def test_a_model_of_the_users_own_file_holds_in_a_new_workspace(tmp_path: Path) -> None:
+    run_jp("config", "set", "--in", "user", "assistant.model.id=script/mine", cwd=tmp_path)
+
+    made = run_jp("init", cwd=tmp_path)
+
+    said = f'created the workspace at {tmp_path}\nmodel: script/mine\nask it something: `jp query "hello"`\n'
+    assert made == (0, said, "")
+    assert not (tmp_path / ".jp" / "config.toml").exists()
+
+
 def test_with_yes_and_nothing_found_no_model_is_set(tmp_path: Path) -> None:
     assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
 

@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Any, Literal, assert_never, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, assert_never, cast, get_args, get_origin
 
 import msgspec
 from hypothesis import given
@@ -16,7 +16,7 @@ from jp.config.explain import Explanation, explain
 from jp.config.format import formatted
 from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import DEFAULT, Layer, Origin, Resolved, as_data, contributions, resolve
-from jp.config.merge import Change, ListChange, MapChange, Unset, applied, merge, merge_all
+from jp.config.merge import Change, ListChange, MapChange, TextChange, Unset, applied, merge, merge_all
 from jp.config.partial import read_partial
 from jp.config.rewrite import rewritten, toml_key, toml_value
 from jp.config.scan import positions
@@ -30,6 +30,7 @@ COMMENT = re.compile(r"# \d+")
 WORDS = ("a", "b", "c")
 NAMES = ("x", "y", "value", "strategy", "*", "with.dot")
 STRATEGIES = ("append", "prepend", "replace")
+DISCARDING: Sequence[Raw] = ({}, {"discard_when_merged": True}, {"discard_when_merged": False})
 SCALARS = (True, False, 0, -3, 3, 0.5, -0.0, 1e300, 5e-324, *WORDS)
 
 Draw = Callable[[Choices], Any]
@@ -103,6 +104,7 @@ def long_text(drawn: Choices) -> Raw:
         "value": drawn.pick(WORDS),
         **drawn.pick(({}, {"strategy": drawn.pick(STRATEGIES)})),
         **drawn.pick(({}, {"separator": drawn.pick(("none", "space", "line", "paragraph"))})),
+        **drawn.pick(DISCARDING),
     }
 
 
@@ -117,6 +119,7 @@ def items(node: Items, *, plain: bool) -> Draw:
             "value": short(drawn),
             **drawn.pick(({}, {"strategy": drawn.pick(STRATEGIES)})),
             **drawn.pick(({}, {"dedup": drawn.pick((True, False, "inherit"))})),
+            **drawn.pick(DISCARDING),
         }
 
     return short if plain else perhaps(short, otherwise=long)
@@ -201,12 +204,12 @@ def test_layers_may_be_grouped_in_any_way(raws: Sequence[Raw], cut: int) -> None
 
 @given(RELATED)
 def test_one_change_does_what_two_do(raws: Sequence[Raw]) -> None:
-    first, second, _ = map(keeping_duplicates, changes(raws))
+    first, second, _ = map(keeping_all, changes(raws))
 
     assert applied(merge(first, second)) == applied(second, applied(first))
 
 
-def keeping_duplicates(change: MapChange) -> MapChange:
+def keeping_all(change: MapChange) -> MapChange:
     entries = {name: _keeping(below) for name, below in change.entries.items()}
     return MapChange(entries, replace=change.replace)
 
@@ -214,11 +217,20 @@ def keeping_duplicates(change: MapChange) -> MapChange:
 def _keeping(change: Change) -> Change:
     match change:
         case MapChange():
-            return keeping_duplicates(change)
+            return keeping_all(change)
         case ListChange(steps=steps):
-            return ListChange(steps=steps)
+            return ListChange(steps=none_discarded(steps))
+        case TextChange(steps=steps):
+            return TextChange(none_discarded(steps))
         case _:
             return change
+
+
+Step = TypeVar("Step", bound=msgspec.Struct)
+
+
+def none_discarded(steps: Iterable[Step]) -> tuple[Step, ...]:
+    return tuple(msgspec.structs.replace(step, discard_when_merged=False) for step in steps)
 
 
 @given(RELATED)

@@ -11,7 +11,18 @@ from jp.config.assignment import node_at
 from jp.config.elements import ElementOrigin, counts_once, element_origins, last_reset
 from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import DEFAULT, Contribution, Layer, Origin, Resolved, contributions
-from jp.config.merge import AddItems, Change, ChangeItem, ListChange, ListStep, MapChange, Put, TextChange, applied
+from jp.config.merge import (
+    AddItems,
+    Change,
+    ChangeItem,
+    ListChange,
+    ListStep,
+    MapChange,
+    Put,
+    TextChange,
+    applied,
+    lasting,
+)
 from jp.config.scan import Position, place_of
 from jp.config.schema import Field, Free, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.show import value_at
@@ -32,6 +43,8 @@ _RULES: Mapping[type[Leaf], str] = {
     MergedText: "a later layer replaces an earlier one, or adds to it where it says so; the default then vanishes",
     Items: "a later layer adds to an earlier one, or replaces it where it says so",
 }
+
+_DISCARDED = "; with `discard_when_merged`, an earlier one has no effect once a later one says anything"
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,16 +135,17 @@ class _Reader:
     def explanation(self, path: KeyPath, node: Leaf) -> Explanation:
         """How the key came to its value."""
         said = contributions(self._resolved.layers, path)
-        rule = _RULES[type(node)]
+        heard = [*(_lasting(one) for one in said[:-1]), *said[-1:]]
+        rule = _RULES[type(node)] + ("" if heard == said else _DISCARDED)
         elements: tuple[ElementOrigin, ...] = ()
         if isinstance(node, Items):
-            dedup = counts_once(said, default=node.dedup)
+            dedup = counts_once(heard, default=node.dedup)
             rule += "; a repeated element counts once" if dedup else ""
-            elements = element_origins(said, path, dedup=dedup)
-            effects = _list_effects(said, elements)
+            elements = element_origins(heard, path, dedup=dedup)
+            effects = _list_effects(heard, elements)
             elements = _by_statement(elements) if _is_said(said) else _by_default(node)
         else:
-            effects = _effects(said)
+            effects = _effects(heard)
         value = self.value(path)
         # A table of the user's own that a later layer takes out has no defaults any more.
         default = msgspec.UNSET if value is msgspec.UNSET else _default(_field(path))
@@ -169,6 +183,15 @@ class _Reader:
             place=place_of(source, path) if source else None,
             trusted=trusted,
         )
+
+
+def _lasting(said: Contribution) -> Contribution:
+    return Contribution(said.layer, lasting(said.change), said.fresh)
+
+
+def _is_discarded(said: Contribution) -> bool:
+    """Whether nothing is left of it."""
+    return isinstance(said.change, ListChange | TextChange) and not said.change.steps
 
 
 def _is_said(said: Sequence[Contribution]) -> bool:
@@ -233,9 +256,10 @@ def _effects(said: Sequence[Contribution]) -> list[Effect]:
     """What became of the default, and of each statement on a single value."""
     effects: list[Effect] = ["in effect"]
     for one in said:
-        is_added = _asked(one.change)[0] in {"append", "prepend"} and not one.fresh
+        is_discarded = _is_discarded(one)
+        is_added = (is_discarded or _asked(one.change)[0] in {"append", "prepend"}) and not one.fresh
         effects = [effect if is_added and index else "replaced" for index, effect in enumerate(effects)]
-        effects.append("in effect")
+        effects.append("no effect" if is_discarded else "in effect")
     if said and _asked(said[-1].change)[0] == "unset":
         effects[0] = "in effect"
     return effects
@@ -246,6 +270,9 @@ def _list_effects(said: Sequence[Contribution], elements: Sequence[ElementOrigin
     reset = last_reset(said)
     effects: list[Effect] = ["replaced" if _is_said(said) else "in effect"]
     for index, one in enumerate(said):
+        if _is_discarded(one):
+            effects.append("no effect")
+            continue
         action, asked = _asked(one.change)
         brought = 0 if asked is msgspec.UNSET else len(asked)
         kept = sum(index in element.sources for element in elements)

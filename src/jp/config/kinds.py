@@ -18,7 +18,7 @@ Cost = Annotated[float, msgspec.Meta(gt=0, description="a number of more than 0"
 RunMode = Literal["ask", "unattended", "edit", "skip"]
 
 MergedText = Annotated[str, msgspec.Meta(extra={"merged": True})]
-"""A text that layers may add to: it has the long form `{value, strategy, separator}`."""
+"""A text that layers may add to: it has the long form `{value, strategy, separator, discard_when_merged}`."""
 
 UniqueTexts = Annotated[tuple[str, ...], msgspec.Meta(extra={"dedup": True})]
 """A list in which a repeated element counts once, unless a layer says `dedup = false`."""

@@ -2,13 +2,14 @@
 
 `merge` is associative, and `MapChange()` is its identity, for changes that were read against one schema: layers may be
 grouped in any way, only their order counts. Hence also `applied(merge(a, b), value) == applied(b, applied(a, value))`,
-except that a list keeps its duplicates until all layers are known: a later one may say that they count.
+except for what is only known once all layers are: whether a list's duplicates count, and whether anything is said after
+what is then discarded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, assert_never, cast
+from typing import Any, Literal, TypeVar, assert_never, cast
 
 import msgspec
 
@@ -44,6 +45,7 @@ class ReplaceItems(msgspec.Struct, frozen=True):
     """The list is these elements."""
 
     items: tuple[Any, ...]
+    discard_when_merged: bool = False
 
 
 class AddItems(msgspec.Struct, frozen=True):
@@ -51,6 +53,7 @@ class AddItems(msgspec.Struct, frozen=True):
 
     items: tuple[Any, ...]
     front: bool = False
+    discard_when_merged: bool = False
 
 
 class ChangeItem(msgspec.Struct, frozen=True):
@@ -58,9 +61,11 @@ class ChangeItem(msgspec.Struct, frozen=True):
 
     index: int
     change: Change
+    discard_when_merged: Literal[False] = False
 
 
 ListStep = ReplaceItems | AddItems | ChangeItem
+"""With `discard_when_merged` nothing is left of it once a more specific layer says anything of the list."""
 
 
 class ListChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,11 +77,15 @@ class ListChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextStep(msgspec.Struct, frozen=True, kw_only=True):
-    """Text that replaces, or that is added; `separator` then stands between it and the rest, unless that is empty."""
+    """Text that replaces, or that is added; `separator` then stands between it and the rest, unless that is empty.
+
+    With `discard_when_merged` nothing is left of it once a more specific layer says anything of the text.
+    """
 
     text: str
     strategy: Literal["append", "prepend", "replace"] = "replace"
     separator: Separator = "paragraph"
+    discard_when_merged: bool = False
 
 
 class TextChange(msgspec.Struct, frozen=True):
@@ -133,21 +142,39 @@ def _merged_list(lower: Change, upper: ListChange) -> ListChange:
     steps: tuple[ListStep, ...] = (ReplaceItems(()),)
     dedup = upper.dedup
     if isinstance(lower, ListChange):
-        steps = lower.steps
+        steps = _lasting(lower.steps)
         dedup = lower.dedup if dedup is None else dedup
     steps += upper.steps
     return ListChange(steps=steps[_last_replacing(steps) :], dedup=dedup, dedup_default=upper.dedup_default)
 
 
-def _last_replacing(steps: tuple[ListStep, ...]) -> int:
-    return max((index for index, step in enumerate(steps) if isinstance(step, ReplaceItems)), default=0)
+def _last_replacing(steps: tuple[ListStep | TextStep, ...]) -> int:
+    found = (index for index, step in enumerate(steps) if _replaces(step) and not step.discard_when_merged)
+    return max(found, default=0)
+
+
+def _replaces(step: ListStep | TextStep) -> bool:
+    return step.strategy == "replace" if isinstance(step, TextStep) else isinstance(step, ReplaceItems)
+
+
+def lasting(change: Change) -> Change:
+    """What is left of a change once a more specific layer says anything about the same value."""
+    if isinstance(change, ListChange | TextChange):
+        return msgspec.structs.replace(change, steps=_lasting(change.steps))
+    return change
+
+
+_Step = TypeVar("_Step", bound=ListStep | TextStep)
+
+
+def _lasting(steps: tuple[_Step, ...]) -> tuple[_Step, ...]:
+    return tuple(step for step in steps if not step.discard_when_merged)
 
 
 def _merged_text(lower: Change, upper: TextChange) -> TextChange:
-    below = lower.steps if isinstance(lower, TextChange) else (TextStep(text=""),)
+    below = _lasting(lower.steps) if isinstance(lower, TextChange) else (TextStep(text=""),)
     steps = below + upper.steps
-    start = max((index for index, step in enumerate(steps) if step.strategy == "replace"), default=0)
-    return TextChange(steps[start:])
+    return TextChange(steps[_last_replacing(steps) :])
 
 
 def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = ()) -> Any:

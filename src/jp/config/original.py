@@ -80,7 +80,7 @@ def _attachments(value: Any) -> Any:
         case {"value": items, **form} if isinstance(items, list):
             return {
                 "value": _attachments(items),
-                **{name: form[name] for name in form if name in {"strategy", "dedup"}},
+                **{name: form[name] for name in form if name in {"strategy", "dedup", "discard_when_merged"}},
             }
         case _:
             return value

@@ -1,7 +1,8 @@
 """What a layer says, checked against the schema and turned into changes.
 
-Besides its plain value a list may be a table `{value, strategy, dedup}` or `{0 = …}` (one element), a text that layers
-may add to `{value, strategy, separator}`, and a table with free names `{value, strategy}`. `null` unsets.
+Besides its plain value a list may be a table `{value, strategy, dedup, discard_when_merged}` or `{0 = …}` (one
+element), a text that layers may add to `{value, strategy, separator, discard_when_merged}`, and a table with free names
+`{value, strategy}`. `null` unsets.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _DEEPEST = 32
 
 _INTEGERS = range(-(2**63), 2**63)
 _STRATEGIES = ("append", "prepend", "replace")
+_DISCARD = "discard_when_merged"
 
 
 Refuse = Callable[[InvalidValueError], None]
@@ -150,8 +152,9 @@ class _Reader:
             if "value" in form:
                 dedup = self._option(form, "dedup", (True, False, "inherit"), path)
                 strategy = self._option(form, "strategy", _STRATEGIES, path)
-                steps = self._added(node, form["value"], path, strategy or "append")
-                self._only(form, ("value", "strategy", "dedup"), path)
+                discard = self._option(form, _DISCARD, (True, False), path)
+                steps = self._added(node, form["value"], path, strategy or "append", discard=bool(discard))
+                self._only(form, ("value", "strategy", "dedup", _DISCARD), path)
             elif form and all(is_index(name) for name in form):
                 steps = self._changed_items(node, form, path)
         elif isinstance(value, list | tuple):
@@ -161,13 +164,17 @@ class _Reader:
             return None
         return ListChange(steps=steps, dedup=dedup if isinstance(dedup, bool) else None, dedup_default=node.dedup)
 
-    def _added(self, node: Items, value: Any, path: KeyPath, strategy: str) -> tuple[ListStep, ...] | None:
+    def _added(
+        self, node: Items, value: Any, path: KeyPath, strategy: str, *, discard: bool = False
+    ) -> tuple[ListStep, ...] | None:
         if not isinstance(value, list | tuple):
             return None
         elements = cast("list[Any]", value)
         read = (self._element(node.element, item, (*path, str(index))) for index, item in enumerate(elements))
         items = tuple(item for item in read if item is not msgspec.UNSET)
-        return (ReplaceItems(items) if strategy == "replace" else AddItems(items, front=strategy == "prepend"),)
+        if strategy == "replace":
+            return (ReplaceItems(items, discard_when_merged=discard),)
+        return (AddItems(items, front=strategy == "prepend", discard_when_merged=discard),)
 
     def _element(self, node: Node, value: Any, path: KeyPath) -> Any:
         if value is None or (isinstance(node, Table) and not isinstance(value, Mapping)):
@@ -201,8 +208,15 @@ class _Reader:
             return None
         strategy = self._option(form, "strategy", _STRATEGIES, path)
         separator = self._option(form, "separator", tuple(SEPARATORS), path)
-        self._only(form, ("value", "strategy", "separator"), path)
-        return TextChange((TextStep(text=text, strategy=strategy or "replace", separator=separator or "paragraph"),))
+        discard = self._option(form, _DISCARD, (True, False), path)
+        self._only(form, ("value", "strategy", "separator", _DISCARD), path)
+        step = TextStep(
+            text=text,
+            strategy=strategy or "replace",
+            separator=separator or "paragraph",
+            discard_when_merged=bool(discard),
+        )
+        return TextChange((step,))
 
     def _option(self, form: Mapping[str, Any], name: str, choices: tuple[Any, ...], path: KeyPath) -> Any:
         value = form.get(name)

@@ -14,7 +14,7 @@ import msgspec
 from jp.config.aliases import with_model_resolved
 from jp.config.invalid import InvalidValueError
 from jp.config.layers import Layer, Origin, Resolved, as_data
-from jp.config.merge import Change, ListChange, MapChange
+from jp.config.merge import Change, ListChange, MapChange, lasting
 from jp.config.model import JsonObject
 from jp.config.original import adapted
 from jp.config.partial import is_long_map, read_partial
@@ -167,7 +167,11 @@ def _entries_difference(node: Node, old: _State, new: _State) -> Any:
 def _items_difference(node: Items, old: _State, new: _State) -> Any:
     before, after = list(old.value), list(new.value)
     if old.dedup(node) == new.dedup(node) and _is_same(before, after[: len(before)]):
-        return after[len(before) :] or msgspec.UNSET
+        added = after[len(before) :]
+        if not added:
+            return msgspec.UNSET
+        if old.change is None or lasting(old.change) == old.change:
+            return added
     return _full(node, new)
 
 

@@ -76,6 +76,16 @@ def test_comments_and_formatting_are_kept(path: Path) -> None:
             {"conversation": {"attachments": {"value": ["b"], "strategy": "prepend"}}},
         ),
         (
+            {"conversation": {"attachments": {"value": ["a"], "discard_when_merged": True}}},
+            "conversation.attachments+=b",
+            {"conversation": {"attachments": {"value": ["a", "b"], "discard_when_merged": True}}},
+        ),
+        (
+            {"assistant": {"system_prompt": {"value": "a", "discard_when_merged": True}}},
+            "assistant.system_prompt+=b",
+            {"assistant": {"system_prompt": {"value": "a\n\nb", "discard_when_merged": True}}},
+        ),
+        (
             {"conversation": {"attachments": ["a"]}},
             'conversation.attachments:+={"value": ["b"], "strategy": "replace"}',
             {"conversation": {"attachments": {"value": ["b"], "strategy": "replace"}}},

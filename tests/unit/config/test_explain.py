@@ -182,6 +182,37 @@ def test_what_was_taken_out_is_explained_and_what_never_was_is_not() -> None:
         explain(resolve(layers), "user.nmae", trusted)
 
 
+def test_what_is_discarded_when_merged_has_no_effect_once_another_layer_speaks() -> None:
+    def long(value: str, strategy: str) -> str:
+        return f':={{"value": {value}, "strategy": "{strategy}", "discard_when_merged": true}}'
+
+    key = "conversation.attachments"
+    layers = [cfg(f'{key}:+=["a"]'), cfg(key + long('["b"]', "replace")), cfg(f'{key}:+=["c"]')]
+    prompts = [
+        cfg("assistant.system_prompt=a"),
+        cfg("assistant.system_prompt" + long('"b"', "replace")),
+        cfg("assistant.system_prompt+=c"),
+    ]
+    alone, found, prompt = (
+        explained(key, *layers[:2]),
+        explained(key, *layers),
+        explained("assistant.system_prompt", *prompts),
+    )
+
+    assert (alone.value, [effect for *_, effect in said(alone)]) == (["b"], ["replaced", "replaced", "in effect"])
+    assert found.value == [element.value for element in found.elements] == ["a", "c"]
+    assert said(found)[1:] == [
+        ("append", ["a"], "in effect"),
+        ("replace", ["b"], "no effect"),
+        ("append", ["c"], "in effect"),
+    ]
+    assert (prompt.value, said(prompt)[1:]) == (
+        "a\n\nc",
+        [("set", "a", "in effect"), ("set", "b", "no effect"), ("append", "c", "in effect")],
+    )
+    assert ["discard_when_merged" in each.rule for each in (alone, found, prompt)] == [False, True, True]
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

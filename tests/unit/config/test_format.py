@@ -101,6 +101,10 @@ def test_a_file_has_one_layout() -> None:
             'providers.llm.aliases={value={a="b/c"},strategy="replace"}',
             '[providers.llm]\naliases = { value = { a = "b/c" }, strategy = "replace" }\n',
         ),
+        (
+            'assistant.system_prompt={value="a",discard_when_merged=true}',
+            '[assistant]\nsystem_prompt = { value = "a", discard_when_merged = true }\n',
+        ),
         ('extends=[{path="a.toml"},"b"]\ninherit=false', None),
         ("user={}", "user = {}\n"),
         ("[of.another.version]\nb=1\na=2", "[of.another.version]\nb = 1\na = 2\n"),

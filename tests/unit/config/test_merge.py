@@ -163,5 +163,28 @@ def test_a_replacing_text_forgets_what_is_below() -> None:
     assert applied(merged) == "b\nc"
 
 
+def discarded(step: AddItems | ReplaceItems) -> ListChange:
+    return ListChange(steps=(msgspec.structs.replace(step, discard_when_merged=True),))
+
+
+def test_what_is_discarded_when_merged_holds_until_a_later_layer_speaks() -> None:
+    lower, upper = added(1), added(3)
+
+    for step, before in ((ReplaceItems((2,)), [2]), (AddItems((2,)), [1, 2]), (AddItems((2,), front=True), [2, 1])):
+        middle = discarded(step)
+        assert applied(merge(lower, middle)) == before
+        assert applied(merge(merge(lower, middle), upper)) == applied(merge(lower, merge(middle, upper))) == [1, 3]
+        assert merge(middle, upper) == upper
+        assert merge(middle, Unset()) == Unset()
+
+
+def test_a_text_that_is_discarded_when_merged_lets_what_is_below_show_again() -> None:
+    middle = TextChange((TextStep(text="b", discard_when_merged=True),))
+
+    assert applied(merge(appended("a"), middle)) == "b"
+    assert applied(merge(merge(appended("a"), middle), appended("c"))) == "a\n\nc"
+    assert applied(merge(middle, middle)) == "b"
+
+
 def test_nothing_is_left_of_a_value_that_is_unset() -> None:
     assert applied(Unset(), 1) is msgspec.UNSET

@@ -95,9 +95,9 @@ def test_attachments_become_declarations(declared: Any, expected: Any) -> None:
 
 
 def test_a_list_keeps_its_strategy_and_nothing_that_only_the_original_knows() -> None:
-    raw = attached("file:///a", strategy="replace", dedup=True, discard_when_merged=False)
+    form = {"strategy": "replace", "dedup": True, "discard_when_merged": True}
 
-    assert Spelling().take(raw) == attached("file:a", strategy="replace", dedup=True)
+    assert Spelling().take(attached("file:///a", **form, unknown=1)) == attached("file:a", **form)
     assert Spelling().take({"conversation": {"attachments": 5}}) == {"conversation": {"attachments": 5}}
 
 

@@ -36,6 +36,7 @@ def test_plain_values_are_taken_as_they_are() -> None:
         ({"value": ["b"], "strategy": "replace"}, ["b"]),
         ({"value": ["a"], "dedup": False}, ["a", "a"]),
         ({"value": ["a"], "dedup": True}, ["a"]),
+        ({"value": ["b"], "discard_when_merged": True}, ["a", "b"]),
         ({"0": "c"}, ["c"]),
         ({"0": None}, []),
         (None, []),
@@ -54,6 +55,7 @@ def test_a_list_has_a_long_form(form: object, expected: list[str]) -> None:
         ({"value": "b"}, "b"),
         ({"value": "b", "strategy": "append"}, "a\n\nb"),
         ({"value": "b", "strategy": "prepend", "separator": "space"}, "b a"),
+        ({"value": "b", "strategy": "append", "discard_when_merged": True}, "a\n\nb"),
     ],
 )
 def test_a_merged_text_has_a_long_form(form: object, expected: str) -> None:
@@ -147,6 +149,14 @@ INVALID: list[tuple[dict[str, Any], str]] = [
         "attachments.strategy expects one of 'append', 'prepend', 'replace', got 'add'",
     ),
     (
+        {"conversation": {"attachments": {"value": [], "discard_when_merged": 1}}},
+        "attachments.discard_when_merged expects one of true, false, got the number 1",
+    ),
+    (
+        {"assistant": {"system_prompt": {"value": "a", "discard_when_merged": "yes"}}},
+        "system_prompt.discard_when_merged expects one of true, false, got 'yes'",
+    ),
+    (
         {"conversation": {"attachments": {"value": [], "dedup": 1}}},
         "attachments.dedup expects one of true, false, 'inherit', got the number 1",
     ),
@@ -219,7 +229,7 @@ def test_whoever_does_not_want_errors_gets_what_is_valid_and_a_list_of_the_rest(
             "tool_choice": 1,
             "system_prompt": {"value": 1},
             "system_prompt_sections": {"value": [{"tag": "a"}, {"content": "b"}], "strategy": "shuffle"},
-            "instructions": {"value": [{"title": "a", "examples": []}, 5], "discard_when_merged": True},
+            "instructions": {"value": [{"title": "a", "examples": []}, 5], "discard_when_merged": 1},
         },
         "conversation": {
             "attachments": ["a", {"type": "cmd"}, "b"],

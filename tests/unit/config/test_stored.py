@@ -152,6 +152,27 @@ def test_a_parameter_that_looks_like_a_long_form_is_kept_as_it_is() -> None:
     assert resolve(conversation_layers(base).layers).config == real.config
 
 
+def test_what_an_original_would_discard_is_discarded_by_the_next_delta() -> None:
+    def parts(*names: str, **form: Any) -> dict[str, Any]:
+        return {"conversation": {"attachments": {"value": list(names), **form} if form else list(names)}}
+
+    base = parts("a", strategy="replace", discard_when_merged=True) | {
+        "assistant": {"system_prompt": {"value": "x", "strategy": "replace", "discard_when_merged": True}}
+    }
+    change = {"assistant": {"system_prompt": {"value": "y", "strategy": "append"}}}
+    stored = conversation_layers(base, [("e1", parts("b") | change)])
+    before, after = (resolve(layers) for layers in (stored.layers[:1], stored.layers))
+
+    assert stored.ignored == ()
+    assert (before.config.conversation.attachments, before.config.assistant.system_prompt) == (("a",), "x")
+    assert (after.config.conversation.attachments, after.config.assistant.system_prompt) == (("b",), "y")
+    assert frozen(resolve(conversation_layers(frozen(before)).layers)) == frozen(before)
+    assert delta(before, before) == {}
+    assert delta(resolved(base), resolved(base, parts("a", "b"))) == {
+        "conversation": {"attachments": {"value": ["a", "b"], "strategy": "replace", "dedup": True}}
+    }
+
+
 def test_deltas_hold_in_their_order_and_name_their_entry() -> None:
     base = frozen(resolved())
     deltas = [

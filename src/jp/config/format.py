@@ -277,9 +277,8 @@ class _Ranks:
 
     def _rank(self, path: KeyPath) -> int:
         above = _node(path[:-1])
-        if isinstance(above, Table) and path[-1] in above.fields:
-            return list(above.fields).index(path[-1])
-        return self._seen.get(path, 0)
+        known = list(above.fields) if isinstance(above, Table) else []
+        return known.index(path[-1]) if path[-1] in known else len(known) + self._seen.get(path, 0)
 
 
 def _text(outline: _Outline, sections: Sequence[_Section]) -> str:

@@ -105,6 +105,10 @@ def test_a_file_has_one_layout() -> None:
             'assistant.system_prompt={value="a",discard_when_merged=true}',
             '[assistant]\nsystem_prompt = { value = "a", discard_when_merged = true }\n',
         ),
+        (
+            "providers.llm={x={},a={},openrouter={},cerebras={}}",
+            "[providers.llm]\ncerebras = {}\nopenrouter = {}\nx = {}\na = {}\n",
+        ),
         ('extends=[{path="a.toml"},"b"]\ninherit=false', None),
         ("user={}", "user = {}\n"),
         ("[of.another.version]\nb=1\na=2", "[of.another.version]\nb = 1\na = 2\n"),

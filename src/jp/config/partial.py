@@ -162,6 +162,8 @@ class _Reader:
         if steps is None:
             self._refuse(unexpected(node, value, path))
             return None
+        if not steps:  # of the elements that it changes, all were refused
+            return None
         return ListChange(steps=steps, dedup=dedup if isinstance(dedup, bool) else None, dedup_default=node.dedup)
 
     def _added(

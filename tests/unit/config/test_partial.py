@@ -288,3 +288,12 @@ def test_how_a_file_stands_to_others_is_read_from_files_alone() -> None:
         read_partial({"extends": [{"paht": "b"}]}, FILE)
     with pytest.raises(InvalidValueError):
         read_partial(raw, APP)
+
+
+def test_a_list_of_which_all_changed_elements_are_refused_is_not_changed() -> None:
+    refused: list[InvalidValueError] = []
+
+    change = read_partial({"conversation": {"attachments": {"0": {"no": "text"}}}}, refuse=refused.append)
+
+    assert applied(change) == {"conversation": {}}
+    assert [error.path for error in refused] == [("conversation", "attachments", "0")]

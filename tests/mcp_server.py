@@ -31,7 +31,7 @@ def send(message: Json) -> None:
 
 def trace(line: str) -> None:
     if path := os.environ.get("MCP_TRACE"):
-        with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123 - see above
+        with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123 - pathlib would take as long to import as all else here
             file.write(f"{line}\n")
 
 

@@ -10,7 +10,7 @@ settle = titling.Titling.settle
 
 async def announced(self: titling.Titling, *, answered: bool) -> titling.Spent | None:
     """Say so first."""
-    print("waiting", flush=True)  # noqa: T201 - at the terminal
+    print("waiting", flush=True)  # noqa: T201 - the test waits for it
     return await settle(self, answered=answered)
 
 

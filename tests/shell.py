@@ -14,7 +14,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -23,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import stand_in
-from zygote import SIZE, Request, received
+from zygote import SIZE, Request, enter, received, run
 
 if TYPE_CHECKING:
     from terminal import Terminal
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
 _PEER = struct.Struct("3i")
-_MOST_DESCRIPTORS = 1024
 
 
 def shell_at_terminal(
@@ -84,35 +82,19 @@ def _serve(caller: socket.socket, for_jp: Handler) -> NoReturn:
     request: Request = marshal.loads(received(caller, *SIZE.unpack(received(caller, SIZE.size))))  # noqa: S302 - ours
     child = os.fork()
     if not child:
-        process, _, _ = _PEER.unpack(caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-        os.setpgid(0, os.getpgid(process))
-        signal.signal(signal.SIGINT, for_jp)
-        _become(request, streams)
+        try:
+            process, _, _ = _PEER.unpack(caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+            os.setpgid(0, os.getpgid(process))
+            signal.signal(signal.SIGINT, for_jp)
+            enter(request, streams)
+            run(request)
+        finally:
+            os._exit(1)
     for stream in streams:
         os.close(stream)
     caller.sendall(SIZE.pack(child))
     caller.sendall(SIZE.pack(os.waitpid(child, 0)[1]))
     os._exit(0)
-
-
-def _become(request: Request, streams: list[int]) -> NoReturn:
-    from jp.__main__ import main
-
-    os.chdir(request["cwd"])
-    os.environ.clear()
-    os.environ.update(request["env"])
-    time.tzset()
-    for target, stream in enumerate(streams):
-        os.dup2(stream, target)
-    os.closerange(3, _MOST_DESCRIPTORS)
-    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - stays open
-    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - likewise
-    sys.stderr = open(  # noqa: SIM115 - likewise
-        2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
-    )
-    sys.argv = [sys.argv[0], *request["arguments"]]
-    main()
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -143,32 +144,42 @@ def _become(request: Request, descriptors: list[int]) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
-        os.chdir(request["cwd"])
-        for target, descriptor in enumerate(descriptors[:_STANDARD_STREAMS]):
-            os.dup2(descriptor, target)
+        enter(request, descriptors[:_STANDARD_STREAMS])
         if request["terminal"]:  # a session leader without one gets the one that it opens
             os.close(os.open(request["terminal"], os.O_RDWR))
-        os.environ.clear()
-        os.environ.update(request["env"])
-        time.tzset()
         os.write(descriptors[_STANDARD_STREAMS], SIZE.pack(os.getpid()))
-        os.closerange(_STANDARD_STREAMS, _MOST_DESCRIPTORS)
-        sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - stays open
-        sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - likewise
-        sys.stderr = open(  # noqa: SIM115 - likewise
-            2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
-        )
-        sys.argv = [request["script"] or sys.argv[0], *request["arguments"]]
-        if request["script"]:
-            runpy.run_path(request["script"], run_name="__main__")
-        else:
-            from jp.__main__ import main
-
-            main()
+        run(request)
     except BaseException:  # noqa: BLE001 - above here another server would go on
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def enter(request: Request, streams: Sequence[int]) -> None:
+    """Have the directory, the standard streams and the environment that are asked for."""
+    os.chdir(request["cwd"])
+    for target, descriptor in enumerate(streams):
+        os.dup2(descriptor, target)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+
+
+def run(request: Request) -> None:
+    """Run `jp` or the script, as if Python had just started. It ends the process."""
+    os.closerange(_STANDARD_STREAMS, _MOST_DESCRIPTORS)
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - stays open
+    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - likewise
+    sys.stderr = open(  # noqa: SIM115 - likewise
+        2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+    )
+    sys.argv = [request["script"] or sys.argv[0], *request["arguments"]]
+    if request["script"]:
+        runpy.run_path(request["script"], run_name="__main__")
+    else:
+        from jp.__main__ import main
+
+        main()
 
 
 def _import_everything() -> None:

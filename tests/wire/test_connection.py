@@ -53,12 +53,28 @@ def closed_port() -> int:
 @pytest.mark.parametrize("reply", [Reply(headless=True, ends="hang"), Reply(ends="hang")])
 def test_a_server_that_says_nothing_is_given_up(reply: Reply) -> None:
     with Loopback(reply) as server:
-        error = failure(server.url, stream_idle_timeout_secs=0.05)
+        error = failure(server.url, first_byte_timeout_secs=0.05, stream_idle_timeout_secs=PATIENCE)
 
         assert server.client_left.wait(PATIENCE)
     assert error.kind == "timeout"
-    assert "silent" in error.message
-    assert "stream_idle_timeout_secs" in error.hint
+    assert "did not begin to answer" in error.message
+    assert "first_byte_timeout_secs" in error.hint
+
+
+def test_the_wait_for_the_first_byte_is_not_bound_by_the_idle_timeout() -> None:
+    """A slow model reads its prompt for longer than it may pause between two tokens."""
+    gate = threading.Event()
+    with Loopback(Reply(body=wire.message("Hello"), gates={0: gate})) as server:
+
+        async def answered_late(idle: float) -> Part:
+            provider = provider_at(server.url, stream_idle_timeout_secs=idle)
+            threading.Timer(idle * 5, gate.set).start()
+            last: Part = KeepAlive()
+            async for part in provider.stream(provider.render(HI)):
+                last = part
+            return last
+
+        assert anyio.run(answered_late, 0.05) == Finished("stop")
 
 
 def test_a_server_that_falls_silent_is_given_up_after_what_it_said() -> None:

@@ -372,19 +372,24 @@ def test_a_whole_answer_may_be_an_error() -> None:
 def test_a_whole_answer_is_waited_for_longer_than_a_next_event(
     monkeypatch: pytest.MonkeyPatch, thread: Thread, seconds: list[float | None]
 ) -> None:
-    waits: list[float | None] = []
+    waits: list[tuple[float | None, float | None]] = []
 
     def post(request: HttpRequest, limits: Limits) -> None:
         del request
-        waits.append(limits.idle_timeout)
+        waits.append((limits.first_byte_timeout, limits.idle_timeout))
         raise ProviderError("nobody is asked", kind="other")
 
     monkeypatch.setattr("jp.provider.http.post", post)
     for configured in (1, 0):
-        provider = provider_at("http://127.0.0.1:9", provider="openai", stream_idle_timeout_secs=configured)
+        provider = provider_at(
+            "http://127.0.0.1:9",
+            provider="openai",
+            first_byte_timeout_secs=configured,
+            stream_idle_timeout_secs=configured,
+        )
         anyio.run(receive, provider, thread)
 
-    assert waits == seconds
+    assert waits == [(limit, limit) for limit in seconds]
 
 
 @pytest.mark.parametrize(

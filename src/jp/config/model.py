@@ -76,8 +76,11 @@ class RequestConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The longest of these waits, in seconds; where the provider asks for more, jp gives up."""
     connect_timeout_secs: Seconds = 20
     """How long a connection may take to come about, in seconds; 0 means forever."""
+    first_byte_timeout_secs: Seconds | None = None
+    """The longest wait for the first byte of a response, in seconds; 0 means no limit. Unset, it is 120, and no limit
+    for `ollama`, `llamacpp` and servers on this machine."""
     stream_idle_timeout_secs: Seconds = 60
-    """How long a response may stand still, in seconds; 0 means forever."""
+    """The longest wait between two bytes of a response, in seconds; 0 means no limit."""
     max_response_bytes: Positive = 1024 * 1024
     """The most bytes that one response may have."""
     max_cycles: Positive = 50

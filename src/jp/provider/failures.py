@@ -65,8 +65,8 @@ def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
     if isinstance(error, httpx2.ConnectTimeout):
         hint = "`assistant.request.connect_timeout_secs` says how long jp waits"
         return ProviderError(f"no connection to {host!r} in time", kind="connect", hint=hint)
-    hint = "`assistant.request.stream_idle_timeout_secs` says how long jp waits"
-    return ProviderError(f"{host!r} was silent for too long", kind="timeout", hint=hint)
+    hint = "`assistant.request.stream_idle_timeout_secs` sets how long jp waits"
+    return ProviderError(f"{host!r} took too long to read the request", kind="timeout", hint=hint)
 
 
 def failure(error: Exception, *, host: str, begun: bool) -> JpError:

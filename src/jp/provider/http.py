@@ -252,11 +252,14 @@ class HttpProvider:
 
     def _wire_limits(self, framing: Framing) -> Limits:
         limits = self._limits
+        first_byte, idle = limits.first_byte_timeout, limits.idle_timeout
+        if framing == "json":
+            first_byte = None if first_byte is None else max(first_byte, _SECONDS_FOR_A_WHOLE_ANSWER)
+            idle = None if idle is None else max(idle, _SECONDS_FOR_A_WHOLE_ANSWER)
         wire_bytes = limits.max_response_bytes * _WIRE_BYTES_PER_CONTENT_BYTE
-        idle = limits.idle_timeout
-        if framing == "json" and idle is not None:
-            idle = max(idle, _SECONDS_FOR_A_WHOLE_ANSWER)
-        return msgspec.structs.replace(limits, max_response_bytes=wire_bytes, idle_timeout=idle)
+        return msgspec.structs.replace(
+            limits, max_response_bytes=wire_bytes, first_byte_timeout=first_byte, idle_timeout=idle
+        )
 
     def _http_request(self, request: WireRequest) -> HttpRequest:
         key = self._account.key

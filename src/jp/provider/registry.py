@@ -17,7 +17,7 @@ from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
 from jp.provider.mending import hints_of
 from jp.provider.models import known_names
-from jp.provider.server_address import LocalServer, address_of
+from jp.provider.server_address import LocalServer, address_of, is_loopback
 from jp.provider.transport import Limits
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ _SLIP = 0.8
 
 _AT_HOME = frozenset({"ollama", "llamacpp"})
 _PATIENCE_AT_HOME_SECS = 600.0
+_FIRST_BYTE_SECS = 120.0
 
 PROVIDERS = tuple(facts.id for facts in FACTS)
 
@@ -243,18 +244,18 @@ def create_provider(
 
     kind = kind_of(settings, model.provider)
     adapter = create_adapter(settings, model.provider, kind=kind)
-    limits = limits_of(config.assistant.request)
     if (cloud := cloud_of(settings, model.provider)) is not None:
         from jp.provider.sdk.provider import cloud_key, create
 
         variables = _cloud_variables(settings, cloud)
         found = cloud_key(cloud, variables, environ=environ, stored=stored) if needs_key else None
         headers = _headers(settings, model.provider)
+        limits = limits_for(kind, "", config.assistant.request)
         return create(cloud, adapter, limits, headers=headers, key=found, environ=environ if needs_key else None)
     found = _key(settings, facts, environ, stored) if needs_key else None
     account = _account(settings, facts, environ, found)
     account = msgspec.structs.replace(account, hints=hints_of(kind, model.provider, model.name))
-    return HttpProvider(adapter, account, limits_for(kind, config.assistant.request))
+    return HttpProvider(adapter, account, limits_for(kind, account.base_url, config.assistant.request))
 
 
 def create_account(
@@ -348,22 +349,29 @@ def _key(
     return found
 
 
-def limits_for(kind: str, request: RequestConfig) -> Limits:
-    """How long and how much an answer may be, of a server that speaks as `kind` does.
+def limits_for(kind: str, base_url: str, request: RequestConfig) -> Limits:
+    """Return the bounds of an answer of a server that speaks as `kind` does.
 
-    Where nothing else is set, servers of one's own machine get more time: they may have to load the model, and read a
-    long prompt without a word.
+    Servers of a user's own machine have no limit for the first byte unless one is set: they may have to load the
+    model and to read a long prompt, without a byte.
     """
     limits = limits_of(request)
+    is_local = kind in _AT_HOME or is_loopback(base_url)
+    first_byte = request.first_byte_timeout_secs
+    if first_byte is None:
+        first_byte = 0 if is_local else _FIRST_BYTE_SECS
+    idle = limits.idle_timeout
     if kind in _AT_HOME and request.stream_idle_timeout_secs == RequestConfig().stream_idle_timeout_secs:
-        return msgspec.structs.replace(limits, idle_timeout=_PATIENCE_AT_HOME_SECS)
-    return limits
+        idle = _PATIENCE_AT_HOME_SECS
+    return msgspec.structs.replace(limits, first_byte_timeout=first_byte or None, idle_timeout=idle)
 
 
 def limits_of(request: RequestConfig) -> Limits:
-    """How long and how much a request may take."""
+    """Return the bounds of a request that is answered at once, such as one for a list of models."""
+    idle = request.stream_idle_timeout_secs or None
     return Limits(
         connect_timeout=request.connect_timeout_secs or None,
-        idle_timeout=request.stream_idle_timeout_secs or None,
+        first_byte_timeout=idle,
+        idle_timeout=idle,
         max_response_bytes=request.max_response_bytes,
     )

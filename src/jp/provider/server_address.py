@@ -14,6 +14,23 @@ class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
     variable: str = ""
 
 
+def is_loopback(base_url: str) -> bool:
+    """Return whether an address is this machine's: `localhost`, or a loopback address."""
+    from ipaddress import ip_address
+    from urllib.parse import urlsplit
+
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
     """The base URL of a server. Who listens everywhere is asked on loopback."""
     from urllib.parse import urlsplit

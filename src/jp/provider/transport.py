@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from anyio import CancelScope, current_time
 
 from jp.errors import ConfigurationError
 from jp.provider.errors import ProviderError
@@ -33,13 +35,15 @@ after_upload: ContextVar[Callable[[], None]] = ContextVar("after_upload", defaul
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long and how much. Timeouts are in seconds, None means none.
+    """Bounds of one exchange. Timeouts are in seconds, None means no limit.
 
-    `idle_timeout` is between any two bytes, keep-alives included. `max_response_bytes` counts the response as it
-    comes, decompressed.
+    `first_byte_timeout` is from the end of the upload to the first byte of the body: a server may send its headers
+    before it has read the prompt. `idle_timeout` is between any two bytes after that, keep-alives included, and
+    between two pieces of the upload. `max_response_bytes` counts the response as it comes, decompressed.
     """
 
     connect_timeout: float | None = 20.0
+    first_byte_timeout: float | None = 60.0
     idle_timeout: float | None = 60.0
     max_response_bytes: int = 64 * 1024 * 1024
 
@@ -53,11 +57,16 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpResponse:
-    """An open response. Header names are lower case."""
+    """An open response. Header names are lower case.
 
-    def __init__(self, response: httpx2.Response, limits: Limits) -> None:
+    `deadline` is when the first byte of the body has to be there, on the event loop's clock.
+    """
+
+    def __init__(self, response: httpx2.Response, limits: Limits, *, host: str, deadline: float) -> None:
         self._response = response
         self._limits = limits
+        self._host = host
+        self._deadline = deadline
 
     @property
     def status(self) -> int:
@@ -73,10 +82,10 @@ class HttpResponse:
         """The body as it comes.
 
         Raises:
-            ProviderError: it is longer than allowed, of kind `output_limit`.
+            ProviderError: it is longer than allowed, of kind `output_limit`, or too long in coming, of kind `timeout`.
         """
         received = 0
-        async for chunk in self._response.aiter_bytes():
+        async for chunk in self._timed():
             received += len(chunk)
             if received > self._limits.max_response_bytes:
                 message = f"the response is longer than {self._limits.max_response_bytes} bytes"
@@ -89,18 +98,49 @@ class HttpResponse:
 
         body = bytearray()
         try:
-            async for chunk in self._response.aiter_bytes():
+            async for chunk in self._timed():
                 body += chunk
                 if len(body) >= _LONGEST_ERROR_BODY:
                     break
-        except httpx2.RequestError:
+        except (httpx2.RequestError, ProviderError):
             pass
         return bytes(body[:_LONGEST_ERROR_BODY])
 
+    async def _timed(self) -> AsyncIterator[bytes]:
+        """Yield the body's chunks: the first before the deadline, each further one within the idle timeout."""
+        chunks = self._response.aiter_bytes()
+        idle = self._limits.idle_timeout
+        silence, deadline = _nothing_came, self._deadline
+        while True:
+            chunk = None
+            with CancelScope(deadline=deadline) as scope:
+                chunk = await anext(chunks, None)
+            if scope.cancelled_caught:
+                raise silence(self._host)
+            if chunk is None:
+                return
+            yield chunk
+            silence, deadline = _fell_silent, _after(idle)
 
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+
+def _after(seconds: float | None) -> float:
+    return inf if seconds is None else current_time() + seconds
+
+
+def _nothing_came(host: str) -> ProviderError:
+    hint = "`assistant.request.first_byte_timeout_secs` sets how long jp waits"
+    return ProviderError(f"{host!r} did not begin to answer in time", kind="timeout", hint=hint)
+
+
+def _fell_silent(host: str) -> ProviderError:
+    hint = "`assistant.request.stream_idle_timeout_secs` sets how long jp waits"
+    return ProviderError(f"{host!r} was silent for too long", kind="timeout", hint=hint)
+
+
+async def _pieces(body: bytes, uploaded: Callable[[], None]) -> AsyncIterator[bytes]:
     for start in range(0, len(body), _UPLOAD_PIECE):
         yield body[start : start + _UPLOAD_PIECE]
+    uploaded()
     after_upload.get()()
 
 
@@ -114,7 +154,8 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
 
     from jp.tls import context_for
 
-    timeout = httpx2.Timeout(limits.idle_timeout, connect=limits.connect_timeout)
+    # A read has one of two limits, which the client cannot tell apart: `HttpResponse` and `_sent` hold them.
+    timeout = httpx2.Timeout(limits.idle_timeout, connect=limits.connect_timeout, read=None)
     try:
         return httpx2.AsyncClient(verify=context_for(url), timeout=timeout, http2=False)
     except (ImportError, ValueError, httpx2.InvalidURL):
@@ -131,35 +172,44 @@ def post(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[Ht
         ConfigurationError: the address, a proxy or a certificate variable cannot be used.
     """
     length = ("content-length", str(len(request.body)))
-    return _exchange("POST", request, limits, headers=(*request.headers, length), content=_pieces(request.body))
+    return _exchange("POST", request, limits, headers=(*request.headers, length))
 
 
 def get(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
     """Ask for what lies at an address; see `post`."""
-    return _exchange("GET", request, limits, headers=request.headers, content=None)
+    return _exchange("GET", request, limits, headers=request.headers)
 
 
 @asynccontextmanager
 async def _exchange(
-    method: Literal["GET", "POST"],
-    request: HttpRequest,
-    limits: Limits,
-    *,
-    headers: tuple[tuple[str, str], ...],
-    content: AsyncIterator[bytes] | None,
+    method: Literal["GET", "POST"], request: HttpRequest, limits: Limits, *, headers: tuple[tuple[str, str], ...]
 ) -> AsyncGenerator[HttpResponse, None]:
     import httpx2
 
     begun = False
     host = request.url
+    first_byte = CancelScope()
+
+    def uploaded() -> None:
+        first_byte.deadline = _after(limits.first_byte_timeout)
+
+    content = _pieces(request.body, uploaded) if method == "POST" else None
     try:
         host = httpx2.URL(request.url).netloc.decode()
-        async with (
-            _client(request.url, limits) as client,
-            client.stream(method, request.url, headers=[*headers], content=content) as response,
-        ):
+        async with _client(request.url, limits) as client:
+            sent = client.build_request(method, request.url, headers=[*headers], content=content)
+            if content is None:
+                uploaded()
+            response = None
+            with first_byte:
+                response = await client.send(sent, stream=True)
+            if response is None:
+                raise _nothing_came(host)
             begun = True
-            yield HttpResponse(response, limits)
+            try:
+                yield HttpResponse(response, limits, host=host, deadline=first_byte.deadline)
+            finally:
+                await response.aclose()
     except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
         from jp.provider.failures import failure
 

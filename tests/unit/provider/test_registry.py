@@ -112,7 +112,31 @@ def test_every_provider_of_this_version_is_known_to_the_registry() -> None:
 def test_a_server_at_home_gets_more_time_where_nothing_else_is_set(
     kind: str, seconds: int, patience: float | None
 ) -> None:
-    assert limits_for(kind, RequestConfig(stream_idle_timeout_secs=seconds)).idle_timeout == patience
+    limits = limits_for(kind, "https://api.test", RequestConfig(stream_idle_timeout_secs=seconds))
+
+    assert limits.idle_timeout == patience
+
+
+@pytest.mark.parametrize(
+    ("kind", "base_url", "limit"),
+    [
+        ("anthropic", "https://api.anthropic.com", 120),
+        ("openai-compatible", "http://10.0.0.7:8000/v1", 120),
+        ("openai-compatible", "http://127.0.0.1.nip.test/v1", 120),
+        ("openai-compatible", "http://[broken", 120),
+        ("openai-compatible", "http://localhost:8000/v1", None),
+        ("openai-compatible", "http://127.9.9.9:8000", None),
+        ("openai-compatible", "http://[::1]:8000", None),
+        ("ollama", "http://10.0.0.7:11434", None),
+        ("llamacpp", "https://llama.test", None),
+    ],
+)
+def test_only_servers_of_this_machine_may_take_any_time_for_the_first_byte(
+    kind: str, base_url: str, limit: float | None
+) -> None:
+    assert limits_for(kind, base_url, RequestConfig()).first_byte_timeout == limit
+    assert limits_for(kind, base_url, RequestConfig(first_byte_timeout_secs=7)).first_byte_timeout == 7
+    assert limits_for(kind, base_url, RequestConfig(first_byte_timeout_secs=0)).first_byte_timeout is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ FENCE = "a1B2c3D4e5F6a7B8"
 AT = Circumstances(now=1_000.0, configuration="one", used=0)
 TERMS = Terms(window=200_000, limit=20_000, may_fall_back=True)
 FRESH = PolicyState()
-ACCOUNT = StructuredSummary(goal="mend it", next_step="run the tests", requirements=("keep it green",))
+ACCOUNT = StructuredSummary(goal="mend it", next_step="run the tests", requirements=("do step",))
 
 
 class Played:

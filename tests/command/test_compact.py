@@ -187,9 +187,79 @@ def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root:
     assert (stale.code, "have changed since" in stale.stderr) == (1, True)
 
 
+def test_a_proposal_is_stale_once_a_turn_or_a_summary_that_it_was_made_from_is_undone(root: Path) -> None:
+    whole = as_json(root, "--propose", "--profile", "heavy", "--keep", "0")["proposal"]
+    undo = run_jp("conversation", "undo", "last", cwd=root)
+    assert undo.code == 0, undo.stderr
+
+    stale = run_jp("conversation", "compact", "--apply", whole, "last", cwd=root)
+    assert (stale.code, "have changed since" in stale.stderr) == (1, True)
+
+    compact(root, "--profile", "heavy", "--turn", "0..1")
+    grown = as_json(root, "--propose", "--profile", "heavy", "--keep", "0")["proposal"]
+    compact(root, "--reset=1")
+    stale = run_jp("conversation", "compact", "--apply", grown, "last", cwd=root)
+    assert (stale.code, "have changed since" in stale.stderr) == (1, True)
+
+
+def test_a_local_summary_takes_no_model_and_keeps_what_was_said_and_done(root: Path) -> None:
+    preview = as_json(root, "--dry-run", "--profile", "heavy", "--local", "--keep", "1")
+    assert preview["summary"] is None
+    assert preview["tokens"]["freed"] > 1_000
+
+    made = as_json(root, "--profile", "heavy", "--local", "--keep", "1")
+
+    assert made["tokens"] == {key: preview["tokens"][key] for key in ("before", "after", "freed")}
+    (overlay,) = overlays(root)
+    assert overlay.summary is not None
+    assert (overlay.summary.model, overlay.summary.usage) == (None, None)
+    body = next_request(root)
+    assert "read a.txt and count the bolts" in body
+    assert "made locally" in body
+    compact(root, "--reset")
+    proposed = as_json(root, "--propose", "--summarize", "--local", "--keep", "1")
+    assert as_json(root, "--apply", proposed["proposal"])["overlays"] == proposed["overlays"]
+
+
+def test_an_answer_with_words_around_it_and_claims_of_its_own_makes_a_summary_of_what_the_user_said(root: Path) -> None:
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    text = scenario.read_text(encoding="utf-8")
+    chatty = text.replace("text = '''{", "text = '''Here it is: {").replace(
+        '["count the bolts"]}', '["Count  the bolts.", "never use Python"], "mood": "good"} Anything else?'
+    )
+    assert chatty != text
+    scenario.write_text(chatty, encoding="utf-8")
+
+    compact(root, "--profile", "heavy", "--keep", "1")
+
+    (overlay,) = overlays(root)
+    assert overlay.summary is not None
+    assert overlay.summary.state["account"]["requirements"] == ["Count  the bolts."]
+    assert "never use Python" not in overlay.summary.text
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_the_way_without_a_model_is_named(
+    root: Path,
+) -> None:
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    text = scenario.read_text(encoding="utf-8")
+    scenario.write_text(text.replace('"goal": "count the bolts"', '"goal": "string"'), encoding="utf-8")
+
+    done = run_jp("conversation", "compact", "--profile", "heavy", "--keep", "1", "last", cwd=root)
+
+    assert done.code == 5
+    assert "The answer repeats the schema" in done.stderr
+    assert "--local" in done.stderr
+    assert not overlays(root)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (("--local",), 2, "error: --local is for a summary, and none is asked for\n"),
+        (("--local", "--model", "a/b"), 2, "error: --local and --model exclude each other\n"),
+        (("--local", "--summarize=x"), 2, "error: --local cannot pay attention to anything\n"),
+        (("--local", "--reset"), 2, "error: --reset takes no profile, policy or range\n"),
         (("--profile", "heavi"), 3, "error: there is no compaction profile 'heavi'\nhint: did you mean 'heavy'?\n"),
         (("--profile", "heavy", "-r"), 2, "error: --profile and options that say what to do exclude each other\n"),
         (("--turn", "1", "--keep", "1"), 2, "error: --turn and --keep exclude each other\n"),

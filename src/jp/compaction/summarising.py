@@ -16,10 +16,11 @@ from jp.compaction.log_contents import LogContent, contents_in
 from jp.compaction.overlays import turns_covered
 from jp.compaction.ranges import Range
 from jp.compaction.transcript import Record, whole_transcript
+from jp.context.claims import Evidence
 from jp.context.handles import assign_handles, checksum_of
 from jp.context.leaving import leave
 from jp.context.markers import Cutter
-from jp.context.summary_asking import Setup, Terms, ask
+from jp.context.summary_asking import Setup, Terms, ask, evidence_of
 from jp.context.summary_fit import fit_summary
 from jp.context.summary_fold import Told, fold_state, fold_summaries
 from jp.context.summary_request import Asking, SummaryRequest
@@ -109,7 +110,8 @@ def summarising(
         return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(None, told, leaving.computed, artifacts)
-    state = _with_requirements(state, superseded_states(entries, found))
+    evidence = evidence_of(leaving)
+    state = _with_requirements(state, superseded_states(entries, found), evidence)
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
     policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))
@@ -167,8 +169,10 @@ def _state_in(state: Mapping[str, object]) -> list[SummaryState]:
         return []
 
 
-def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState]) -> SummaryState:
+def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], evidence: Evidence) -> SummaryState:
+    """Return `state` with what the person required according to `earlier` summaries of the same turns."""
     account = state.account
     for one in reversed(earlier):
         account = fold_summaries(one.account, account)
-    return msgspec.structs.replace(state, account=account)
+    said = tuple(text for text in account.requirements if evidence.is_said(text))
+    return msgspec.structs.replace(state, account=msgspec.structs.replace(account, requirements=said))

@@ -11,11 +11,11 @@ from jp.compaction.message_blocks import block_of_resource, block_of_result
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StatusLines
 from jp.compaction.view import Projection, Summarised
+from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, Transcript
 from jp.context.types import Block as MessageBlock
-from jp.context.types import Call, Digested, Facts, Message, Meta, ReasoningBlock, Transcript
 from jp.context.types import TextBlock as MessageText
 from jp.conversation.carriers import carriers_in
-from jp.conversation.entries import AnyEntry, Compaction, ToolCallResponse
+from jp.conversation.entries import AnyEntry, Compaction, InquiryRequest, InquiryResponse, ToolCallResponse
 from jp.conversation.resource import Block, TextBlock, checksum, size_in_bytes
 from jp.conversation.thread import (
     AssistantData,
@@ -70,10 +70,11 @@ class _Row:
 
 
 class _Builder:
-    def __init__(self, responses: Mapping[str, ToolCallResponse]) -> None:
+    def __init__(self, responses: Mapping[str, ToolCallResponse], said: Mapping[str, tuple[Answered, ...]]) -> None:
         self.messages: list[Message] = []
         self.records: dict[str, Record] = {}
         self._responses = responses
+        self._said = said
         self._row: _Row | None = None
         self._position = -1
         self._numbers: dict[str, int] = {}
@@ -150,7 +151,7 @@ class _Builder:
                 content=tuple(blocks),
                 call_id=waiting.pop(0) if waiting else event.call_id,
                 is_error=event.is_error,
-                meta=_result_meta(event, self._responses.get(event.origin)),
+                meta=_result_meta(event, self._responses.get(event.origin), self._said),
                 origin=origin,
             )
         )
@@ -184,8 +185,9 @@ def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTra
     A person's request with its attachments is one message, what a model answers until its calls run another, and each
     result one. Results follow their calls, whose ids are unique.
     """
-    responses = {entry.id: entry for entry in entries if isinstance(entry, ToolCallResponse)}
-    builder = _Builder(responses)
+    known = tuple(entries)
+    responses = {entry.id: entry for entry in known if isinstance(entry, ToolCallResponse)}
+    builder = _Builder(responses, _answers_in(known))
     for turn in view.turns:
         builder.close()
         for event in turn.events:
@@ -205,9 +207,32 @@ def arguments_text(call: ToolCall) -> str:
     return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
 
 
-def _result_meta(event: ToolResult, response: ToolCallResponse | None) -> Meta:
+def _answers_in(entries: Iterable[AnyEntry]) -> dict[str, tuple[Answered, ...]]:
+    """Return what the person answered while tools ran, by the id of the call's entry."""
+    asked: dict[str, InquiryRequest] = {}
+    said: dict[str, tuple[Answered, ...]] = {}
+    for entry in entries:
+        if isinstance(entry, InquiryRequest):
+            asked[entry.id] = entry
+        elif isinstance(entry, InquiryResponse) and entry.answered_by == "user" and entry.request in asked:
+            inquiry = asked[entry.request]
+            answered = Answered(question=inquiry.question.text, answer=_answer_text(entry.answer))
+            said[inquiry.request] = (*said.get(inquiry.request, ()), answered)
+    return said
+
+
+def _answer_text(answer: object) -> str:
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    return answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
+
+
+def _result_meta(
+    event: ToolResult, response: ToolCallResponse | None, answers: Mapping[str, tuple[Answered, ...]]
+) -> Meta:
     if response is None:
         return Meta()
+    said = answers.get(response.request, ())
     facts = response.facts
     digested = None
     if event.content is not response.content and _has_stand_in(event.content, response.content):
@@ -218,13 +243,13 @@ def _result_meta(event: ToolResult, response: ToolCallResponse | None) -> Meta:
             rule=RULE,
         )
     if facts is None and response.duration_ms is None:
-        return Meta(digested=digested)
+        return Meta(digested=digested, said=said)
     told = (
         {}
         if facts is None
         else {name: value for name, value in msgspec.structs.asdict(facts).items() if value is not None}
     )
-    return Meta(facts=Facts(**told, duration_ms=response.duration_ms), digested=digested)
+    return Meta(facts=Facts(**told, duration_ms=response.duration_ms), digested=digested, said=said)
 
 
 def _has_stand_in(shown: Sequence[Block], original: Sequence[Block]) -> bool:

@@ -1,4 +1,7 @@
-"""What a model claims and nothing bears out: a path, a commit or a number that stands nowhere in what it was shown."""
+"""What a model claims and nothing bears out.
+
+A path, a commit or a number has to stand in what the model was shown; a requirement in what the person said.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.context.mentions import classified, words_in
-from jp.context.summary_schema import StructuredSummary, TouchedFiles
+from jp.context.summary_schema import StructuredSummary, TouchedFiles, normalised
 
 UNSUPPORTED = "(unsupported)"
 """What a claim becomes in a statement that has to stay."""
@@ -22,6 +25,9 @@ _ATTRIBUTION = re.compile(
     r"(?i)\b(?:user|person|customer|human)(?:'s)?\s+(?:asked|asks|wants?|wanted|requested|said|says|request)\b"
     r"|\b(?:asked|requested|told|wanted)\s+by\s+(?:the\s+)?(?:user|person|customer|human)\b"
 )
+
+_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " "})
+_AROUND = " .,;:!?\"'`\u2026-*"
 
 _Item = TypeVar("_Item")
 
@@ -34,10 +40,17 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence:
-    """Everything that a model was told, to look claims up in. `spoke` is whether a person said any of it."""
+    """Everything that a model was told, to look claims up in.
 
-    def __init__(self, texts: Iterable[str], *, spoke: bool) -> None:
+    Args:
+        texts: All that it was shown, before any of it was shortened.
+        said: What the person said or answered: requirements have to stand there.
+        spoke: Whether a person said any of it; attachments alone are enough.
+    """
+
+    def __init__(self, texts: Iterable[str], *, said: Iterable[str] = (), spoke: bool) -> None:
         self._text = "\n".join(texts)
+        self._said = "\n".join(map(_wording, said))
         self.spoke = spoke
 
     @cached_property
@@ -57,28 +70,31 @@ class Evidence:
             return claim in self._lower
         return claim in self._text
 
+    def is_said(self, requirement: str) -> bool:
+        """Return whether the person said these words, in any spacing and capitals, from one word's end to another's."""
+        wanted = _wording(requirement)
+        return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", self._said) is not None
+
 
 def check_claims(account: StructuredSummary, evidence: Evidence) -> Checked:
     """`account` without what `evidence` does not bear out.
 
-    An item of a list goes whole. What has to stay (the goal, the next step, the hypothesis, how to test) keeps its
-    words, with a note in place of the claim. Numbers of one digit are how people count and are not looked up. Where no
-    person spoke, nothing was required and nobody asked for anything.
+    A requirement stays only if the person said it, word for word. An item of another list goes whole. What has to stay
+    (the goal, the next step, the hypothesis, how to test) keeps its words, with a note in place of the claim. Numbers
+    of one digit are how people count and are not looked up. Where no person spoke, nobody asked for anything.
     """
     gate = _Gate(evidence)
     decisions = gate.items(account.decisions, lambda made: f"{made.what}\n{made.why}")
     mended = gate.items(account.errors_and_fixes, lambda met: f"{met.error}\n{met.fix}")
-    requirements = account.requirements
-    if not evidence.spoke:
-        gate.unsupported += len(requirements)
-        requirements = ()
+    requirements = tuple(text for text in account.requirements if evidence.is_said(text))
+    gate.unsupported += len(account.requirements) - len(requirements)
     checked = replace(
         account,
         goal=gate.statement(account.goal),
         next_step=gate.statement(account.next_step),
         hypothesis=gate.statement(account.hypothesis),
         test_command=gate.statement(account.test_command),
-        requirements=gate.texts(requirements),
+        requirements=requirements,
         constraints=gate.texts(account.constraints),
         decisions=decisions,
         done=gate.texts(account.done),
@@ -131,6 +147,11 @@ class _Gate:
         if not self._evidence.spoke:
             missing += [found.group() for found in _ATTRIBUTION.finditer(text)]
         return missing
+
+
+def _wording(text: str) -> str:
+    """Return what spacing, capitals, quotation marks and the punctuation around a text do not change."""
+    return normalised(text.translate(_QUOTES)).strip(_AROUND)
 
 
 def _spellings(number: str) -> tuple[str, ...]:

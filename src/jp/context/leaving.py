@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from jp.context.anchors import is_real_user
 from jp.context.groups import Group, index_groups
 from jp.context.handles import Artifacts, checksum_of
 from jp.context.ledger import command_in, ledger_of
 from jp.context.markers import Cutter
 from jp.context.mentions import mentions_in
-from jp.context.spoken import Spoken, SpokenFold, fold_spoken, spoken_in
+from jp.context.spoken import Spoken, SpokenFold, fold_spoken, speaks, spoken_in
 from jp.context.summary_fallback import answers_in
 from jp.context.summary_fold import MOST_RECALLABLE, Computed, join_states, with_whole_request
 from jp.context.summary_row import is_summary, state_of
@@ -116,7 +115,7 @@ def _without_summaries(messages: Transcript) -> Transcript:
 
 def _spoken(messages: Transcript, leaving: frozenset[int], previous: SummaryState | None, cutter: Cutter) -> SpokenFold:
     """What the person said in messages that leave, and what the earlier summary has of it, in the order of speaking."""
-    said_at = [at for at, row in enumerate(messages) if is_real_user(row)]
+    said_at = [at for at, row in enumerate(messages) if speaks(row)]
     summary = next((at for at, row in enumerate(messages) if is_summary(row)), None)
     places = [*(at for at in said_at if at in leaving), *(() if summary is None else (summary,))]
     if not places:

@@ -10,7 +10,7 @@ import msgspec
 from jp.context.anchors import ANCHOR_LIMIT, is_real_user
 from jp.context.excerpt import excerpt
 from jp.context.markers import Cutter
-from jp.context.types import Block, Message, ReasoningBlock, StoredBlock, TextBlock
+from jp.context.types import Answered, Block, Message, ReasoningBlock, StoredBlock, TextBlock
 
 SPOKEN_LIMIT = 24_000
 
@@ -38,10 +38,24 @@ class SpokenFold(msgspec.Struct, frozen=True, kw_only=True):
     evicted: tuple[str, ...] = ()
 
 
+def speaks(message: Message) -> bool:
+    """Return whether the person says something in a message: a request, or an answer to a tool's question."""
+    return is_real_user(message) or bool(message.meta.said)
+
+
 def spoken_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
-    """What the person says in `messages`, without secrets, exact up to 4,000 characters each; attachments are named."""
-    said = (_whole(message, cutter) for message in messages if is_real_user(message))
-    return tuple(excerpt(text, ANCHOR_LIMIT, cutter) for text in said)
+    """Return what the person says in `messages`, without secrets, exact up to 4,000 characters each.
+
+    Attachments are named. Answers to tools' questions follow the request that the tools work on.
+    """
+    said: list[str] = []
+    for message in messages:
+        if is_real_user(message):
+            said.append(excerpt(_whole(message, cutter), ANCHOR_LIMIT, cutter))
+        elif message.meta.said:
+            answers = "\n".join(_answer(answered, cutter) for answered in message.meta.said)
+            said[-1:] = [f"{said[-1]}\n\n{answers}" if said else answers]
+    return tuple(said)
 
 
 def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: int = SPOKEN_LIMIT) -> SpokenFold:
@@ -61,6 +75,11 @@ def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: in
         kept += 1
     gone = len(left) - kept
     return SpokenFold(spoken=Spoken(first=first, later=tuple(left[gone:]), active=active), evicted=tuple(left[:gone]))
+
+
+def _answer(answered: Answered, cutter: Cutter) -> str:
+    question = excerpt(answered.question, ANCHOR_LIMIT, cutter)
+    return f"(asked: {question}) {excerpt(answered.answer, ANCHOR_LIMIT, cutter)}"
 
 
 def _whole(message: Message, cutter: Cutter) -> str:

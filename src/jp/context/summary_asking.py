@@ -90,7 +90,12 @@ def evidence_of(leaving: Leaving) -> Evidence:
     previous = leaving.previous or SummaryState()
     known = (render_summary(state, "") for state in (previous, SummaryState(ledger=leaving.computed.ledger)))
     texts = (*(piece.text for piece in leaving.source.pieces), *known)
-    return Evidence(texts, spoke=leaving.source.spoke or bool(previous.spoken.all() or previous.inherited))
+    said = (
+        *(piece.text for piece in leaving.source.pieces if piece.is_said),
+        *previous.spoken.all(),
+        *previous.account.requirements,
+    )
+    return Evidence(texts, said=said, spoke=leaving.source.spoke or bool(previous.spoken.all() or previous.inherited))
 
 
 class _Interview:

@@ -9,7 +9,15 @@ import msgspec
 
 from jp.context.estimate import estimate_tokens
 from jp.context.ledger import Ledger
-from jp.context.summary_schema import LONGEST_ITEM, MOST_ITEMS, MOST_REQUIREMENTS, SummaryReply, answer_schema
+from jp.context.summary_schema import (
+    GOAL_MEANS,
+    LONGEST_ITEM,
+    MOST_ITEMS,
+    MOST_REQUIREMENTS,
+    NEXT_STEP_MEANS,
+    SummaryReply,
+    answer_schema,
+)
 from jp.context.summary_state import SummaryState
 
 LEAST_ANSWER = 2_000
@@ -32,7 +40,7 @@ Answer with one JSON object and nothing else. It fits this schema, without any o
 
 - `requirements`: what the person asked for and expects to hold, word for word. Repeat all of those of the earlier \
 account that the person did not take back.
-- `goal`: what all of this is for. `next_step`: what would be done next. `open`, `done`: what is left and what is not.
+- `goal`: {goal}. `next_step`: {next_step}. `open`, `done`: what is left and what is not.
 - Move what is finished from `open` to `done`. Keep of the earlier account what still matters; add what is new.
 - Paths, names, numbers, commits and error messages exactly as they stand in the record; none that do not stand there.
 - At most {requirements} requirements, {items} items in any other list, {characters} characters an item, and about \
@@ -131,6 +139,8 @@ def build_request(
         fence=asking.fence,
         part=f"It is part {part + 1} of {parts}; the earlier account covers what came before. " if parts > 1 else "",
         schema=_schema(),
+        goal=GOAL_MEANS,
+        next_step=NEXT_STEP_MEANS,
         requirements=MOST_REQUIREMENTS,
         items=MOST_ITEMS,
         characters=LONGEST_ITEM,

@@ -1,10 +1,15 @@
-"""What a summarizer answers: a typed account of what happened, read strictly, or a reason why there is none."""
+"""What a summarizer answers: a typed account of what happened, or a reason why there is none.
+
+Models write JSON with prose and fences around it, members that nobody asked for and one text where a list belongs.
+All of that is read; an answer without a goal, or one that repeats the question, is refused.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -87,8 +92,15 @@ SummaryReply = StructuredSummary | SummaryError
 
 NOTHING_SAID = StructuredSummary(goal="", next_step="", requirements=())
 
+GOAL_MEANS = "what all of this is for"
+NEXT_STEP_MEANS = "what would be done next"
+"""How a request describes the two statements that every account has."""
+
+_PLACEHOLDERS = ("string", "text", "...", "…", "goal", "next_step", GOAL_MEANS, NEXT_STEP_MEANS)
+_MOST_BRACES = 64
+"""So many opening braces are tried as the beginning of the account."""
+
 _TOOL_MARKUP = re.compile(r"<\|?/?(?:tool_calls?|function_calls?|invoke|tool_use)\b|\"tool_calls\"\s*:|\[TOOL_CALLS\]")
-_CODE_FENCE = "```"
 
 
 def answer_schema() -> dict[str, object]:
@@ -97,23 +109,127 @@ def answer_schema() -> dict[str, object]:
 
 
 def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:
-    """The account that a model's answer is; `is_complete` is whether the model came to its end by itself.
+    """Return the account in a model's answer, or why there is none.
 
-    A fence of backticks around the JSON is taken off, as models put it there whatever they are told. Everything else
-    has to fit: members that nobody asked for, types, and what is required.
+    Args:
+        text: The answer: one JSON object, perhaps in a fence or between sentences.
+        is_complete: Whether the model came to its end by itself.
     """
     if not text.strip():
         return SummaryError(kind="empty", detail="the answer is blank")
     if not is_complete:
         return SummaryError(kind="truncated", detail="the answer was cut off")
-    try:
-        account = msgspec.json.decode(_unfenced(text).encode("utf-8", "surrogatepass"), type=StructuredSummary)
-    except (msgspec.DecodeError, RecursionError) as error:
+    found = _object_in(text.encode("utf-8", "replace").decode())
+    if found is None:
         kind: ErrorKind = "tool_markup" if _TOOL_MARKUP.search(text) else "malformed"
-        return SummaryError(kind=kind, detail=str(error))
+        return SummaryError(kind=kind, detail="Expected a JSON object with a `goal`")
+    account = _account_of(found)
     if not account.goal.strip():
         return SummaryError(kind="malformed", detail="Expected a `goal` that is not blank")
+    if _is_echo(account):
+        return SummaryError(kind="malformed", detail="The answer repeats the schema instead of following it")
     return capped(account)
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    """Return the first JSON object in `text` that has a `goal`."""
+    from json import JSONDecoder
+
+    decoder = JSONDecoder(strict=False)
+    start = text.find("{")
+    for _ in range(_MOST_BRACES):
+        if start < 0:
+            return None
+        end = start + 1
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict) and "goal" in value:
+            return cast("dict[str, Any]", value)
+        start = text.find("{", end)
+    return None
+
+
+def _account_of(found: dict[str, Any]) -> StructuredSummary:
+    files = found.get("files")
+    touched = cast("dict[str, Any]", files) if isinstance(files, dict) else {}
+    return StructuredSummary(
+        goal=_text(found.get("goal")),
+        next_step=_text(found.get("next_step")),
+        requirements=_texts(found.get("requirements")),
+        constraints=_texts(found.get("constraints")),
+        decisions=tuple(Decision(what=what, why=why) for what, why in _pairs(found.get("decisions"), "what", "why")),
+        done=_texts(found.get("done")),
+        open=_texts(found.get("open")),
+        errors_and_fixes=tuple(
+            MendedError(error=error, fix=fix) for error, fix in _pairs(found.get("errors_and_fixes"), "error", "fix")
+        ),
+        files=TouchedFiles(read=_texts(touched.get("read")), modified=_texts(touched.get("modified"))),
+        commands=_texts(found.get("commands")),
+        hypothesis=_text(found.get("hypothesis")),
+        test_command=_text(found.get("test_command")),
+        open_questions=_texts(found.get("open_questions")),
+    )
+
+
+def _text(value: Any) -> str:
+    """Return a statement: a text as it is, several joined, a number as it is written; nothing for anything else."""
+    match value:
+        case str():
+            # A lone surrogate, which JSON can spell, is no text that could be stored.
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return "; ".join(filter(None, map(_text, cast("list[object]", value))))
+        case dict():
+            return "; ".join(filter(None, map(_text, cast("dict[str, object]", value).values())))
+        case int() | float() if not isinstance(value, bool):
+            return str(value)
+        case _:
+            return ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """Return a list of statements; a single one counts as a list."""
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return tuple(text for text in map(_text, items) if text.strip())
+
+
+def _pairs(value: object, first: str, second: str) -> Iterator[tuple[str, str]]:
+    """Yield the two members of each object in a list; a text instead of an object is the first of them."""
+    for item in cast("list[object]", value) if isinstance(value, list) else [value]:
+        named = cast("dict[str, object]", item) if isinstance(item, dict) else {}
+        text, more = (named[first], named.get(second)) if first in named else (item, None)
+        if _text(text).strip():
+            yield _text(text), _text(more)
+
+
+def _is_echo(account: StructuredSummary) -> bool:
+    statements = (account.goal, account.next_step, *(made.what for made in account.decisions))
+    return any(_bare(text) in _descriptions() for text in statements)
+
+
+@cache
+def _descriptions() -> frozenset[str]:
+    """Return the texts of the schema and the question that no account says of itself."""
+    found: set[str] = set(map(_bare, _PLACEHOLDERS))
+    waiting: list[object] = [answer_schema()]
+    while waiting:
+        match node := waiting.pop():
+            case dict():
+                members = cast("dict[str, object]", node)
+                described = members.get("description")
+                found |= {_bare(described)} if isinstance(described, str) else set()
+                waiting += members.values()
+            case list():
+                waiting += cast("list[object]", node)
+            case _:
+                pass
+    return frozenset(found - {""})
+
+
+def _bare(text: str) -> str:
+    return normalised(text).strip(" .`\"'<>")
 
 
 def capped(account: StructuredSummary) -> StructuredSummary:
@@ -164,10 +280,3 @@ def distinct(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _items(texts: tuple[str, ...], most: int = MOST_ITEMS) -> tuple[str, ...]:
     return distinct(shortened(text) for text in texts[-most:])
-
-
-def _unfenced(text: str) -> str:
-    text = text.strip()
-    if text.startswith(_CODE_FENCE) and text.endswith(_CODE_FENCE) and "\n" in text:
-        return text[text.index("\n") : -len(_CODE_FENCE)]
-    return text

@@ -14,6 +14,7 @@ from jp.context.anchors import is_real_user
 from jp.context.estimate import estimate_tokens
 from jp.context.excerpt import cut_plainly, without_secrets
 from jp.context.handles import Artifacts
+from jp.context.spoken import speaks
 from jp.context.types import Block, Message, ReasoningBlock, StoredBlock, TextBlock
 
 SAID_LIMIT = 6_000
@@ -28,12 +29,16 @@ _HEAD_PERCENT = 45
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that the model is shown, whole: who or what says it, and how much of it may stand."""
+    """A text that the model is shown, whole: who or what says it, and how much of it may stand.
+
+    `is_said`: the person's own words.
+    """
 
     label: str
     text: str
     limit: int
     is_output: bool = False
+    is_said: bool = False
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +54,7 @@ def read_source(messages: Sequence[Message], artifacts: Artifacts, known: dict[s
     `known` is what `jp.context.redaction.redacted` remembers.
     """
     pieces = _pieces(messages, artifacts, {} if known is None else known)
-    return Source(pieces=tuple(pieces), spoke=any(map(is_real_user, messages)))
+    return Source(pieces=tuple(pieces), spoke=any(map(speaks, messages)))
 
 
 def parts_of(source: Source, room: int, most: int) -> tuple[str, ...]:
@@ -110,9 +115,13 @@ def _pieces(messages: Sequence[Message], artifacts: Artifacts, known: dict[str, 
         if message.role == "tool":
             label = f"[{position}] result of {names.get(message.call_id, 'a tool')}{_ended(message)}:"
             yield Piece(label=label, text=text, limit=RESULT_LIMIT, is_output=True)
+            for said in message.meta.said:
+                label = f"[{position}] person, asked {without_secrets(said.question, known)!r}:"
+                yield Piece(label=label, text=without_secrets(said.answer, known), limit=SAID_LIMIT, is_said=True)
             continue
         if text.strip():
-            yield Piece(label=f"[{position}] {_speaker(message)}:", text=text, limit=SAID_LIMIT)
+            label, is_said = f"[{position}] {_speaker(message)}:", is_real_user(message)
+            yield Piece(label=label, text=text, limit=SAID_LIMIT, is_said=is_said)
         for call in message.calls:
             names[call.id] = call.name
             arguments = without_secrets(call.arguments, known)

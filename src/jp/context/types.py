@@ -95,11 +95,19 @@ class Digested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = 1
 
 
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool asked while it ran, and the person's answer."""
+
+    question: str
+    answer: str
+
+
 class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a message is; never sent.
 
     `hidden`: the person does not see it. `verbatim`: its content is never replaced. `pending`, on an assistant's
-    message: some of its calls still run. `facts` belong to a tool's message.
+    message: some of its calls still run. `facts` and `said` belong to a tool's message: what the tool recorded, and
+    what the person answered while it ran.
     """
 
     kind: Kind = "real"
@@ -108,6 +116,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pending: bool = False
     digested: Digested | None = None
     facts: Facts | None = None
+    said: tuple[Answered, ...] = ()
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

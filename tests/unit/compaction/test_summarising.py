@@ -17,9 +17,19 @@ from jp.context.summary_request import Asking, SummaryRequest
 from jp.context.summary_schema import StructuredSummary, SummaryError, SummaryReply
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import parse_summary
-from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Header, Revert, SummaryPolicy
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    Compaction,
+    Header,
+    InquiryRequest,
+    InquiryResponse,
+    Question,
+    Revert,
+    SummaryPolicy,
+)
 from jp.conversation.resource import Payload, Resource, checksum
-from logs import ask, log, say, start, whole_turn
+from logs import ask, call, log, respond, say, start, whole_turn
 
 ASKING = Asking(fence="0123456789abcdef", today="2026-01-01")
 TERMS = Terms(window=100_000, limit=10_000, may_fall_back=False, calls=4)
@@ -85,17 +95,48 @@ def test_no_view_and_no_earlier_summary_is_shown_to_a_summarizer() -> None:
     assert "question 0" in asked.record
 
 
+def test_what_the_user_answered_to_tools_is_kept_as_the_users_words() -> None:
+    question = Question(id="q", text="Which database?", kind="text")
+    yes_or_no = Question(id="q2", text="Overwrite a.txt?", kind="boolean")
+    asked: list[AnyEntry] = [
+        call("call", "ask_user"),
+        InquiryRequest(id="i1", request="call", question=question),
+        InquiryResponse(id="r1", request="i1", answer="Postgres, never SQLite", answered_by="user"),
+        InquiryRequest(id="i2", request="call", question=yes_or_no),
+        InquiryResponse(id="r2", request="i2", answer=False, answered_by="user"),
+        InquiryRequest(id="i3", request="call", question=question),
+        InquiryResponse(id="r3", request="i3", answer="MongoDB", answered_by="assistant"),
+        respond("call", "thank you"),
+    ]
+    entries = [HEADER, start(0), ask("choose for me"), *asked, say("done"), *whole_turn(1)]
+    told = msgspec.structs.replace(ACCOUNT, requirements=("never SQLite", "Which database", "MongoDB", "choose for me"))
+
+    outcome, (request,) = run(entries, Range(first=0, last=1), told)
+
+    assert isinstance(outcome, Summarised)
+    assert "person, asked 'Which database?':\nPostgres, never SQLite" in request.record
+    assert outcome.policy.state["account"]["requirements"] == ("never SQLite", "choose for me")
+    first = outcome.policy.state["spoken"]["first"]
+    assert first == "choose for me\n\n(asked: Which database?) Postgres, never SQLite\n(asked: Overwrite a.txt?) no"
+    falling_back = msgspec.structs.replace(TERMS, may_fall_back=True)
+    locally, _ = run(entries, Range(first=0, last=1), SummaryError(kind="no_provider"), terms=falling_back)
+    assert isinstance(locally, Summarised)
+    assert "(asked: Which database?) Postgres, never SQLite" in locally.policy.text
+
+
 def test_requirements_that_the_new_account_lost_come_from_the_summaries_that_it_supersedes() -> None:
-    older = SummaryState(account=StructuredSummary(goal="g", next_step="n", requirements=("never use tabs",)))
+    wanted = ("never use tabs", "question 1")
+    older = SummaryState(account=StructuredSummary(goal="g", next_step="n", requirements=wanted))
     entries = [*turns(4), summary(0, 1, older)]
 
     outcome, _ = run(entries, Range(first=0, last=2), ACCOUNT)
 
     assert isinstance(outcome, Summarised)
-    assert outcome.policy.state["account"]["requirements"] == ("never use tabs", "question 0")
+    assert outcome.policy.state["account"]["requirements"] == ("question 1", "question 0")
+    assert "never use tabs" not in outcome.policy.text
     apart, _ = run(entries, Range(first=2, last=3), ACCOUNT)
     assert isinstance(apart, Summarised)
-    assert "never use tabs" not in apart.policy.text
+    assert "question 1" not in apart.policy.text
 
 
 def test_only_summaries_in_force_inside_of_the_range_that_can_be_read_are_superseded() -> None:

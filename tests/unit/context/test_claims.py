@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from jp.context.claims import UNSUPPORTED, Evidence, check_claims, claims_in
@@ -7,7 +8,7 @@ from jp.context.summary_schema import Decision, MendedError, TouchedFiles
 from summaries import ACCOUNT
 
 SHOWN = "Look at src/app/main.py:42 and commit 3f2a9bc4d1, it took 1,024 ms, ABCDEF0123; see https://x.test/a and #77."
-EVIDENCE = Evidence([SHOWN], spoke=True)
+EVIDENCE = Evidence([SHOWN], said=["Do  Step by\nstep, don\u2019t use tabs!"], spoke=True)
 
 
 def test_claims_are_paths_commits_addresses_issues_and_numbers_of_more_than_one_digit() -> None:
@@ -59,6 +60,27 @@ def test_unsupported_claims_are_dropped_and_counted() -> None:
     assert found.account.files == TouchedFiles(modified=("src/app/main.py",))
     assert found.account.requirements == ACCOUNT.requirements
     assert found.unsupported == 7
+
+
+@pytest.mark.parametrize(
+    ("requirement", "is_said"),
+    [
+        ("do step", True),
+        ("\u201cDon't use tabs\u201d.", True),
+        ("step BY step", True),
+        ("Do st", False),
+        ("use spaces", False),
+        ("tabs don't", False),
+        ("look at src/app/main.py", False),
+        ("...", False),
+        ("", False),
+    ],
+)
+def test_a_requirement_stands_word_for_word_in_what_the_person_said(requirement: str, *, is_said: bool) -> None:
+    found = check_claims(replace(ACCOUNT, requirements=(requirement,)), EVIDENCE)
+
+    assert found.account.requirements == ((requirement,) if is_said else ())
+    assert found.unsupported == (not is_said)
 
 
 def test_where_nobody_spoke_nobody_asked_for_anything() -> None:

@@ -66,9 +66,12 @@ def test_the_host_of_the_page_has_summaries_written() -> None:
 
     def complete(prompt: str) -> str:
         asked.append(prompt)
-        return '{"goal": "mend it", "next_step": "test it", "requirements": ["keep it green"]}'
+        return '{"goal": "mend it", "next_step": "test it", "requirements": ["Keep it green", "be quick"]}'
 
-    messages = (Message(role="user", content="go"), Message(role="assistant", content="I went. " * 2_000)) * 9
+    messages = (
+        Message(role="user", content="go, and keep it green"),
+        Message(role="assistant", content="I went. " * 2_000),
+    ) * 9
     at = names["Circumstances"](now=0.0, configuration="", used=0)
     fence = "a1B2c3D4e5F6a7B8"
 
@@ -76,7 +79,8 @@ def test_the_host_of_the_page_has_summaries_written() -> None:
 
     assert (found.status, found.calls, found.messages[1:]) == ("summarised", len(asked), messages[16:])
     assert asked[0].startswith(fence)
-    assert "keep it green" in found.messages[0].content
+    assert "- Keep it green" in found.messages[0].content
+    assert "be quick" not in found.messages[0].content
 
 
 def test_the_page_names_every_module() -> None:

@@ -66,7 +66,7 @@ def test_two_summaries_become_one() -> None:
     found = leave((older, answer("A"), newer, user("c")), (0, 3), cutter())
 
     assert found.previous is not None
-    assert found.previous.account.requirements == ("keep it green", "new")
+    assert found.previous.account.requirements == ("do step", "new")
     assert found.previous.spoken == Spoken(first="a", later=("b",))
     assert found.previous.inherited == "i\n\nj"
     assert [each.handle for each in found.previous.recallable] == ["0123abcd"]

@@ -4,7 +4,7 @@ from artifacts import MemoryArtifacts
 from jp.context.handles import checksum_of
 from jp.context.markers import Cutter
 from jp.context.spoken import Spoken, fold_spoken, spoken_in
-from jp.context.types import Message, Meta, StoredBlock, TextBlock
+from jp.context.types import Answered, Message, Meta, StoredBlock, TextBlock
 from summaries import answer, cutter, user
 
 PICTURE = StoredBlock(sha256="ab" * 32, size=9, mime_type="image/png", uri="file:a.png")
@@ -39,6 +39,17 @@ def test_an_attached_text_is_named_and_not_taken_for_words_of_the_person() -> No
     handle = artifacts.handle(checksum_of("print(1) # \ud800"))
     assert said == f"why?\n\n[attached: text file:a.py, 14 bytes, recall {handle}]"
     assert artifacts.recall(handle) == "print(1) # \ud800"
+
+
+def test_answers_to_tools_follow_the_request_that_is_worked_on() -> None:
+    answered = Meta(said=(Answered(question="Which?", answer="this"), Answered(question="Sure?", answer="yes")))
+    asked = Message(role="tool", call_id="c", content="thanks", meta=answered)
+
+    assert spoken_in((user("choose"), asked, user("go on")), cutter()) == (
+        "choose\n\n(asked: Which?) this\n(asked: Sure?) yes",
+        "go on",
+    )
+    assert spoken_in((asked,), cutter()) == ("(asked: Which?) this\n(asked: Sure?) yes",)
 
 
 def test_the_first_and_the_active_stay_and_the_oldest_of_the_others_go() -> None:

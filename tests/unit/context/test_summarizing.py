@@ -79,13 +79,13 @@ def test_deterministic_fallback_says_it_is_local_and_may_be_incomplete() -> None
 def test_repeated_compactions_update_previous_summaries_instead_of_nesting_them() -> None:
     store = cutter()
     first = compact(WORK, 4, Played(ACCOUNT), setup(desk=store)).messages
-    provider = Played(replace(ACCOUNT, requirements=("be quick",), done=("the first half",)))
+    provider = Played(replace(ACCOUNT, requirements=("do step 1",), done=("the first half",)))
 
     second = compact((*first, *work(3)), 4, provider, setup(desk=store))
 
     assert len(summaries(second.messages)) == 1
     assert second.state is not None
-    assert second.state.account.requirements == ("keep it green", "be quick")
+    assert second.state.account.requirements == ("do step", "do step 1")
     assert second.state.provenance.updates == 1
     assert text_of(second.messages[1]).count("for reference") == 1
     request = provider.requests[0]
@@ -307,15 +307,15 @@ def test_a_summary_is_as_short_as_it_takes_to_be_worth_it() -> None:
 
 def test_a_long_record_is_asked_about_in_parts_and_folded() -> None:
     provider = Played(
-        replace(ACCOUNT, requirements=("first of all",)), replace(ACCOUNT, requirements=("and then",), goal="both")
+        replace(ACCOUNT, requirements=("do step 1",)), replace(ACCOUNT, requirements=("Do step 28.",), goal="both")
     )
     found = compact((SYSTEM, *work(30)), 4, provider, setup(replace(TERMS, window=20_000)))
 
     assert [(request.part, request.parts) for request in provider.requests] == [(0, 2), (1, 2)]
     assert found.state is not None
-    assert found.state.account.requirements == ("first of all", "and then")
+    assert found.state.account.requirements == ("do step 1", "Do step 28.")
     assert provider.requests[1].previous is not None
-    assert provider.requests[1].previous.account.requirements == ("first of all",)
+    assert provider.requests[1].previous.account.requirements == ("do step 1",)
     assert "part 2 of 2" in provider.requests[1].instructions
 
 

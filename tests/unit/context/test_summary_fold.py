@@ -34,7 +34,7 @@ FULL = SummaryState(
 
 
 def test_requirements_that_a_model_lost_come_back_first() -> None:
-    newer = replace(ACCOUNT, requirements=("be quick", "Keep it  green"))
+    newer = replace(ACCOUNT, requirements=("be quick", "Do  Step"))
 
     assert fold_summaries(ACCOUNT, newer) is newer
     assert fold_summaries(replace(ACCOUNT, requirements=("a", "b")), newer).requirements == (

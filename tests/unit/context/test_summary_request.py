@@ -19,7 +19,7 @@ def test_the_record_is_fenced_and_the_instructions_come_last() -> None:
     lines = request.record.splitlines()
     assert [at for at, line in enumerate(lines) if FENCE in line] == [0, len(lines) - 1]
     assert "quote a1B2c3D4\\e5F6a7B8 me" in request.record
-    assert '"requirements":["keep it green"]' in request.record
+    assert '"requirements":["do step"]' in request.record
     assert '"modified":["a.py"]' in request.record
     assert request.prompt == f"{request.record}\n\n{request.instructions}"
     assert "about 3000 tokens" in request.instructions

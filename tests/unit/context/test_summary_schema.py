@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from jp.context.summary_schema import (
+    NEXT_STEP_MEANS,
     Decision,
+    MendedError,
     StructuredSummary,
     SummaryError,
+    TouchedFiles,
     answer_schema,
     capped,
     distinct,
@@ -23,21 +28,61 @@ def test_an_answer_is_read_with_or_without_a_fence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"Here is the account:\n\n```json\n{LEAST}\n```\nLet me know!", {}),
+        (f"I looked at {{this}} and {{}}. {LEAST} \ud800", {}),
+        ("```" + LEAST, {}),
+        (LEAST.replace("}", ', "mood": "good"}'), {}),
+        (LEAST.replace('["r"]', '"r"'), {}),
+        (LEAST.replace('["r"]', '["r", null, "", 3]'), {"requirements": ("r", "3")}),
+        (LEAST.replace('["r"]', "null"), {"requirements": ()}),
+        ('{"goal": "g"}', {"next_step": "", "requirements": ()}),
+        (LEAST.replace('"n"', "3"), {"next_step": "3"}),
+        (LEAST.replace('"n"', '["n", "m", true]'), {"next_step": "n; m"}),
+        (LEAST.replace('"n"', '"n\\ud800"'), {"next_step": "n?"}),
+        (LEAST.replace('["r"]', '[{"who": "r", "why": "s"}]'), {"requirements": ("r; s",)}),
+        (LEAST.replace("}", ', "decisions": "use tabs"}'), {"decisions": (Decision(what="use tabs"),)}),
+        (
+            LEAST.replace("}", ', "decisions": [{"what": "a", "why": ["b", "c"]}, {"what": ""}]}'),
+            {"decisions": (Decision(what="a", why="b; c"),)},
+        ),
+        (
+            LEAST.replace("}", ', "errors_and_fixes": [{"error": "e", "cause": "c"}, "f"]}'),
+            {"errors_and_fixes": (MendedError(error="e"), MendedError(error="f"))},
+        ),
+        (
+            LEAST.replace("}", ', "files": {"modified": "a.py", "written": []}}'),
+            {"files": TouchedFiles(modified=("a.py",))},
+        ),
+        (LEAST.replace("}", ', "files": ["a.py"]}'), {}),
+    ],
+)
+def test_plausible_answers_are_read_whatever_is_around_and_beside_the_account(
+    text: str, expected: dict[str, Any]
+) -> None:
+    least = StructuredSummary(goal="g", next_step="n", requirements=("r",))
+
+    assert read_answer(text) == msgspec.structs.replace(least, **expected)
+
+
+@pytest.mark.parametrize(
     ("text", "kind", "said"),
     [
         ("", "empty", "blank"),
         (" \n", "empty", "blank"),
         ("{}", "malformed", "goal"),
-        ('{"goal": "g", "next_step": "n"}', "malformed", "requirements"),
-        (LEAST.replace("}", ', "mood": "good"}'), "malformed", "mood"),
-        (LEAST.replace('"n"', "3"), "malformed", "next_step"),
-        (LEAST.replace('["r"]', '[{"r": 1}]'), "malformed", "requirements"),
-        (LEAST.replace("}", ', "files": {"written": []}}'), "malformed", "written"),
         (LEAST.replace('"g"', '" "'), "malformed", "goal"),
-        ("```" + LEAST, "malformed", "JSON"),
+        (LEAST.replace('"g"', "null"), "malformed", "goal"),
         ("I summarise: all is well.", "malformed", "JSON"),
-        ("[" * 100_000, "malformed", ""),
-        (f"{LEAST} \ud800", "malformed", ""),
+        ("[" * 100_000, "malformed", "JSON"),
+        ("{" * 100_000, "malformed", "JSON"),
+        ('{"a":' * 100_000, "malformed", "JSON"),
+        (LEAST[:-1], "malformed", "JSON"),
+        (LEAST.replace('"g"', '"string"'), "malformed", "repeats"),
+        (LEAST.replace('"n"', f'"{NEXT_STEP_MEANS.upper()}."'), "malformed", "repeats"),
+        (LEAST.replace("}", ', "decisions": [{"what": "What was decided, and why."}]}'), "malformed", "repeats"),
+        (msgspec.json.encode(answer_schema()).decode(), "malformed", "goal"),
         ('<tool_call>{"name": "run"}</tool_call>', "tool_markup", ""),
         ('{"tool_calls": []}', "tool_markup", ""),
         ("<invoke name='run'>", "tool_markup", ""),

@@ -19,7 +19,7 @@ TEXT = f"""\
 ## Goal
   mend it
 ## Requirements, word for word
-- keep it green
+- do step
 ## Decisions
 - what: use
     tabs
@@ -58,7 +58,7 @@ def test_a_local_summary_says_so_before_anything_else() -> None:
         TEXT.replace(":v1", ":v2"),
         TEXT.removesuffix("]]"),
         TEXT.replace("## Goal", "## Mood"),
-        TEXT.replace("- keep", "keep"),
+        TEXT.replace("- do step", "do step"),
         TEXT.replace("- what: use", "  what: use"),
         TEXT.replace("  why: they", "  why they"),
         TEXT.replace("unsupported: 2", "unsupported: many"),

@@ -7,9 +7,10 @@ from time import time
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.cli.compacting.applying import Made, append, make
-from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, order_of
+from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, SummaryOrder, order_of
 from jp.cli.compacting.preview import Previewer
 from jp.cli.compacting.proposals import Proposals
 from jp.cli.compacting.report import (
@@ -35,6 +36,8 @@ from jp.conversation.turns import turns_of
 from jp.errors import ExitCode, UsageError
 from jp.render.amounts import count_text
 
+_ASK_FOR_SUMMARY = "add --summarize, or --profile heavy"
+
 
 class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command, as they were written."""
@@ -44,6 +47,7 @@ class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
     policies: PolicyFlags = PolicyFlags()
     ranges: RangeFlags = RangeFlags()
     model: str | None = None
+    local: bool = False
     dry_run: bool = False
     propose: bool = False
     apply: str | None = None
@@ -117,6 +121,9 @@ def _check(arguments: CompactArguments) -> None:
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
     says_what = arguments.policies.are_given or arguments.profile is not None or arguments.model is not None
+    says_what = says_what or arguments.local
+    if arguments.local and arguments.model is not None:
+        raise UsageError("--local and --model exclude each other", hint="--local writes the summary without a model")
     is_ranged = arguments.ranges != RangeFlags()
     if arguments.apply is not None and len(arguments.targets) > 1:
         raise UsageError("--apply takes one conversation", hint="a proposal is for the one that it was made for")
@@ -252,7 +259,13 @@ def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[Any
         model=arguments.model,
     )
     if arguments.model is not None and not order.wish.summary:
-        raise UsageError("--model is for a summary, and none is asked for", hint="add --summarize, or --profile heavy")
+        raise UsageError("--model is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
+    if arguments.local:
+        if not order.wish.summary:
+            raise UsageError("--local is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
+        if order.summary.instructions:
+            raise UsageError("--local cannot pay attention to anything", hint="leave out the text of --summarize")
+        order = replace(order, summary=SummaryOrder(is_local=True))
     if arguments.ranges.turn is not None:
         parse_turns(arguments.ranges.turn, len(turns_of(entries)), option="--turn")
     return order

@@ -46,10 +46,14 @@ class PolicyFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who writes a summary, the conversation's own model without a `model`, and what to pay attention to."""
+    """Who writes a summary, the conversation's own model without a `model`, and what to pay attention to.
+
+    `is_local`: it is made of the log alone, without a model.
+    """
 
     model: str | None = None
     instructions: str = ""
+    is_local: bool = False
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from jp.cli.compacting.order import Order
-from jp.cli.compacting.summarizer import limit_of, rehearse, summary_model, window_of
+from jp.cli.compacting.summarizer import limit_of, local_summary, rehearse, summary_model, window_of
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.fact_lines import FactLines
@@ -112,11 +112,29 @@ class Previewer:
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now)
 
     def plan(self, order: Order) -> Plan:
-        """What `order` comes to; without a summary where no model could say it in less."""
+        """Return what `order` comes to, without a summary where none could be shorter.
+
+        A local summary is written here: it is an overlay like the mechanical ones.
+        """
         plan = self.planner.plan(order.wish, order.bounds)
-        if plan.summary is None or self._gains_from(plan.summary):
+        if plan.summary is None:
             return plan
+        if self._gains_from(plan.summary):
+            found = self._with_local_summary(plan, plan.summary) if order.summary.is_local else plan
+            if found is not None:
+                return found
         return self.planner.plan(msgspec.structs.replace(order.wish, summary=False), order.bounds)
+
+    def _with_local_summary(self, plan: Plan, turns: Range) -> Plan | None:
+        """Return `plan` with its summary made of the log, or None where it would be no shorter than its turns."""
+        limit = limit_of(self._config, self.model)
+        policy = local_summary(self._entries, turns, self._loader, limit=limit)
+        if policy is None:
+            return None
+        overlays = (*plan.overlays, msgspec.structs.replace(self.planner.bare(turns), summary=policy))
+        if self.planner.effect(overlays).after >= self.planner.effect(plan.overlays).after:
+            return None
+        return Plan(overlays=overlays)
 
     def preview(self, order: Order, plan: Plan) -> Preview:
         """What would come of `plan`."""

@@ -17,6 +17,7 @@ from jp.compaction.fact_lines import nonce_of
 from jp.compaction.overlays import turns_covered
 from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.reverts import undone
 from jp.conversation.turns import Placement, divide
 from jp.errors import JpError, StorageError, UsageError
 from jp.workspace.files import make_directories, replace_file
@@ -127,15 +128,23 @@ def _marked(overlay: Compaction, before: str, now: str) -> Compaction:
 
 
 def digest_of(entries: Sequence[AnyEntry], overlays: Sequence[Compaction]) -> str:
-    """The sha256 of the raw entries of the turns that `overlays` are about, wherever they stand now."""
+    """Return the sha256 of what `overlays` were made from: the raw entries of their turns, less what was undone.
+
+    A summary takes over what earlier ones of the same turns required, so those in force count, too.
+    """
     division = divide(entries)
+    gone = undone(entries)
     numbers = {turn.id: turn.number for turn in division.turns if turn.id}
     found = hashlib.sha256()
     for overlay in overlays:
         placement = Placement(compaction=overlay, turn=len(division.turns) - 1, events=0)
         first, last = turns_covered(placement, numbers)
         for turn in division.turns[first : last + 1]:
-            for entry in turn.entries:
+            for entry in () if turn.id in gone else turn.entries:
                 found.update(encode(entry) + b"\n")
+        for earlier in division.placements if overlay.summary is not None else ():
+            begins, ends = turns_covered(earlier, numbers)
+            if earlier.compaction.summary is not None and first <= ends and begins <= last:
+                found.update(b"" if earlier.compaction.id in gone else earlier.compaction.id.encode() + b"\n")
         found.update(b"\0")
     return found.hexdigest()

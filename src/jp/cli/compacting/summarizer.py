@@ -126,7 +126,7 @@ class Summarizer:
             raise self._error or SummaryFailedError(
                 f"{str(self.model)!r} gave no summary that can be used: {outcome.detail or outcome.kind}",
                 kind=outcome.kind,
-                hint="try again, or name another model with --model",
+                hint="try again, name another model with --model, or write it without one with --local",
             )
         policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
         return Written(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)

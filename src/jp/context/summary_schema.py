@@ -198,10 +198,12 @@ def _texts(value: object) -> tuple[str, ...]:
 def _pairs(value: object, first: str, second: str) -> Iterator[tuple[str, str]]:
     """Yield the two members of each object in a list; a text instead of an object is the first of them."""
     for item in cast("list[object]", value) if isinstance(value, list) else [value]:
-        named = cast("dict[str, object]", item) if isinstance(item, dict) else {}
-        text, more = (named[first], named.get(second)) if first in named else (item, None)
-        if _text(text).strip():
-            yield _text(text), _text(more)
+        members: dict[str, object] = {first: item}
+        if isinstance(item, dict) and first in item:
+            members = cast("dict[str, object]", item)
+        text = _text(members[first])
+        if text.strip():
+            yield text, _text(members.get(second))
 
 
 def _is_echo(account: StructuredSummary) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from forked import prepare, run_jp
@@ -84,7 +85,7 @@ def test_old_turns_make_room_before_the_window_is_full_and_it_is_said_how_to_und
     assert {overlay.source for overlay in made} == {"auto"}
     assert len(made) >= 1
     assert max(prompts(entries)) <= 10_000
-    told = [text for text in said if "by itself" in text]
+    told = [text for text in said if "auto-compacted" in text]
     assert len(told) == len(made)
     assert "undo: `jp conversation compact --reset=1 jp-c" in told[0]
     shown = run_jp("conversation", "show", "last", cwd=root).stdout
@@ -103,11 +104,10 @@ def test_without_it_there_is_never_an_overlay(tmp_path: Path) -> None:
 
 
 def test_old_results_of_a_long_turn_make_room_while_it_runs(tmp_path: Path) -> None:
-    digging = SCENARIO.replace('when = { tool = "fs_read_file" }', 'when = { tool = "fs_read_file", turn = 5 }')
-    loop = digging.replace('when = { contains = "dig" }', 'when = { tool = "fs_read_file" }')
-    root = workspace(tmp_path, scenario=loop)
+    root = workspace(tmp_path)
+    configured(root, 12, window=12_000)
 
-    ask(root, "read it", "--new")
+    ask(root, "read all of them", "--new")
 
     entries = only_log(root)
     made = overlays(entries)
@@ -132,7 +132,7 @@ def test_a_request_that_the_provider_finds_too_long_is_sent_once_more_after_a_co
 
     said = ask(root, "and then?", "--id", "last")
 
-    assert "by itself" in said
+    assert "auto-compacted" in said
     entries = only_log(root)
     assert len(overlays(entries)) == 1
     assert [entry.error for entry in entries if isinstance(entry, CycleEnd)][-2:] == ["context_too_long", None]
@@ -170,3 +170,77 @@ def test_a_summary_is_written_where_the_profile_says_so_and_leaving_out_is_not_e
     made = overlays(only_log(root))
     assert any(overlay.summary is not None for overlay in made)
     assert max(prompts(only_log(root))) <= 10_000
+
+
+def reading(root: Path, count: int) -> str:
+    """A scenario in which a model reads `count` files of 5 KB, one after the other; `root` gets the files."""
+    for number in range(count):
+        (root / f"{number}.txt").write_text(f"file {number}; " + "many words of it\n" * 300, encoding="utf-8")
+    begin = """
+[[reply]]
+when = { contains = "read all" }
+calls = [{ name = "fs_read_file", arguments = { path = "0.txt" } }]
+"""
+    steps = [
+        f"""
+[[reply]]
+when = {{ tool = "fs_read_file", contains = "file {number - 1}; " }}
+calls = [{{ name = "fs_read_file", arguments = {{ path = "{number}.txt" }} }}]
+"""
+        for number in range(1, count)
+    ]
+    return "\n".join([begin, *steps, '[[reply]]\ntext = "All is read."\n'])
+
+
+def configured(root: Path, count: int, *, window: int) -> None:
+    scenario = reading(root, count)
+    (root / ".jp" / "scenarios" / "test.toml").write_text(scenario, encoding="utf-8")
+    config = root / ".jp" / "config.toml"
+    settings = config.read_text(encoding="utf-8").replace("context_window = 12000", f"context_window = {window}")
+    config.write_text(f"{settings}\n[assistant.request]\nmax_cycles = {count + 10}\n", encoding="utf-8")
+
+
+def test_a_turn_of_three_hundred_calls_fits_a_small_window_and_each_compaction_is_undone_by_what_is_told(
+    tmp_path: Path,
+) -> None:
+    root = workspace(tmp_path)
+    configured(root, 300, window=16_000)
+
+    done = run_jp("query", "--approve-all", "--new", "read all of them", cwd=root)
+
+    told = [line for line in done.stderr.splitlines() if "auto-compacted" in line]
+    assert (done.code, done.stdout) == (0, "All is read.\n"), told
+    entries = only_log(root)
+    sizes = prompts(entries)
+    assert len(sizes) == 301
+    assert max(sizes) <= 14_000
+    made = overlays(entries)
+    assert len(told) < len(sizes) / 3
+    assert len(made) == len(told)
+    assert made[-1].summary is not None
+    assert made[-1].to_cycle is not None
+    body = run_jp("query", "--id", "last", "--dry-run", "-F", "json", "and?", cwd=root).stdout
+    assert "read all of them" in body
+    assert "file 299; " in body
+    assert "file 2; " not in body
+    undo = told[-1].partition("`jp ")[2].partition("`")[0].split()
+    assert run_jp(*undo, cwd=root).code == 0
+    assert run_jp("conversation", "show", "last", cwd=root).stdout.count("automatic)") == len(made) - 1
+
+
+def test_a_compaction_goes_down_to_its_target_in_one_step(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    configured(root, 40, window=42_000)
+    config = root / ".jp" / "config.toml"
+    config.write_text(config.read_text(encoding="utf-8").replace(AUTO, f"{AUTO}target_ratio = 0.3\n"), encoding="utf-8")
+
+    done = run_jp("query", "--approve-all", "--new", "read all of them", cwd=root)
+
+    told = [line for line in done.stderr.splitlines() if "auto-compacted" in line]
+    numbers = [
+        [int(found.replace(",", "")) for found in re.findall(r"[\d,]+(?= (?:tokens before|now))", line)]
+        for line in told
+    ]
+    assert done.code == 0
+    assert 1 <= len(told) <= 3
+    assert all(before >= 30_000 and after <= 12_000 for before, after in numbers), told

@@ -14,6 +14,9 @@ from jp.conversation.turns import Cycle, Division, Placement, is_blank
 UNCOVERED_CYCLES = 3
 """How many of the newest cycles an overlay that ends inside a turn leaves alone, counted where it stands."""
 
+NEWEST_CYCLES = 1
+"""A summary inside a turn never stands for its newest cycle, which is being answered."""
+
 Point = tuple[int, int]
 """A place in a stream: a turn, and a cycle of it."""
 
@@ -30,9 +33,10 @@ def compactions_in_force(entries: Sequence[AnyEntry]) -> list[Compaction]:
 class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What a compaction covers: everything from `start` on and before `end`.
 
-    `only_responses`: in this part it concerns the responses of tools and nothing else. `seen` is where the compaction
-    stands: what came later does not count for it. `summary` is the text that stands for what it covers, empty where
-    it has none: a blank one would hide turns and say nothing.
+    `only_responses`: in this part it concerns the responses of tools and nothing else. `inside`: its summary is of
+    cycles of one turn, whose requests stay. `seen` is where the compaction stands: what came later does not count.
+    `summary` is the text that stands for what it covers, empty where it has none: a blank one would hide turns and
+    say nothing.
     """
 
     compaction: Compaction
@@ -41,6 +45,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     end: Point
     seen: Point
     only_responses: bool = False
+    inside: bool = False
 
 
 def coverages(division: Division, undone: frozenset[str], cycles_at: CyclesAt) -> list[Coverage]:
@@ -70,10 +75,14 @@ def _parts(placement: Placement, numbers: Mapping[str, int], cycles_at: CyclesAt
         return [Coverage(compaction=compaction, summary=summary, start=start, end=end, seen=seen)]
     cycles = seen[1] if last == placement.turn else len(cycles_at(last))
     inside, end = (last, 0), (last, min(compaction.to_cycle + 1, cycles - UNCOVERED_CYCLES))
-    return [
+    parts = [
         Coverage(compaction=compaction, summary=summary, start=start, end=inside, seen=seen),
         Coverage(compaction=compaction, start=inside, end=end, seen=seen, only_responses=True),
     ]
+    if summary and first == last:
+        end = (last, min(compaction.to_cycle + 1, cycles - NEWEST_CYCLES))
+        parts.append(Coverage(compaction=compaction, summary=summary, start=inside, end=end, seen=seen, inside=True))
+    return parts
 
 
 def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from jp.compaction.hints import overrides_for, tool_policy
 from jp.compaction.large_items import LargeItem, largest_freed
-from jp.compaction.overlays import UNCOVERED_CYCLES, turns_covered
+from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES, turns_covered
 from jp.compaction.projection import project
 from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
 from jp.compaction.stand_ins import StandIns
@@ -137,21 +137,24 @@ class Planner:
 
         Its requests and its reasoning stay: providers check what they signed.
         """
-        turns = self._division.turns
-        if not turns or wish.tools is None:
+        found = self.finished_cycles()
+        if found is None or wish.tools is None:
             return tuple(overlays)
-        last = turns[-1].number
-        to_cycle = len(cycles_of(turns[-1])) - UNCOVERED_CYCLES - 1
-        if to_cycle < 0:
-            return tuple(overlays)
-        found = Range(first=last, last=last)
         inside = replace(
             self.bare(found),
-            to_cycle=to_cycle,
             tool_calls=tool_policy("strip-responses"),
             tool_overrides=overrides_for(self._called(found), self._tools),
         )
         return self._shrinking((*overlays, inside))
+
+    def finished_cycles(self, *, keep: int = UNCOVERED_CYCLES) -> Range | None:
+        """Return the cycles of the last turn without its newest `keep`, at least one; None where none are left."""
+        turns = self._division.turns
+        if not turns or turns[-1].id in self._undone:
+            return None
+        to_cycle = len(cycles_of(turns[-1])) - max(keep, NEWEST_CYCLES) - 1
+        number = turns[-1].number
+        return Range(first=number, last=number, to_cycle=to_cycle) if to_cycle >= 0 else None
 
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
         """What the stream would show with `overlays` at its end."""
@@ -184,6 +187,7 @@ class Planner:
             to_turn=found.last,
             from_id=identities.get(found.first) or None,
             to_id=identities.get(found.last) or None,
+            to_cycle=found.to_cycle,
             source=self._source,
         )
 

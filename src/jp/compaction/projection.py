@@ -16,7 +16,7 @@ from jp.compaction.superseding import superseded_notes
 from jp.compaction.turn_view import Responses, TurnView
 from jp.compaction.view import Kept, Origin, ProjectedTurn, Projection, Summarised
 from jp.compaction.winners import Policies, Winners
-from jp.compaction.wording import summary_heading
+from jp.compaction.wording import summary_heading, work_heading
 from jp.conversation.entries import AnyEntry
 from jp.conversation.reverts import undone
 from jp.conversation.thread import AssistantText, UserResource, UserText, ViewEvent
@@ -49,6 +49,15 @@ class _Draft:
         origin = Kept(turn)
         if not self.origins or self.origins[-1][0] != origin:
             self.origins.append((origin, len(self.events)))
+
+    def add_work(self, coverage: Coverage, turn: int) -> None:
+        """Show the summary of finished cycles behind the requests of their turn.
+
+        It is a message to the model: an assistant's own words could not stand between a request and signed reasoning.
+        """
+        text = f"{work_heading()}\n\n{coverage.summary}"
+        self.keep(turn)
+        self.events.append(UserText(text=text, turn=turn, origin=coverage.compaction.id, synthetic=True))
 
     def show(self, events: Sequence[ViewEvent], cycle: tuple[int, int], policies: Policies) -> None:
         """Show the events of a cycle of the turn that is kept."""
@@ -151,14 +160,25 @@ def _drafted(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bo
 
 
 def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners: Winners) -> None:
-    """Show a turn cycle by cycle: a summary may end inside it."""
+    """Show a turn cycle by cycle: a summary may end inside it, or stand for its finished cycles."""
     if not cycles:
         draft.keep(view.number)
+    work: Coverage | None = None
     for cycle in cycles:
         place = (view.number, cycle.number)
         policies = winners.at(place)
-        if policies.summary is None:
+        summary = policies.summary
+        if work is not None and summary is not work:
+            draft.add_work(work, view.number)
+            work = None
+        if summary is None:
             draft.keep(view.number)
             draft.show(view.cycle(cycle, policies), place, policies)
+        elif summary.inside:
+            draft.keep(view.number)
+            draft.show(view.requests(cycle), place, policies)
+            work = summary
         else:
-            draft.summarise(policies.summary, view.number)
+            draft.summarise(summary, view.number)
+    if work is not None:
+        draft.add_work(work, view.number)

@@ -90,11 +90,15 @@ class StreamShape(msgspec.Struct, frozen=True, kw_only=True):
     covered: Mapping[Policy, int] = {}
 
 
-class Range(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """Turns from `first` to `last`, both included (0-based)."""
+class Range(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Turns from `first` to `last`, both included (0-based).
+
+    With `to_cycle` it is a part of one turn: its cycles up to that one (0-based, included), without its requests.
+    """
 
     first: int
     last: int
+    to_cycle: int | None = None
 
 
 def resolve(wish: RangeWish, shape: StreamShape, policy: Policy, *, now: float) -> Range | None:

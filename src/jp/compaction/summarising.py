@@ -31,8 +31,8 @@ from jp.context.types import Block, Message, TextBlock, Transcript
 from jp.conversation.entries import AnyEntry, ChatRequest, SummaryPolicy
 from jp.conversation.resource import Payload
 from jp.conversation.reverts import undone
-from jp.conversation.thread import UserText, ViewEvent
-from jp.conversation.turns import divide, is_blank
+from jp.conversation.thread import ToolResult, UserText, ViewEvent
+from jp.conversation.turns import cycles_of, divide, is_blank, turns_of
 
 
 class TextLoader(Protocol):
@@ -119,17 +119,27 @@ def summarising(
 
 
 def messages_of(entries: Sequence[AnyEntry], found: Range) -> Transcript:
-    """The messages of the turns of `found` as if nothing had ever been compacted; undone turns have none.
+    """Return the messages of `found` as if nothing had ever been compacted; undone turns have none.
 
     What was attached again is named: a reference is nothing that the person said, and what it refers to leaves, too.
     """
     whole = whole_transcript(entries)
     requests = {entry.id: entry for entry in entries if isinstance(entry, ChatRequest)}
+    inside = None if found.to_cycle is None else _answered_in(entries, found.last, found.to_cycle)
     return tuple(
         _with_names(message, whole.records, requests)
         for message in whole.messages
-        if found.first <= whole.records[message.origin].event.turn <= found.last
+        if found.first <= (event := whole.records[message.origin].event).turn <= found.last
+        and (inside is None or event.origin in inside or (isinstance(event, ToolResult) and event.call in inside))
     )
+
+
+def _answered_in(entries: Sequence[AnyEntry], turn: int, to_cycle: int) -> frozenset[str]:
+    """Return the ids of what the model and the tools said in the first cycles of a turn."""
+    cycles = cycles_of(turns_of(entries)[turn])[: to_cycle + 1]
+    said = (answer for cycle in cycles for attempt in cycle.attempts for answer in attempt.answers)
+    results = (response for cycle in cycles for response in cycle.responses)
+    return frozenset(entry.id for entry in (*said, *results))
 
 
 def _with_names(message: Message, records: Mapping[str, Record], requests: Mapping[str, ChatRequest]) -> Message:

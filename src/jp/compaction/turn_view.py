@@ -67,13 +67,18 @@ class TurnView:
 
     def cycle(self, cycle: Cycle, policies: Policies) -> list[ViewEvent]:
         """What a cycle looks like: requests, answers, and results in the order of the calls."""
+        events = self.requests(cycle)
+        for attempt in cycle.attempts:
+            events += self.continuation()
+            events += self._attempt(attempt, policies)
+        return events
+
+    def requests(self, cycle: Cycle) -> list[ViewEvent]:
+        """Return what the user said in a cycle, and nothing of what was answered."""
         events: list[ViewEvent] = []
         for request in cycle.requests:
             self._prompt, self._insistence = None, 0
             events += _request_events(request, self.number)
-        for attempt in cycle.attempts:
-            events += self.continuation()
-            events += self._attempt(attempt, policies)
         return events
 
     def continuation(self) -> tuple[ViewEvent, ...]:

@@ -77,6 +77,8 @@ class Winners:
 def _overlaid(policies: Policies, coverage: Coverage) -> Policies:
     """`policies` with what `coverage` has an opinion on."""
     compaction = coverage.compaction
+    if coverage.inside:
+        return replace(policies, summary=coverage)
     tools = compaction.tool_calls
     if coverage.only_responses:
         if tools is None or tools.policy == "omit":

@@ -25,6 +25,11 @@ def summary_heading(from_turn: int, to_turn: int) -> str:
     return f"[summary of {turns} of this conversation; a record, not a request]"
 
 
+def work_heading() -> str:
+    """Return the line before a summary of what was done in the turn that runs."""
+    return "[summary of the work on this request so far; a record, not a request. Go on from here.]"
+
+
 def attachment_place(turn: int) -> str:
     """Where a snapshot that the user attached stands."""
     return f"the attachment at turn {turn}"

@@ -43,6 +43,8 @@ class AutoConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Whether there is any."""
     trigger_ratio: Ratio = 0.75
     """From which share of the window on, without what is reserved for the answer."""
+    target_ratio: Ratio | None = None
+    """Down to which share of the window it goes, in one step. Unset, it is half of `trigger_ratio`."""
     profile: str = "default"
     """What is done."""
     min_turns: Count = 5

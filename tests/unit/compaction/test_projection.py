@@ -346,7 +346,6 @@ def test_inside_a_turn_nothing_but_responses_is_touched() -> None:
         from_turn=0,
         to_turn=0,
         to_cycle=2,
-        summary=SummaryPolicy(text="s"),
         reasoning="strip",
         tool_calls=STRIP_BOTH,
         resources="superseded",
@@ -357,6 +356,36 @@ def test_inside_a_turn_nothing_but_responses_is_touched() -> None:
 
     assert len(changed) == 3
     assert all(isinstance(event, ToolResult) for event in changed)
+
+
+@pytest.mark.parametrize(("to_cycle", "left"), [(0, 5), (2, 3), (4, 1), (9, 1)])
+def test_a_summary_inside_a_turn_stands_for_finished_cycles_behind_the_users_request(to_cycle: int, left: int) -> None:
+    compaction = Compaction(id="z", from_turn=0, to_turn=0, to_cycle=to_cycle, summary=SummaryPolicy(text="I did it."))
+    plain = events_of(*long_turn(6))
+
+    shown = events_of(*long_turn(6), compaction)
+
+    request, summary, *rest = shown
+    assert request == plain[0]
+    assert isinstance(summary, UserText)
+    assert summary.synthetic
+    assert summary.text.endswith("\n\nI did it.")
+    assert rest == list(plain[-3 * left :])
+    grown = events_of(*long_turn(6), compaction, *long_turn(8)[-8:])
+    assert grown[: len(shown)] == shown
+    assert events_of(*long_turn(6), compaction, Revert(entries=("z",))) == plain
+
+
+def test_a_later_summary_inside_a_turn_or_of_all_of_it_takes_the_place_of_an_earlier_one() -> None:
+    early = Compaction(from_turn=0, to_turn=0, to_cycle=1, summary=SummaryPolicy(text="early"))
+    late = Compaction(from_turn=0, to_turn=0, to_cycle=4, summary=SummaryPolicy(text="late"))
+    whole = Compaction(from_turn=0, to_turn=0, summary=SummaryPolicy(text="whole"))
+
+    inside = [event.text for event in events_of(*long_turn(6), early, late) if isinstance(event, UserText)]
+    told = events_of(*long_turn(6), say("done"), early, late, whole)
+
+    assert [text.split("\n\n")[-1] for text in inside] == ["question", "late"]
+    assert [event.text for event in told if isinstance(event, AssistantText)] == ["whole"]
 
 
 @pytest.mark.parametrize("tool_calls", [None, OMIT, STRIP_REQUESTS])

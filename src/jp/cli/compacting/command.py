@@ -247,7 +247,9 @@ def _chosen(entries: Sequence[AnyEntry], which: str) -> list[Compaction]:
         raise UsageError(
             f"--reset={which}: there is no such compaction ({there})", hint="`jp conversation show` lists them"
         )
-    return [found[int(which) - 1]]
+    chosen = found[int(which) - 1]
+    # One automatic compaction may be several overlays; undoing one of them would leave half of it.
+    return [one for one in found if one is chosen or (chosen.source == one.source == "auto" and one.at == chosen.at)]
 
 
 def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[AnyEntry]) -> Order:

@@ -45,9 +45,6 @@ from jp.turn.sent import sent_requests, thread_of
 from jp.workspace.files import make_directories, replace_file
 from jp.workspace.stamp import SYSTEM, timestamp
 
-_WORTH_PERCENT = 10
-"""What is left out has to be so much of the request, or the break of the cache is not worth it."""
-
 _REFUSED_SECS = 3600
 """For how long at most nobody is asked who would not take a key, or whose quota was used up: jp is not told of
 another key, nor of a bill that was paid."""
@@ -57,10 +54,11 @@ _NEAR = 3
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's window, in tokens: what a request may have at most, and from where on it is compacted."""
+    """A model's window, in tokens: what a request may have, from where on it is compacted, and down to where."""
 
     limit: int
     threshold: int
+    target: int
 
 
 class PolicyFile:
@@ -171,6 +169,9 @@ class AutomaticRoom:
         """
         entries = tuple(self._recorder.entries)
         planner = Planner(entries, FactLines(), self._wiring.config.conversation.tools, now=time(), source="auto")
+        if not must_fit and not self._maker.can_free(planner):
+            self._log("no automatic compaction: too few turns, and no finished cycles")
+            return ()
         ratio = self._measured_ratio()
         used = projected or round(planner.tokens * ratio)
         now = time()
@@ -186,10 +187,14 @@ class AutomaticRoom:
             return ()
         draft = await self._maker.make(planner, self._need(used, ratio, must_fit=must_fit), permission.state, at)
         freed = round(draft.freed * ratio)
-        if not self._is_triggered(used, freed, around, least=used * _WORTH_PERCENT // 100):
+        window = self._window or Window(limit=used, threshold=used, target=used)
+        if not self._is_triggered(used, freed, around, least=max(used - window.threshold, 0) + 1):
             self._file.write(after_ineffective(draft.state, at))
             return ()
-        self._file.write(after_success(draft.state))
+        if used - freed <= window.target:
+            self._file.write(after_success(draft.state))
+        else:
+            self._file.write(after_ineffective(draft.state, replace(at, used=used - freed)))
         self._tell(draft.overlays, used, used - freed)
         self._made_at = len(entries) + len(draft.overlays)
         stamped = timestamp(SYSTEM.now())
@@ -197,7 +202,7 @@ class AutomaticRoom:
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:
         """Whether so much is to be left out; the code of why, or why not, goes to the log with its numbers."""
-        window = self._window or Window(limit=used, threshold=used)
+        window = self._window or Window(limit=used, threshold=used, target=used)
         verdict = decide(
             Numbers(
                 used=used,
@@ -216,10 +221,10 @@ class AutomaticRoom:
         return isinstance(verdict, Triggered)
 
     def _need(self, used: int, ratio: float, *, must_fit: bool) -> Need:
-        """How much is to be freed, as it is estimated; without a window as much as can be."""
+        """Return how much is to be freed, as it is estimated; without a window as much as can be."""
         if self._window is None or used <= self._window.threshold:
             return Need(wanted=round(used / ratio), is_urgent=must_fit)
-        wanted, least = used - self._window.threshold, max(used - self._window.limit, 0)
+        wanted, least = used - self._window.target, max(used - self._window.limit, 0)
         return Need(wanted=ceil(wanted / ratio), least=ceil(least / ratio), is_urgent=must_fit)
 
     def _measured_ratio(self) -> float:
@@ -246,22 +251,30 @@ class AutomaticRoom:
             return None
         wanted = self._wiring.settings.parameters.max_tokens or details.max_output or 0
         limit = details.context_window - min(wanted, details.context_window // 2)
-        return Window(limit=limit, threshold=round(limit * self._auto.trigger_ratio))
+        threshold = round(limit * self._auto.trigger_ratio)
+        target = threshold // 2
+        if self._auto.target_ratio is not None:
+            target = min(round(limit * self._auto.target_ratio), threshold)
+        return Window(limit=limit, threshold=threshold, target=target)
 
     def _tell(self, overlays: Sequence[Compaction], before: int, after: int) -> None:
         number = len(compactions_in_force(self._recorder.entries)) + 1
-        turns = ", ".join(turns_text(overlay.from_turn, overlay.to_turn) for overlay in overlays)
+        turns = ", ".join(dict.fromkeys(map(_covered_text, overlays)))
         undo = f"jp conversation compact --reset={number} {self._conversation}"
-        self._wiring.notice(
-            f"compacted {turns} by itself: about {before:,} tokens before, {after:,} now; undo: `{undo}`"
-        )
+        self._wiring.notice(f"auto-compacted {turns}: about {before:,} tokens before, {after:,} now; undo: `{undo}`")
 
     def _too_long(self, projected: int, window: Window) -> ProviderError:
         return ProviderError(
             f"the request has about {projected:,} tokens, and {str(self._wiring.model)!r} takes {window.limit:,}",
             kind="context_too_long",
             hint=(
-                f"nothing more can be left out: `jp conversation undo {self._conversation}` takes this request back, "
+                f"nothing more can be hidden: `jp conversation undo {self._conversation}` takes this request back, "
                 "`jp query --new` begins anew"
             ),
         )
+
+
+def _covered_text(overlay: Compaction) -> str:
+    if overlay.to_cycle is None:
+        return turns_text(overlay.from_turn, overlay.to_turn)
+    return f"the finished calls of {turns_text(overlay.to_turn, overlay.to_turn)}"

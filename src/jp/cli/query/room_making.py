@@ -12,6 +12,7 @@ from jp.cli.compacting.summarizer import error_kind_of, limit_of, local_summary,
 from jp.cli.places import AnyWorkspace
 from jp.cli.query.budget import payment
 from jp.cli.query.wiring import Wiring
+from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES
 from jp.compaction.planning import Planner, PolicyWish, wish_of
 from jp.compaction.ranges import KeepTurns, Range, RangeWish, SinceCompaction
 from jp.config.compaction import profiles_of
@@ -61,13 +62,28 @@ class RoomMaker:
         self._log = log
 
     async def make(self, planner: Planner, need: Need, state: PolicyState, at: Circumstances) -> Draft:
-        """What needs no model first, then a summary where the profile has one, then what is otherwise kept."""
+        """Draft what frees enough, in the order of what it loses.
+
+        First what needs no model, then a summary of old turns where the profile has one, then one of the finished
+        cycles of the turn that runs. Where nothing can be sent otherwise, what is usually kept leaves, too.
+        """
         draft = self._mechanical(planner, need, Draft(state=state))
         if draft.freed < need.wanted and self._order.wish.summary:
             draft = await self._summarised(planner, need, draft, at)
+        if draft.freed < need.wanted:
+            draft = await self._without_work(planner, draft, at, keep=UNCOVERED_CYCLES)
         if need.is_urgent and (not draft.overlays or draft.freed < need.least):
             draft = self._with(planner, draft, self._planned(planner, is_forced=True))
+        if need.is_urgent and draft.freed < need.least and not self._order.wish.summary:
+            draft = await self._summarised(planner, need, draft, at)
+        if need.is_urgent and draft.freed < need.least:
+            draft = await self._without_work(planner, draft, at, keep=NEWEST_CYCLES)
         return draft
+
+    def can_free(self, planner: Planner) -> bool:
+        """Return whether there is anything that may leave before a request has to: old turns or finished cycles."""
+        auto = self._wiring.config.conversation.compaction.auto
+        return len(planner.shape.turns) > auto.min_turns or planner.finished_cycles() is not None
 
     def _mechanical(self, planner: Planner, need: Need, draft: Draft) -> Draft:
         overlays: tuple[Compaction, ...] = ()
@@ -102,12 +118,32 @@ class RoomMaker:
         limit = limit_of(self._wiring.config, self._wiring.model)
         policy: SummaryPolicy | None = None
         state = draft.state
-        if may_ask(state, at) == "go":
+        if self._order.wish.summary and may_ask(state, at) == "go":
             policy, state = await self._asked(entries, found, limit, state, at)
         if policy is None and need.is_urgent:
             policy = local_summary(entries, found, self._recorder, limit=limit)
         draft = replace(draft, state=state)
         return draft if policy is None else self._with(planner, draft, (replace(planner.bare(found), summary=policy),))
+
+    async def _without_work(self, planner: Planner, draft: Draft, at: Circumstances, *, keep: int) -> Draft:
+        """`draft` with a summary of the running turn's finished cycles but the newest `keep`, in place of digests."""
+        found = planner.finished_cycles(keep=keep)
+        if found is None:
+            return draft
+        entries = tuple(self._recorder.entries)
+        limit = limit_of(self._wiring.config, self._wiring.model)
+        policy: SummaryPolicy | None = None
+        state = draft.state
+        if self._order.wish.summary and may_ask(state, at) == "go":
+            policy, state = await self._asked(entries, found, limit, state, at)
+        if policy is None:
+            policy = local_summary(entries, found, self._recorder, limit=limit)
+        if policy is None:
+            return replace(draft, state=state)
+        rest = tuple(overlay for overlay in draft.overlays if overlay.to_cycle is None)
+        whole = (*rest, replace(planner.bare(found), summary=policy))
+        freed = planner.effect(whole).freed
+        return replace(draft, state=state, overlays=whole, freed=freed) if freed > draft.freed else draft
 
     def _told(self, planner: Planner, need: Need, draft: Draft) -> Range | None:
         """The turns of a summary: without those that are kept, unless room has to be made and that is too little."""

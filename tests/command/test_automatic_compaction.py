@@ -103,6 +103,24 @@ def test_without_it_there_is_never_an_overlay(tmp_path: Path) -> None:
     assert max(prompts(entries)) > 10_000
 
 
+def test_without_it_a_line_names_the_way_on_once_most_of_the_window_is_full(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "")
+    full = "% of the window of 'script/test': `jp conversation compact --dry-run` shows what can be freed\n"
+
+    said = [ask(root, "read it", *more) for more in (("--new",), *[("--id", "last")] * 3)]
+
+    assert [full in text for text in said] == [False, False, False, True]
+    filled = re.search(r"note: the conversation fills (\d+) %", said[-1])
+    assert filled is not None
+    usage = [entry.usage for entry in only_log(root) if isinstance(entry, CycleEnd)][-1]
+    assert int(filled[1]) == (usage.input + usage.output) * 100 // 12_000
+    quiet = run_jp("query", "--approve-all", "-q", "--id", "last", "thanks", cwd=root)
+    assert "window" not in quiet.stderr
+    compacted = run_jp("conversation", "compact", "--keep", "0", "last", cwd=root)
+    assert compacted.code == 0
+    assert full not in ask(root, "thanks", "--id", "last")
+
+
 def test_old_results_of_a_long_turn_make_room_while_it_runs(tmp_path: Path) -> None:
     root = workspace(tmp_path)
     configured(root, 12, window=12_000)

@@ -45,8 +45,8 @@ _HINTS: dict[ErrorKind, str] = {
     "quota": "look at the plan, the credit and the limits of the account, or use another model with `--model`",
     "authentication": "check the provider's key, and what it may be used for",
     "context_too_long": (
-        "send less: `jp conversation undo` takes this request back, `jp conversation compact` leaves old things out, "
-        "`jp query --new` begins anew"
+        "send less: `jp conversation compact` hides old content (`--profile heavy` the most), `jp conversation undo` "
+        "takes this request back, `jp query --new` starts over"
     ),
     "model_not_found": "name another model with `--model`; `jp model ls` lists them",
     "invalid_request": "`jp query --dry-run --format json …` shows what is sent",

@@ -175,6 +175,11 @@ async def _show_usage(
     The entries from `start` on were recorded for it. A title that is written beside it is waited for, but for a moment.
     """
     title = await titling.settle(answered=outcome.ending == "answered")
+    if outcome.ending == "answered" and not wiring.config.conversation.compaction.auto.enabled:
+        from jp.cli.query.spent import fullness_text
+
+        if full := fullness_text(wiring, recorder.entries):
+            notice(options, full)
     is_watched = os.isatty(2)
     if options.quiet if is_watched else not options.verbosity:
         return

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from context.conversations import Conversation, conversation_of
 from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
 from context.sessions import recorded_sessions
-from jp.cli.compacting.summarizer import rehearse
+from jp.cli.compacting.summarizer import rehearse, texts_of
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
 from jp.compaction.log_contents import contents_in, handles_of
@@ -92,7 +92,7 @@ def prices_of(details: ModelDetails) -> Prices:
 def outcome_of(way: Way, prepared: Prepared, details: ModelDetails) -> Outcome:
     """A conversation, compacted in this way at its end; its provider's cache still holds all of it."""
     entries = prepared.conversation.entries
-    planner = Planner(entries, way.stand_ins(), {}, now=0.0)
+    planner = Planner(entries, way.stand_ins(), {}, now=0.0, load=texts_of(InlineLoader()))
     keep = RangeWish(keep_first=KeepTurns(way.keep_first), keep_last=KeepTurns(way.keep_last))
     plan = planner.plan(way.wish, keep)
     overlays, once = plan.overlays, 0.0

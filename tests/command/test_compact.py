@@ -112,7 +112,7 @@ def test_the_next_request_is_the_compacted_one_and_undo_brings_back_every_byte(r
 
     text = compact(root, "--keep", "1")
 
-    assert text.startswith("compacted turns 0 to 2: reasoning + tools + superseded resources\ntokens: about ")
+    assert text.startswith("compacted turns 0 to 2: reasoning + tools digested + superseded resources\ntokens: about ")
     assert "undo it with `jp conversation undo jp-c" in text
     shorter = next_request(root)
     assert shorter.count("REASONING") == 1
@@ -121,7 +121,7 @@ def test_the_next_request_is_the_compacted_one_and_undo_brings_back_every_byte(r
     undone = run_jp("conversation", "undo", "last", cwd=root)
     assert (undone.code, undone.stdout) == (
         0,
-        "undid the compaction of turns 0 to 2: reasoning + tools + superseded resources\n",
+        "undid the compaction of turns 0 to 2: reasoning + tools digested + superseded resources\n",
     )
     assert next_request(root) == whole
     assert run_jp("conversation", "redo", "last", cwd=root).code == 0

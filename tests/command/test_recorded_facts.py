@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from forked import run_jp
-from jp.conversation.entries import Facts, ToolCallResponse
+from jp.conversation.entries import Compaction, Facts, ToolCallResponse
 from loopback import HTML, Loopback, Reply
 from stage import make_workspace, only_log
 
@@ -30,13 +33,14 @@ def test_a_stripped_page_is_told_by_its_address_title_and_status_and_lines_with_
         run_jp("workspace", "trust", "--yes", cwd=root)
         (root / "a.txt").write_text("a bolt, a nut and a washer\n" * 300, encoding="utf-8")
         asked = run_jp("query", "--approve-all", "look", cwd=root)
-    compacted = run_jp("conversation", "compact", "--turn", "0", "--tools", "last", cwd=root)
+    compacted = run_jp("conversation", "compact", "--turn", "0", "--tools=digest", "last", cwd=root)
     printed = run_jp("conversation", "print", "--compacted", "last", cwd=root)
 
     assert (asked.code, compacted.code) == (0, 0)
     recorded = [entry.facts for entry in only_log(root) if isinstance(entry, ToolCallResponse)]
     assert len(recorded) == 2
-    assert Facts(kind="web", url=f"{server.url}/bolts", title="All about bolts", status=200) in recorded
+    page = Facts(kind="web", url=f"{server.url}/bolts", title="All about bolts", status=200)
+    assert page in [replace(facts, evidence=None) for facts in recorded if facts is not None]
     assert Facts(kind="read", path="a.txt", lines="10-90", total_lines=300) in recorded
     assert f"[compacted] web_fetch: success; {server.url}/bolts; All about bolts; HTTP 200; " in printed.stdout
     assert "[compacted] fs_read_file: success; a.txt; lines 10-90 of 300; 81 lines, " in printed.stdout
@@ -54,3 +58,85 @@ calls = [
 [[reply]]
 text = "Noted."
 """
+
+
+FAILING_TOOL = """
+[conversation.tools.check]
+enable = true
+source = "local"
+command = { program = "cat", args = ["report.txt"] }
+"""
+
+REPORT = (
+    "collecting\n"
+    + "a passing line\n" * 90
+    + "src/a.py:7: error: no rule for 'bolts'\n"
+    + "more\n" * 90
+    + "Exit code: 2\n"
+)
+
+
+def test_what_any_tool_prints_leaves_its_errors_and_exit_code_in_a_digest_and_only_its_handle_when_stripped(
+    tmp_path: Path,
+) -> None:
+    scenario = """
+[[reply]]
+when = { contains = "check" }
+calls = [{ name = "check", arguments = {} }]
+
+[[reply]]
+text = "Noted."
+"""
+    root = make_workspace(tmp_path / "work", scenario, settings=FAILING_TOOL)
+    run_jp("workspace", "trust", "--yes", cwd=root)
+    (root / "report.txt").write_text(REPORT, encoding="utf-8")
+    asked = run_jp("query", "--approve-all", "check it", cwd=root)
+    assert asked.code == 0, asked.stderr
+
+    shown: dict[str, str] = {}
+    for mode in ("digest", "strip"):
+        compacted = run_jp("conversation", "compact", "--turn", "0", f"--tools={mode}", "last", cwd=root)
+        assert compacted.code == 0, compacted.stderr
+        shown[mode] = run_jp("conversation", "print", "--compacted", "last", cwd=root).stdout
+        run_jp("conversation", "compact", "--reset", "last", cwd=root)
+
+    (facts,) = [entry.facts for entry in only_log(root) if isinstance(entry, ToolCallResponse)]
+    assert facts is not None
+    assert facts.evidence is not None
+    assert "src/a.py:7: error: no rule for 'bolts'" in facts.evidence
+    assert "[compacted] check: success; " in shown["digest"]
+    assert "src/a.py:7: error: no rule for 'bolts'" in shown["digest"]
+    assert "no rule for" not in shown["strip"]
+    assert "recall " in shown["strip"]
+
+
+def test_results_that_were_recorded_without_evidence_get_it_when_they_are_compacted(tmp_path: Path) -> None:
+    scenario = """
+[[reply]]
+when = { contains = "check" }
+calls = [{ name = "check", arguments = {} }]
+
+[[reply]]
+text = "Noted."
+"""
+    root = make_workspace(tmp_path / "work", scenario, settings=FAILING_TOOL)
+    run_jp("workspace", "trust", "--yes", cwd=root)
+    (root / "report.txt").write_text(REPORT, encoding="utf-8")
+    assert run_jp("query", "--approve-all", "check it", cwd=root).code == 0
+    (log,) = (root / ".jp" / "conversations").glob("*/events.jsonl")
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line.pop("facts", None)
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+    assert run_jp("conversation", "compact", "--turn", "0", "last", cwd=root).code == 0
+
+    (overlay,) = [entry for entry in only_log(root) if isinstance(entry, Compaction)]
+    (facts,) = overlay.facts.values()
+    assert facts.exit_code == 2
+    before = run_jp("conversation", "print", "--compacted", "last", cwd=root).stdout
+    assert "exit 2" in before
+    assert "src/a.py:7: error: no rule for 'bolts'" in before
+    forked = run_jp("conversation", "fork", "last", cwd=root)
+    assert forked.code == 0
+    assert "src/a.py:7: error" in run_jp("conversation", "print", "--compacted", "last", cwd=root).stdout

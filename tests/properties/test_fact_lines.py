@@ -66,7 +66,7 @@ def lines_of(entries: Sequence[AnyEntry], stand_ins: FactLines) -> list[str | No
     """The line for each response, whether a view would show it or not."""
     lines = stand_ins.of(entries)
     calls = {entry.id: entry for entry in entries if isinstance(entry, ToolCallRequest)}
-    return [lines.response(calls[entry.request], entry) for entry in entries if isinstance(entry, ToolCallResponse)]
+    return [lines.digest(calls[entry.request], entry, None) for entry in entries if isinstance(entry, ToolCallResponse)]
 
 
 @given(answered, answered)

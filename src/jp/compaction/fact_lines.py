@@ -41,7 +41,7 @@ NO_NONCE = "0" * 16
 
 
 class FactLines:
-    """Of a response one line that says what is known of it; of a request everything but the middle of long strings.
+    """Of a response how it ended and its handle, in a digest with what is known of it; of a request its short values.
 
     What was said of a log is not worked out again while the log only grows.
     """
@@ -61,7 +61,7 @@ class FactLinesOf:
     def __init__(self, entries: Sequence[AnyEntry] = ()) -> None:
         self._entries = tuple(entries)
         self._arguments: dict[int, tuple[ToolCallRequest, JsonObject | str]] = {}
-        self._lines: dict[int, tuple[ToolCallResponse, ToolCallRequest, str | None]] = {}
+        self._lines: dict[tuple[int, bool], tuple[ToolCallResponse, ToolCallRequest, Facts | None, str | None]] = {}
 
     def grown(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
         """The stand-ins of `entries`; what is known already holds for them if they only go on."""
@@ -79,11 +79,25 @@ class FactLinesOf:
         return known[1]
 
     def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
-        """A line with as much as there is room for, and always with a handle where there is something to recall."""
-        known = self._lines.get(id(response))
-        if known is None or known[0] is not response or known[1] is not call:
-            known = self._lines[id(response)] = (response, call, self._line(call, response))
-        return known[2]
+        """Return how the call ended, with handles where there is something to recall."""
+        return self._known(call, response, None, is_digest=False)
+
+    def digest(self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None) -> str | None:
+        """Return a line with as much as there is room for, always with a handle, and evidence below it."""
+        recorded = response.facts
+        if facts is None or (recorded is not None and recorded.evidence):
+            facts = recorded
+        return self._known(call, response, facts, is_digest=True)
+
+    def _known(
+        self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None, *, is_digest: bool
+    ) -> str | None:
+        key = id(response), is_digest
+        known = self._lines.get(key)
+        if known is None or known[0] is not response or known[1] is not call or known[2] != facts:
+            line = self._line(call, response, facts, is_digest=is_digest)
+            known = self._lines[key] = (response, call, facts, line)
+        return known[3]
 
     def _cut(self, arguments: JsonObject | str) -> JsonObject | str:
         # The patterns that this needs take time to compile, and most requests strip nothing.
@@ -96,8 +110,14 @@ class FactLinesOf:
         shrunk = shrink_json_string_leaves(text, self._cutter)
         return msgspec.json.decode(shrunk.text, type=JsonObject) if shrunk.changed else arguments
 
-    def _line(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
-        from jp.context.stand_in import Stripped, stand_in
+    def _line(
+        self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None, *, is_digest: bool
+    ) -> str | None:
+        from jp.context.stand_in import Stripped, digest_text, status_line
+
+        def line(handle: str) -> str | None:
+            named = msgspec.structs.replace(stripped, handle=handle)
+            return digest_text(subject, _facts(facts), named) if is_digest else status_line(subject, named)
 
         carriers = tuple(carriers_in(response))
         stripped = Stripped(
@@ -107,14 +127,13 @@ class FactLinesOf:
             lines=_line_count(response, carriers),
         )
         subject = Call(id=call.call_id, name=call.name, arguments="")
-        facts = _facts(response.facts)
         handles = self._handles_in(carriers)
         for count in range(len(handles), 0, -1):
             named = ", ".join(handles[:count])
-            line = stand_in(subject, facts, msgspec.structs.replace(stripped, handle=named))
-            if line is None or line.endswith(f"; recall {named}"):
-                return line
-        return None if handles else stand_in(subject, facts, stripped)
+            found = line(named)
+            if found is None or found.partition("\n")[0].endswith(f"; recall {named}"):
+                return found
+        return None if handles else line("")
 
     def _handles_in(self, carriers: Sequence[Carrier]) -> tuple[str, ...]:
         """The handles of the largest of them, by size."""

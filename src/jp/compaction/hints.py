@@ -29,6 +29,7 @@ SHIPPED: Mapping[str, ToolCompactionConfig] = {
 """What jp's own tools wish for. The other ones wish for nothing: what the profile says holds for them."""
 
 _POLICIES: Mapping[ToolCallMode, ToolCallPolicy] = {
+    "digest": ToolCallPolicy(policy="digest", request=True, response=True),
     "strip": ToolCallPolicy(policy="strip", request=True, response=True),
     "strip-requests": ToolCallPolicy(policy="strip", request=True),
     "strip-responses": ToolCallPolicy(policy="strip", response=True),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -18,14 +18,30 @@ from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES, turns_covere
 from jp.compaction.projection import project
 from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
 from jp.compaction.stand_ins import StandIns
+from jp.compaction.stripping import content_size
 from jp.compaction.transcript import ViewTranscript, transcript_of
 from jp.config.compaction import ProfileConfig
 from jp.config.tools import ToolConfig
 from jp.context.budget import estimate_messages
 from jp.context.items import items_of
-from jp.conversation.entries import AnyEntry, Compaction, ToolCallPolicy, ToolCallRequest, TurnStart
+from jp.conversation.carriers import carriers_in
+from jp.conversation.entries import (
+    AnyEntry,
+    Compaction,
+    Facts,
+    ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
 from jp.conversation.reverts import undone
 from jp.conversation.turns import Placement, cycles_of, divide, is_blank
+
+if TYPE_CHECKING:
+    from jp.compaction.summarising import TextLoader
+
+LEAST_OBSERVED = 400
+"""Bytes of a result below which its digest would be no shorter than the result."""
 
 Source = Literal["manual", "auto"]
 
@@ -86,7 +102,8 @@ def wish_of(profile: ProfileConfig) -> PolicyWish:
 class Planner:
     """Plans for one stream, which is projected once.
 
-    `tools` is `conversation.tools`, `now` in seconds since 1970.
+    `tools` is `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded
+    without evidence; without it their digests have none.
     """
 
     def __init__(
@@ -97,9 +114,11 @@ class Planner:
         *,
         now: float,
         source: Source = "manual",
+        load: TextLoader | None = None,
     ) -> None:
         self._entries = entries
         self._tools = tools
+        self._load = load
         self._source: Source = source
         self._stand_ins = stand_ins
         self._now = now
@@ -142,7 +161,8 @@ class Planner:
             return tuple(overlays)
         inside = replace(
             self.bare(found),
-            tool_calls=tool_policy("strip-responses"),
+            tool_calls=ToolCallPolicy(policy="digest", response=True),
+            facts=self._facts_of(found),
             tool_overrides=overrides_for(self._called(found), self._tools),
         )
         return self._shrinking((*overlays, inside))
@@ -192,14 +212,25 @@ class Planner:
         )
 
     def _overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyWish) -> Compaction:
-        strips = "tools" in policies and wish.tools is not None and wish.tools.policy == "strip"
+        tools = wish.tools if "tools" in policies else None
+        is_kept = tools is not None and tools.policy != "omit"
         return replace(
             self.bare(found),
             reasoning="strip" if "reasoning" in policies else None,
-            tool_calls=wish.tools if "tools" in policies else None,
-            tool_overrides=overrides_for(self._called(found), self._tools) if strips else {},
+            tool_calls=tools,
+            tool_overrides=overrides_for(self._called(found), self._tools) if is_kept else {},
+            facts=self._facts_of(found) if tools is not None and tools.policy == "digest" else {},
             resources="superseded" if "resources" in policies else None,
         )
+
+    def _facts_of(self, found: Range) -> dict[str, Facts]:
+        """Return what responses say that were recorded without evidence, by the ids of their entries."""
+        if self._load is None:
+            return {}
+        turns = self._division.turns[found.first : found.last + 1]
+        responses = (entry for turn in turns for entry in turn.entries if isinstance(entry, ToolCallResponse))
+        facts = ((response.id, _observed(response, self._load)) for response in responses if response.id)
+        return {identity: seen for identity, seen in facts if seen is not None}
 
     def _called(self, found: Range) -> set[str]:
         """The tools that were called in these turns."""
@@ -234,6 +265,21 @@ class Planner:
             if turn.id not in self._undone
         )
         return StreamShape(turns=turns, covered=_covered_by_policy(self._placements, self._numbers))
+
+
+def _observed(response: ToolCallResponse, load: TextLoader) -> Facts | None:
+    """Return the facts of a response with evidence from its content; None where it has them, or is too short."""
+    recorded = response.facts or Facts()
+    if recorded.evidence is not None or content_size(response.content) < LEAST_OBSERVED:
+        return None
+    from jp.context.evidence import observe
+
+    text = "\n".join(filter(None, map(load, carriers_in(response))))
+    found = observe(text, kind=recorded.kind or "", is_error=response.is_error)
+    exit_code = found.exit_code if recorded.exit_code is None else recorded.exit_code
+    if not found.lines and exit_code == recorded.exit_code:
+        return None
+    return replace(recorded, exit_code=exit_code, evidence=found.lines or None)
 
 
 def _transcript(entries: Sequence[AnyEntry], stand_ins: StandIns) -> ViewTranscript:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from jp.conversation.entries import AnyEntry, JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, Facts, JsonObject, ToolCallRequest, ToolCallResponse
 
 
 class CallStandIns(Protocol):
@@ -16,7 +16,11 @@ class CallStandIns(Protocol):
         ...
 
     def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
-        """The line that stands for a stripped response; None where nothing shorter says enough."""
+        """Return the status line of a stripped response; None where nothing shorter says enough."""
+        ...
+
+    def digest(self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None) -> str | None:
+        """Return the status line with evidence: the response's own facts, else the overlay's `facts`."""
         ...
 
 
@@ -42,3 +46,7 @@ class StatusLines:
     def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str:
         """The tool's name and how it ended."""
         return f"[compacted] {call.name}: {'error' if response.is_error else 'success'}"
+
+    def digest(self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None) -> str:
+        """Return the same."""
+        return self.response(call, response)

@@ -8,7 +8,7 @@ from typing import assert_never
 import msgspec
 
 from jp.compaction.stand_ins import CallStandIns
-from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     AudioBlock,
     Block,
@@ -31,7 +31,17 @@ def stripped_arguments(call: ToolCallRequest, stand_ins: CallStandIns) -> JsonOb
 
 def stripped_content(call: ToolCallRequest, response: ToolCallResponse, stand_ins: CallStandIns) -> tuple[Block, ...]:
     """What stands for the content of `response`, or the content itself where that would not be shorter."""
-    text = stand_ins.response(call, response)
+    return _shorter(stand_ins.response(call, response), response)
+
+
+def digested_content(
+    call: ToolCallRequest, response: ToolCallResponse, stand_ins: CallStandIns, facts: Facts | None
+) -> tuple[Block, ...]:
+    """Return the digest of `response`, or the content itself where that would not be shorter."""
+    return _shorter(stand_ins.digest(call, response, facts), response)
+
+
+def _shorter(text: str | None, response: ToolCallResponse) -> tuple[Block, ...]:
     is_shorter = text is not None and len(text.encode()) < content_size(response.content)
     return (TextBlock(text=text),) if is_shorter else response.content
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, lacks_call, loses_reasoning
 from jp.compaction.stand_ins import CallStandIns
-from jp.compaction.stripping import stripped_arguments, stripped_content
+from jp.compaction.stripping import digested_content, stripped_arguments, stripped_content
 from jp.compaction.winners import Policies
 from jp.compaction.wording import CONTINUE, INSIST
 from jp.conversation.entries import (
@@ -151,8 +151,12 @@ class TurnView:
     def _result(self, call: ToolCallRequest, policies: Policies) -> ToolResult:
         response = self._responses.take(call)
         content = response.content
-        if policies.tools.responses.strips(call.name):
-            content = stripped_content(call, response, self._stand_ins)
+        responses = policies.tools.responses
+        if responses.strips(call.name):
+            if responses.digest is None:
+                content = stripped_content(call, response, self._stand_ins)
+            else:
+                content = digested_content(call, response, self._stand_ins, responses.digest.get(response.id))
         return ToolResult(
             call=call.id,
             call_id=call.call_id,

@@ -13,14 +13,18 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.overlays import Coverage, Point
-from jp.conversation.entries import Compaction, ToolCallPolicy
+from jp.conversation.entries import Compaction, Facts, ToolCallPolicy
 
 
 class Half(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17)."""
+    """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17).
+
+    With `digest`, responses leave a digest: it has the facts of those that were recorded without evidence, by id.
+    """
 
     strip: bool = False
     wishes: Mapping[str, bool] = {}
+    digest: Mapping[str, Facts] | None = None
 
     def strips(self, tool: str) -> bool:
         """Whether those of `tool` are."""
@@ -109,4 +113,5 @@ def _responses(compaction: Compaction, tools: ToolCallPolicy) -> Half:
         for tool, override in compaction.tool_overrides.items()
         if override.response is not None
     }
-    return Half(strip=tools.response, wishes=wishes)
+    digest = compaction.facts if tools.policy == "digest" else None
+    return Half(strip=tools.response, wishes=wishes, digest=digest)

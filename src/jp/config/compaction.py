@@ -9,7 +9,7 @@ import msgspec
 
 from jp.config.kinds import Count, Section
 
-ToolCallMode = Literal["strip", "strip-requests", "strip-responses", "omit"]
+ToolCallMode = Literal["digest", "strip", "strip-requests", "strip-responses", "omit"]
 Ratio = Annotated[float, msgspec.Meta(gt=0, le=1, description="a number of more than 0 and at most 1")]
 
 
@@ -30,7 +30,8 @@ class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     reasoning: Literal["strip"] | None = None
     """`strip` leaves the model's reasoning out."""
     tool_calls: ToolCallMode | None = None
-    """What becomes of tool calls: large arguments and results are stripped, one of both, or calls are left out."""
+    """`digest`: large arguments are shortened, results become a line of facts with evidence; `strip`: results become a
+    status line; `strip-requests`, `strip-responses`: one of both; `omit`: calls are hidden."""
     resources: Literal["superseded"] | None = None
     """`superseded` leaves out copies of what was delivered anew later."""
     summary: SummaryConfig = SummaryConfig()
@@ -65,7 +66,7 @@ class CompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 PROFILES: Mapping[str, ProfileConfig] = {
-    "default": ProfileConfig(reasoning="strip", tool_calls="strip", resources="superseded"),
+    "default": ProfileConfig(reasoning="strip", tool_calls="digest", resources="superseded"),
     "heavy": ProfileConfig(summary=SummaryConfig(policy="summarize")),
     "light": ProfileConfig(reasoning="strip"),
 }

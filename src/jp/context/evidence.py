@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import msgspec
+
+from jp.context.redaction import redacted
 from jp.context.secret_values import lowered_ascii
 
 LONGEST_LINE = 200
@@ -44,8 +47,75 @@ _SYMBOL = re.compile(
 _SEARCHED_FOR_SYMBOLS = 8_000
 _MATCH = re.compile(r"^([^\s:][^\n:]{0,250}):([0-9]{1,9})[:-]", re.MULTILINE)
 _ARMOUR = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9+/=]{40,200}")
+MOST_EVIDENCE = 400
+"""Characters of evidence that is stored with a result."""
+
+_READ_AT_MOST = 64 * 1024
+"""Of a longer output so many characters are read, half of them at its end: redacting costs time."""
+
+_EXIT = re.compile(
+    r"(?i)\b(?:exit(?:ed)?(?:\s+with)?[ _-]?(?:code|status)|return[ _]?code|exited with)"
+    r"[\"'>]?\s*(?:of|was|is|[:=])?\s*[\"']?(-?[0-9]{1,3})\b"
+)
+_NEAR_AN_END = 400
+_HIGHEST_EXIT_CODE = 255
+
 _SAYS_NOTHING = " \t\r\n`~-=_*#+|<>/(){}[],;"
 _COUNTED_MATCHES = 10_000
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an output says of itself: an exit code, where one stands at its beginning or end, and lines of evidence."""
+
+    exit_code: int | None = None
+    lines: tuple[str, ...] = ()
+
+
+def observe(text: str, *, kind: str = "", is_error: bool = False) -> Observed:
+    """Extract what a digest of an output shows: deterministic, without secrets, in at most `MOST_EVIDENCE` characters.
+
+    Args:
+        text: The whole output.
+        kind: What sort of tool it is of (`jp.context.tool_kinds.ToolKind`); unknown kinds are told by their lines.
+        is_error: Whether the call failed.
+    """
+    if len(text) > _READ_AT_MOST:
+        text = f"{text[: _READ_AT_MOST // 2]}\n{text[-(_READ_AT_MOST // 2) :]}"
+    text = redacted(text, {})
+    if kind in {"read", "list", "json", "patch", "write"}:
+        lines = outcome_lines(text) if is_error else ()
+    elif kind == "search":
+        lines = outcome_lines(text) if is_error else matches(text, LONGEST_LINE)
+    elif kind in {"terminal", "test"} or is_error or _has_failure(text):
+        lines = outcome_lines(text)
+    else:
+        lines = first_and_last(text)
+    exit_code = exit_status(text) if kind in {"", "other", "terminal", "test"} else None
+    return Observed(exit_code=exit_code, lines=_within(lines, MOST_EVIDENCE))
+
+
+def exit_status(text: str) -> int | None:
+    """Return the exit code that a tool wrote at the end or the beginning of its output; None where there is none."""
+    for part in (text[-_NEAR_AN_END:], text[:_NEAR_AN_END]):
+        codes = [int(code) for code in _EXIT.findall(part) if abs(int(code)) <= _HIGHEST_EXIT_CODE]
+        if codes:
+            return codes[-1]
+    return None
+
+
+def _has_failure(text: str) -> bool:
+    lowered = lowered_ascii(text)
+    return any(word in lowered for word in _WRONG)
+
+
+def _within(lines: Iterable[str], limit: int) -> tuple[str, ...]:
+    kept: list[str] = []
+    for line in lines:
+        if limit <= 1:
+            break
+        kept.append(line if len(line) <= limit else f"{line[: limit - 1]}…")
+        limit -= len(kept[-1]) + 1
+    return tuple(kept)
 
 
 def outcome_lines(text: str) -> tuple[str, ...]:

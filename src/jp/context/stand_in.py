@@ -27,6 +27,27 @@ class Stripped(msgspec.Struct, frozen=True, kw_only=True):
     handle: str = ""
 
 
+def status_line(call: Call, stripped: Stripped) -> str | None:
+    """Return how a call ended and the handle of its result; None where not even that is shorter than the result."""
+    line = status(call.name, is_error=stripped.is_error)
+    left = (stripped.size if stripped.room is None else stripped.room) - 1 - _bytes(line)
+    handle = f"; recall {stripped.handle}" if stripped.handle else ""
+    return None if left < 0 else line + handle if _bytes(handle) <= left else line
+
+
+def digest_text(call: Call, facts: Facts | None, stripped: Stripped, rule: ToolRule = _NO_RULE) -> str | None:
+    """Return `stand_in` and below it as much of the recorded evidence as leaves it shorter than the result."""
+    line = stand_in(call, facts, stripped, rule)
+    if line is None or facts is None:
+        return line
+    left = (stripped.size if stripped.room is None else stripped.room) - 1 - _bytes(line)
+    for told in facts.evidence:
+        if told not in line and _bytes(f"\n{told}") <= left:
+            line = f"{line}\n{told}"
+            left -= _bytes(f"\n{told}")
+    return line
+
+
 def stand_in(call: Call, facts: Facts | None, stripped: Stripped, rule: ToolRule = _NO_RULE) -> str | None:
     """One line of fewer bytes than the result has: how it ended and as much of what is known as there is room for.
 

@@ -68,6 +68,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `kind` names the sort of tool (`terminal`, `read`, `search`, …); `lines` is a range such as `10-200`, of a file that
     has `total_lines`. What was fetched has a `url`, perhaps a `title`, and over HTTP a `status`.
+    `evidence` are lines of the output, without secrets.
     """
 
     kind: str = ""
@@ -81,6 +82,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     matches: int | None = None
     first_error: str = ""
     duration_ms: int | None = None
+    evidence: tuple[str, ...] = ()
 
 
 class Digested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -107,7 +107,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a stand-in says of a tool's response without reading it.
 
     `lines` is a range such as `10-200`, of a file that has `total_lines`. What was fetched has a `url`, perhaps a
-    `title`, and over HTTP a `status`.
+    `title`, and over HTTP a `status`. `evidence` are lines of the content without secrets: errors, failed tests,
+    matches.
     """
 
     kind: str | None = None
@@ -120,6 +121,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     matches: int | None = None
     first_error: str | None = None
+    evidence: tuple[str, ...] | None = None
 
 
 class ToolCallResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call_response"):
@@ -234,7 +236,7 @@ class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class ToolCallPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What happens to tool calls. `request` and `response` say which half a strip concerns."""
 
-    policy: Literal["strip", "omit"]
+    policy: Literal["strip", "digest", "omit"]
     request: bool = False
     response: bool = False
 
@@ -250,7 +252,8 @@ class Compaction(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="comp
     """An overlay over turns `from_turn`..`to_turn` (0-based, inclusive; RFD 064).
 
     `from_id` and `to_id`, entry ids of the `turn_start`s, win over the numbers. `to_cycle` (0-based, inclusive) ends
-    the range inside turn `to_turn`. An absent policy means: no opinion.
+    the range inside turn `to_turn`. An absent policy means: no opinion. `facts` are of responses that were recorded
+    without evidence, by the ids of their entries: a digest shows them.
     """
 
     from_turn: int
@@ -264,6 +267,7 @@ class Compaction(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="comp
     tool_calls: ToolCallPolicy | None = None
     tool_overrides: dict[str, ToolOverride] = {}
     resources: Literal["superseded"] | None = None
+    facts: dict[str, Facts] = {}
 
 
 class Revert(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="revert"):

@@ -36,6 +36,9 @@ from jp.tool.dedup import mark_blocks
 MOST_BLOCKS = 64
 """A result of more blocks is bounded as one text: each of them would take a marker."""
 
+_LEAST_OBSERVED = 400
+"""Characters of a result below which its digest would be no shorter than the result."""
+
 _ENVELOPE = len('<resource uri="">\n\n</resource>\n')
 _READ = frozenset({"read", "list", "search", "json", "web"})
 """Kinds of results in which the word `error` says nothing of how the call went."""
@@ -65,6 +68,7 @@ class OrdinaryDelivery:
         settings = configured.settings
         content = tuple(map(_storable, output.content))
         known = replace(output, content=content, facts=_with_kind(_holdable(output.facts), settings))
+        known = replace(known, facts=_with_evidence(known))
         fitting = known if isinstance(configured.tool, InPages) else self._bounded(known, settings, entries)
         return self._marked(fitting, settings, entries)
 
@@ -155,6 +159,21 @@ def _with_kind(facts: Facts | None, settings: ToolConfig) -> Facts | None:
     if settings.kind is None:
         return facts
     return Facts(kind=settings.kind) if facts is None else replace(facts, kind=settings.kind)
+
+
+def _with_evidence(output: ToolOutput) -> Facts | None:
+    """Return the facts with what the content says of the outcome, so that a digest need not read it."""
+    facts = output.facts or Facts()
+    blocks = (block.resource if isinstance(block, ResourceBlock) else block for block in output.content)
+    texts = [block.text for block in blocks if isinstance(block, TextBlock | Resource) and block.text]
+    if facts.evidence is not None or sum(map(len, texts)) < _LEAST_OBSERVED:
+        return output.facts
+    from jp.context.evidence import observe
+
+    found = observe("\n".join(texts), kind=facts.kind or "", is_error=output.is_error)
+    exit_code = found.exit_code if facts.exit_code is None else facts.exit_code
+    seen = replace(facts, exit_code=exit_code, evidence=found.lines or None)
+    return output.facts if seen == facts else seen
 
 
 def _holdable(facts: Facts | None) -> Facts | None:

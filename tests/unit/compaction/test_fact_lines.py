@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.json import encode
+from msgspec.structs import replace
 
 from jp.compaction.fact_lines import FactLines, StandingArtifacts
 from jp.compaction.log_contents import Leaf, contents_in, handles_of
@@ -42,12 +43,45 @@ def call(arguments: JsonObject | str = "", name: str = "run") -> ToolCallRequest
 
 def line_for(*blocks: Block, facts: Facts | None = None, is_error: bool = False) -> str | None:
     response = ToolCallResponse(request="c", content=blocks, facts=facts, is_error=is_error)
-    return FactLines().of((HEADER, call(), response)).response(call(), response)
+    return FactLines().of((HEADER, call(), response)).digest(call(), response, None)
 
 
 def cut(arguments: JsonObject | str, header: Header = HEADER) -> JsonObject | str:
     request = call(arguments)
     return FactLines().of((header, request)).arguments(request)
+
+
+def test_a_stripped_response_leaves_how_it_ended_and_its_handle_and_a_digest_its_evidence_too() -> None:
+    facts = Facts(kind="test", exit_code=1, first_error="E  assert 1 == 2", evidence=("E  assert 1 == 2", "2 failed"))
+    response = ToolCallResponse(request="c", content=(stored(9000),), facts=facts, is_error=True)
+    lines = FactLines().of((HEADER, call(), response))
+
+    assert lines.response(call(), response) == f"[compacted] run: error; recall {sha('x')[:8]}"
+    assert lines.digest(call(), response, None) == (
+        f"[compacted] run: error; exit 1; 9 lines, 9000 bytes; E assert 1 == 2; recall {sha('x')[:8]}\n"
+        "E  assert 1 == 2\n2 failed"
+    )
+
+
+def test_an_overlay_has_the_evidence_of_a_response_that_was_recorded_without_it() -> None:
+    bare = ToolCallResponse(request="c", content=(stored(9000),))
+    told = replace(bare, facts=Facts(evidence=("its own",)))
+    seen = Facts(exit_code=3, evidence=("no such file",))
+    lines = FactLines().of((HEADER, call(), bare))
+
+    assert lines.digest(call(), bare, seen) == (
+        f"[compacted] run: success; exit 3; 9 lines, 9000 bytes; recall {sha('x')[:8]}\nno such file"
+    )
+    assert (lines.digest(call(), told, seen) or "").endswith("\nits own")
+
+
+def test_evidence_goes_where_there_is_no_room_for_it() -> None:
+    facts = Facts(evidence=("x" * 30, "y" * 200, "z" * 20))
+
+    line = line_for(stored(150), facts=facts) or ""
+
+    assert len(line) < 150
+    assert line.split("\n")[1:] == ["x" * 30, "z" * 20]
 
 
 def test_everything_that_is_known_of_a_response_stands_in_its_line() -> None:
@@ -136,7 +170,7 @@ def test_what_is_as_short_as_a_line_with_its_handle_stays(size: int) -> None:
 def test_words_that_no_tool_said_have_no_handle() -> None:
     response = ToolCallResponse(request="c", content=INTERRUPTED_CONTENT, is_error=True)
 
-    line = FactLines().of((HEADER, call())).response(call(), response)
+    line = FactLines().of((HEADER, call())).digest(call(), response, None)
 
     assert line is not None
     assert "recall" not in line
@@ -200,9 +234,9 @@ def test_what_was_said_of_a_log_holds_while_it_only_grows() -> None:
 
     def said(entries: Sequence[AnyEntry]) -> tuple[object, object]:
         found = lines.of(entries)
-        return found.arguments(request), found.response(request, response)
+        return found.arguments(request), found.digest(request, response, None)
 
-    first = (before.arguments(request), before.response(request, response))
+    first = (before.arguments(request), before.digest(request, response, None))
     again = said([HEADER, request, response, ToolCallResponse(request="c", content=())])
     shorter = said([HEADER, request])
     said([HEADER, request, response])
@@ -212,7 +246,7 @@ def test_what_was_said_of_a_log_holds_while_it_only_grows() -> None:
     assert again[1] is first[1]
     assert "another-nonce" in str(elsewhere[0])
     assert shorter == (first[0], "[compacted] run: success; 40 lines, 680 bytes")
-    assert before.response(call(name="other"), response) == (first[1] or "").replace("run", "other")
+    assert before.digest(call(name="other"), response, None) == (first[1] or "").replace("run", "other")
 
 
 def test_what_stands_in_the_log_is_known_by_its_handle_as_soon_as_it_was_met() -> None:

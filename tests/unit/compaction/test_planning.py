@@ -30,6 +30,7 @@ from logs import ask, call, end, log, respond, say, start, whole_turn
 
 ALL = RangeWish()
 STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
+DIGEST = ToolCallPolicy(policy="digest", request=True, response=True)
 BOTH = PolicyWish(reasoning=True, tools=STRIP)
 SUMMARY = PolicyWish(summary=True)
 
@@ -53,7 +54,7 @@ def summary(first: int, last: int, text: str = "what happened") -> Compaction:
 @pytest.mark.parametrize(
     ("profile", "expected"),
     [
-        (PROFILES["default"], PolicyWish(reasoning=True, tools=STRIP, resources=True)),
+        (PROFILES["default"], PolicyWish(reasoning=True, tools=DIGEST, resources=True)),
         (PROFILES["light"], PolicyWish(reasoning=True)),
         (PROFILES["heavy"], PolicyWish(summary=True)),
         (ProfileConfig(), PolicyWish()),
@@ -225,7 +226,7 @@ def test_old_results_of_the_turn_that_runs_are_stripped_and_its_newest_three_cyc
     (inside,) = made.with_inside((), BOTH)
 
     assert (inside.from_turn, inside.to_turn, inside.to_cycle) == (0, 0, 2)
-    assert (inside.reasoning, inside.tool_calls) == (None, ToolCallPolicy(policy="strip", response=True))
+    assert (inside.reasoning, inside.tool_calls) == (None, ToolCallPolicy(policy="digest", response=True))
     assert made.effect((inside,)).freed > 0
     assert made.with_inside((), PolicyWish(reasoning=True)) == ()
     assert planner(*long_turn(3)).with_inside((), BOTH) == ()

@@ -1,6 +1,20 @@
 from __future__ import annotations
 
-from jp.context.evidence import first_and_last, first_error, matches, outcome_lines, symbols
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jp.context.evidence import (
+    MOST_EVIDENCE,
+    Observed,
+    exit_status,
+    first_and_last,
+    first_error,
+    matches,
+    observe,
+    outcome_lines,
+    symbols,
+)
 
 KEY = "MIIEpAIBAAKCAQEA7bq2u4xkq9sKQ0d1UoZ5r8mV3xQ2wAbCdEf"
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -38,3 +52,60 @@ def test_the_first_error_is_the_first_line_that_names_a_failure() -> None:
     assert first_error("all is well\n  fatal: a\nerror: b\n") == "fatal: a"
     assert first_error("all is well\n") == ""
     assert first_error("") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Exit code: 2", 2),
+        ("exit code 137", 137),
+        ("Process exited with code 3.", 3),
+        ("command returned non-zero exit status 1", 1),
+        ("<exit_code>4</exit_code>", 4),
+        ('{"exit_code": 0, "output": "x"}', 0),
+        ("exited with 5", 5),
+        ("exit status: -9", -9),
+        ("Exit code: 1\n...\nExit code: 2", 2),
+        ("Exit code: 2\n" + "x\n" * 1_000, 2),
+        ("x\n" * 1_000 + "Exit code: 2\n" + "x\n" * 1_000, None),
+        ("exit code 4711", None),
+        ("the exits are code red 7", None),
+        ("", None),
+    ],
+)
+def test_an_exit_code_is_read_where_tools_write_it(text: str, code: int | None) -> None:
+    assert exit_status(text) == code
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_error", "lines"),
+    [
+        ("terminal", False, ("make: error: no rule", "FAILED test_a", "bye")),
+        ("", False, ("make: error: no rule", "FAILED test_a", "bye")),
+        ("read", False, ()),
+        ("read", True, ("make: error: no rule", "FAILED test_a", "bye")),
+        ("search", False, ("src/a.py:3: hit",)),
+    ],
+)
+def test_what_is_observed_depends_on_the_kind_of_the_tool(kind: str, lines: tuple[str, ...], *, is_error: bool) -> None:
+    text = "hello\nmake: error: no rule\nsrc/a.py:3: hit\nplain\nFAILED test_a\nplain\nbye\n"
+
+    assert observe(text, kind=kind, is_error=is_error) == Observed(lines=lines)
+
+
+def test_an_output_without_a_failure_is_told_by_its_first_and_last_line() -> None:
+    assert observe("first\nsecond\nlast\n").lines == ("first", "last")
+    assert observe("").lines == ()
+
+
+@given(text=st.text(max_size=3_000), kind=st.sampled_from(("", "terminal", "search", "web")), is_error=st.booleans())
+def test_evidence_is_short_stable_and_free_of_secrets(text: str, kind: str, *, is_error: bool) -> None:
+    key = "sk-ant-api03-" + "a1B2c3D4e5F6g7H8" * 3
+    text = f"{text}\nerror: {key}\n" * 40
+
+    found = observe(text, kind=kind, is_error=is_error)
+
+    assert found == observe(text, kind=kind, is_error=is_error)
+    assert sum(len(line) + 1 for line in found.lines) <= MOST_EVIDENCE + 1
+    assert key not in "\n".join(found.lines)
+    assert all("\n" not in line for line in found.lines)

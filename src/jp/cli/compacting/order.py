@@ -13,6 +13,7 @@ from jp.errors import ConfigurationError, UsageError
 from jp.likeness import nearest
 
 _MODES: dict[str, ToolCallMode] = {
+    "digest": "digest",
     "strip": "strip",
     "strip-requests": "strip-requests",
     "strip-responses": "strip-responses",

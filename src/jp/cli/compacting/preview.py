@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from jp.cli.compacting.order import Order
-from jp.cli.compacting.summarizer import limit_of, local_summary, rehearse, summary_model, window_of
+from jp.cli.compacting.summarizer import limit_of, local_summary, rehearse, summary_model, texts_of, window_of
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.fact_lines import FactLines
@@ -109,7 +109,7 @@ class Previewer:
         self._now = now
         self.model = model or conversation_model(entries, config)
         self._ratio = known_of(str(self.model)).ratio
-        self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now)
+        self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now, load=texts_of(loader))
 
     def plan(self, order: Order) -> Plan:
         """Return what `order` comes to, without a summary where none could be shorter.

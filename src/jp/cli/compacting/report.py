@@ -92,7 +92,9 @@ def policies_text(overlay: Compaction) -> str:
     tools = overlay.tool_calls
     if tools is not None:
         halves = {(True, True): "tools", (True, False): "tool requests", (False, True): "tool responses"}
-        said.append("tools omitted" if tools.policy == "omit" else halves.get((tools.request, tools.response), "tools"))
+        halved = halves.get((tools.request, tools.response), "tools")
+        how = {"omit": "tools omitted", "digest": f"{halved} digested", "strip": halved}
+        said.append(how[tools.policy])
     if overlay.resources is not None:
         said.append("superseded resources")
     return " + ".join(said) or "nothing"

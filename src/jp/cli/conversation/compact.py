@@ -44,7 +44,7 @@ def compact(
             "--tools",
             bare="strip",
             metavar="MODE",
-            help_text="Tool calls: strip (bare), omit, strip-requests or strip-responses.",
+            help_text="Tool calls: strip (bare), digest, omit, strip-requests or strip-responses.",
         ),
     ] = None,
     resources: Annotated[

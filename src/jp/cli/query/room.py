@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from jp.cli.compacting.order import order_of
 from jp.cli.compacting.report import turns_text
+from jp.cli.compacting.summarizer import texts_of
 from jp.cli.estimates import known_of
 from jp.cli.places import AnyWorkspace
 from jp.cli.query.room_making import Need, RoomMaker
@@ -168,7 +169,9 @@ class AutomaticRoom:
         A `projected` of 0 says that only the provider knows how long the request is.
         """
         entries = tuple(self._recorder.entries)
-        planner = Planner(entries, FactLines(), self._wiring.config.conversation.tools, now=time(), source="auto")
+        tools = self._wiring.config.conversation.tools
+        load = texts_of(self._recorder)
+        planner = Planner(entries, FactLines(), tools, now=time(), source="auto", load=load)
         if not must_fit and not self._maker.can_free(planner):
             self._log("no automatic compaction: too few turns, and no finished cycles")
             return ()

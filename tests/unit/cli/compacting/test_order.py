@@ -31,6 +31,7 @@ from jp.errors import ConfigurationError, UsageError
 from logs import log, whole_turn
 
 STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
+DIGEST = ToolCallPolicy(policy="digest", request=True, response=True)
 OWN = ProfileConfig(summary=SummaryConfig(policy="summarize", model="ollama/small", instructions="Keep names."))
 CONFIG = CompactionConfig(profiles={"own": OWN, "light": ProfileConfig(tool_calls="omit")})
 TWENTY = StreamShape(
@@ -47,7 +48,7 @@ def resolved(**flags: str) -> tuple[int, int] | None:
 def test_without_options_the_usual_profile_is_done_to_all_but_the_newest_turns() -> None:
     order = order_of(CompactionConfig())
 
-    assert (order.name, order.wish) == ("default", PolicyWish(reasoning=True, tools=STRIP, resources=True))
+    assert (order.name, order.wish) == ("default", PolicyWish(reasoning=True, tools=DIGEST, resources=True))
     assert order.bounds == RangeWish(keep_first=KeepTurns(0), keep_last=KeepTurns(3))
     assert resolved() == (0, 16)
 
@@ -71,6 +72,7 @@ def test_options_that_say_what_to_do_stand_in_place_of_every_profile() -> None:
     ("mode", "policy"),
     [
         ("strip", STRIP),
+        ("digest", DIGEST),
         ("strip-requests", ToolCallPolicy(policy="strip", request=True)),
         ("strip-responses", ToolCallPolicy(policy="strip", response=True)),
         ("omit", ToolCallPolicy(policy="omit")),
@@ -129,7 +131,7 @@ def test_a_model_on_the_command_line_goes_before_the_profiles(
 def test_a_profile_of_the_users_own_stands_in_place_of_one_that_is_built_in() -> None:
     assert sorted(profiles_of(CONFIG)) == ["default", "heavy", "light", "own"]
     assert profiles_of(CONFIG)["light"] == ProfileConfig(tool_calls="omit")
-    assert profiles_of(CompactionConfig(profiles={}))["default"].tool_calls == "strip"
+    assert profiles_of(CompactionConfig(profiles={}))["default"].tool_calls == "digest"
     with pytest.raises(ConfigurationError, match="no compaction profile 'hevay'") as caught:
         order_of(CONFIG, profile="hevay")
     assert caught.value.hint == "did you mean 'heavy'?"

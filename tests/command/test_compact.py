@@ -433,3 +433,22 @@ def test_a_fork_is_compacted_and_its_source_is_not(root: Path) -> None:
     assert "compacted turn 0: about " in forked.stderr
     first, second = ([one for one in entries_of(log) if isinstance(one, Compaction)] for log in logs(root))
     assert (len(first), len(second)) == (1, 2)
+
+
+def test_a_profile_may_name_the_halves_of_calls_as_a_table(root: Path) -> None:
+    tidy = 'conversation.compaction.profiles.tidy:={"tool_calls": {"policy": "digest", "response": true}}'
+
+    compact(root, "--cfg", tidy, "--profile", "tidy", "--keep", "1")
+
+    (overlay,) = overlays(root)
+    assert overlay.tool_calls is not None
+    assert (overlay.tool_calls.policy, overlay.tool_calls.request, overlay.tool_calls.response) == (
+        "digest",
+        False,
+        True,
+    )
+    wrong = run_jp(
+        "conversation", "compact", "--cfg", "conversation.compaction.profiles.tidy.tool_calls=halves", cwd=root
+    )
+    assert wrong.code in {2, 3}
+    assert "'digest', 'strip'" in wrong.stderr

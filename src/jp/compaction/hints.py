@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from jp.config.compaction import ToolCallMode
+from jp.config.compaction import ToolCallMode, ToolCallsConfig
 from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.conversation.entries import ToolCallPolicy, ToolOverride
 
@@ -37,8 +37,10 @@ _POLICIES: Mapping[ToolCallMode, ToolCallPolicy] = {
 }
 
 
-def tool_policy(mode: ToolCallMode) -> ToolCallPolicy:
-    """The policy that `mode` names."""
+def tool_policy(mode: ToolCallMode | ToolCallsConfig) -> ToolCallPolicy:
+    """Return the policy that a profile or an option names."""
+    if isinstance(mode, ToolCallsConfig):
+        return ToolCallPolicy(policy=mode.policy, request=mode.request, response=mode.response)
     return _POLICIES[mode]
 
 

@@ -24,12 +24,23 @@ class SummaryConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What to pay attention to, besides what every summary holds."""
 
 
+class ToolCallsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What becomes of tool calls, each half by itself (RFD 064)."""
+
+    policy: Literal["digest", "strip", "omit"]
+    """`digest` or `strip` the halves that are named, or `omit` whole calls."""
+    request: bool = False
+    """Whether arguments are shortened."""
+    response: bool = False
+    """Whether results are."""
+
+
 class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a compaction does under this name. A summary goes before everything else."""
 
     reasoning: Literal["strip"] | None = None
     """`strip` leaves the model's reasoning out."""
-    tool_calls: ToolCallMode | None = None
+    tool_calls: ToolCallMode | ToolCallsConfig | None = None
     """`digest`: large arguments are shortened, results become a line of facts with evidence; `strip`: results become a
     status line; `strip-requests`, `strip-responses`: one of both; `omit`: calls are hidden."""
     resources: Literal["superseded"] | None = None

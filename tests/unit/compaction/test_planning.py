@@ -12,7 +12,7 @@ from jp.compaction.projection import project
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.compaction.stand_ins import StatusLines
 from jp.compaction.transcript import transcript_of
-from jp.config.compaction import PROFILES, ProfileConfig, SummaryConfig
+from jp.config.compaction import PROFILES, ProfileConfig, SummaryConfig, ToolCallsConfig
 from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
 from jp.conversation.entries import (
@@ -58,6 +58,10 @@ def summary(first: int, last: int, text: str = "what happened") -> Compaction:
         (PROFILES["light"], PolicyWish(reasoning=True)),
         (PROFILES["heavy"], PolicyWish(summary=True)),
         (ProfileConfig(), PolicyWish()),
+        (
+            ProfileConfig(tool_calls=ToolCallsConfig(policy="strip", request=True)),
+            PolicyWish(tools=ToolCallPolicy(policy="strip", request=True)),
+        ),
         (
             ProfileConfig(tool_calls="omit", summary=SummaryConfig(policy="summarize")),
             PolicyWish(tools=ToolCallPolicy(policy="omit"), summary=True),

@@ -8,7 +8,8 @@ from typing import assert_never
 
 import msgspec
 
-from jp.conversation.entries import ChatResponse, CycleEnd, Finish, ToolCallRequest, Usage
+from jp.conversation.entries import ChatResponse, CycleEnd, Finish, ToolCallRequest, ToolCallResponse, Usage
+from jp.conversation.interruption import NOT_STARTED_CONTENT
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
@@ -24,7 +25,7 @@ from jp.provider.parts import (
 )
 from jp.turn.builder import EntryBuilder
 from jp.turn.joining import Follower, Joiner, StrayError
-from jp.turn.ports import CallMade, TurnPorts
+from jp.turn.ports import CallAnswered, CallMade, TurnPorts
 from jp.turn.preparation import Prepared
 from jp.turn.rejection import rejected_reasoning
 
@@ -221,6 +222,15 @@ class AttemptRun:
             self._renderer.entry(entry)
         if len(recorded) > 1:
             self._renderer.block_end()
+        if end.finish == "cancelled":
+            self._answer_calls()
+
+    def _answer_calls(self) -> None:
+        """Close the calls of an attempt that was stopped: none of them has run, and none will."""
+        for call in self._calls:
+            response = ToolCallResponse(request=call.id, content=NOT_STARTED_CONTENT, is_error=True)
+            self._renderer.entry(self._recorder.append(response))
+            self._renderer.tool(CallAnswered(call=call, response=response))
 
 
 def _stray(provider: str) -> ProviderError:

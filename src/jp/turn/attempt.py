@@ -169,11 +169,10 @@ class AttemptRun:
     def _end_text(self, end: BlockEnd) -> None:
         """Close the block of text that is open: all of it has come."""
         self._text_end = end
-        if isinstance(self._joiner, Joiner):
-            try:
-                self._say(self._joiner.end())
-            except StrayError as error:
-                raise _stray(self._provider.id) from error
+        try:
+            self._joiner.end_block()
+        except StrayError as error:
+            raise _stray(self._provider.id) from error
         self._record(self._builder.feed(end))
 
     def _check_continuation(self) -> None:
@@ -185,23 +184,21 @@ class AttemptRun:
         finished = self._builder.finished
         if finished is None or finished.reason == "refused" or self._is_structured:
             return
-        if not self._continuing and self._text_index is None:
-            return
-        if self._calls and isinstance(self._joiner, Joiner):
+        if self._continuing and self._calls and isinstance(self._joiner, Joiner):
             return
         try:
-            self._say(self._joiner.end())
+            self._say(self._joiner.finish())
         except StrayError as error:
             raise _stray(self._provider.id) from error
 
     def _say(self, text: str) -> None:
-        """Show and keep more of the message."""
+        """Show and keep more of the message. Where its block has ended while it was held back, it is complete."""
         if not text or self._text_index is None:
             return
         self._texts.append(text)
         self._builder.feed(TextDelta(self._text_index, text))
         self._renderer.text(text)
-        if self._text_end is not None and isinstance(self._joiner, Follower):
+        if self._text_end is not None:
             self._record(self._builder.feed(self._text_end))
 
     def _record(self, entry: ChatResponse | ToolCallRequest | None) -> None:

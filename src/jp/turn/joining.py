@@ -8,6 +8,7 @@ no known place and is not taken, except where it repeats an end of the message t
 from __future__ import annotations
 
 from jp.compaction.wording import AFTER_MESSAGE_END, anchor_of
+from jp.conversation.turns import is_blank
 
 _LONGEST = 500
 """How far back another repetition than the one asked for is looked for, in characters."""
@@ -23,16 +24,16 @@ class StrayError(Exception):
 class Joiner:
     """Passes on one attempt's message text: without what it repeats of `before`, once it is known to follow it.
 
-    White space at the beginning of a message waits for what follows it: a model that is asked again after nothing
-    else came starts over.
+    White space waits for what follows it: nothing but white space is no piece of a message that a model could be
+    shown, and so none that it could go on from.
     """
 
     def __init__(self, before: str = "") -> None:
-        self._whole = before.lstrip()
         self._before = before
-        self._anchor = anchor_of(before)
+        self._starts = (before.lstrip(), anchor_of(before))
         self._held = ""
-        self._is_joined = False
+        self._is_joined = not before
+        self._has_begun = False
 
     def feed(self, text: str) -> str:
         """Take more of the text; what comes out follows `before`.
@@ -40,44 +41,55 @@ class Joiner:
         Raises:
             StrayError: it does not go on with `before`.
         """
-        if self._is_joined:
+        if self._has_begun:
             return text
         self._held += text
-        return self._decide(is_over=False)
+        if not self._is_joined:
+            self._join()
+        return self._release() if self._is_joined and not is_blank(self._held) else ""
 
-    def end(self) -> str:
-        """Take the end of the text, and return what is still held back.
+    def call(self) -> str:
+        """Take the beginning of a call, which may follow a cut message that the model does not go on with."""
+        if not self._is_joined and self._held:
+            return ""
+        self._is_joined = True
+        return self._release()
+
+    def end_block(self) -> None:
+        """Take the end of a block of text.
 
         Raises:
             StrayError: it does not go on with `before`.
         """
-        return "" if self._is_joined else self._decide(is_over=True)
-
-    def call(self) -> str:
-        """Take the beginning of a call, which may follow a cut message that the model does not go on with."""
-        self._is_joined = self._is_joined or not self._held
-        return ""
-
-    def _decide(self, *, is_over: bool) -> str:
-        begun = self._held.lstrip()
-        if not self._before:
-            return self._take(self._held) if begun or is_over else ""
-        for start in (self._whole, self._anchor):
-            if begun.startswith(start):
-                return self._take(begun[len(start) :])
-        waits = any(start.startswith(begun) for start in (self._whole, self._anchor))
-        if not waits:
-            repeated = self._other_repetition(begun)
-            waits = repeated is None
-            if repeated:
-                return self._take(begun[repeated:])
-        if not waits or is_over:
+        if not self._is_joined:
             raise StrayError
-        return ""
 
-    def _take(self, text: str) -> str:
-        self._held, self._is_joined = "", True
+    def finish(self) -> str:
+        """Take the end of the answer, and return what is still held back.
+
+        Raises:
+            StrayError: it does not go on with `before`.
+        """
+        self.end_block()
+        return self._release()
+
+    def _release(self) -> str:
+        self._has_begun = True
+        text, self._held = self._held, ""
         return text
+
+    def _join(self) -> None:
+        """Drop the repetition from what is held, once it is there."""
+        begun = self._held.lstrip()
+        size = next((len(start) for start in self._starts if begun.startswith(start)), None)
+        if size is None and any(start.startswith(begun) for start in self._starts):
+            return
+        if size is None:
+            size = self._other_repetition(begun)
+        if size == 0:
+            raise StrayError
+        if size is not None:
+            self._held, self._is_joined = begun[size:], True
 
     def _other_repetition(self, begun: str) -> int | None:
         """Return the length of the repetition that `begun` starts with, 0 for none, None where it may still come."""
@@ -114,6 +126,9 @@ class Follower:
         self._held += text
         return ""
 
+    def end_block(self) -> None:
+        """Take the end of a block of text, which a call may follow."""
+
     def call(self) -> str:
         """Take the beginning of a call, and return the text before it."""
         self._has_call = True
@@ -121,8 +136,8 @@ class Follower:
         stripped = text.strip().removeprefix(self._before)
         return "" if stripped.strip() in self._nothing else stripped
 
-    def end(self) -> str:
-        """Take the end of the text.
+    def finish(self) -> str:
+        """Take the end of the answer.
 
         Raises:
             StrayError: it is another answer.

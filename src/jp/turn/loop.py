@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from jp.conversation.entries import ChatRequest, ToolCallRequest, TurnStart, Usage, add_usage
+from jp.conversation.turns import is_blank
 from jp.provider.errors import ProviderError
 from jp.turn.attempt import AttemptResult, AttemptRun
 from jp.turn.calls import CallsRun
@@ -114,7 +115,7 @@ class TurnLoop:
         """What the machine has to know of an attempt."""
         return AttemptEnded(
             finish=result.finish,
-            incomplete=bool(self._message) and not result.is_final,
+            incomplete=not is_blank(self._message) and not result.is_final,
             whole=self._has_whole_message and not self._preparation.permits_call and _may_pass(result.error),
             answered=result.answered,
             calls=len(result.calls),

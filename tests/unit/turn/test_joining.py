@@ -19,7 +19,7 @@ TEXTS = st.one_of(
 
 def join(before: str, *pieces: str) -> str:
     joiner = Joiner(before)
-    return "".join([*(joiner.feed(piece) for piece in pieces), joiner.end()])
+    return "".join([*(joiner.feed(piece) for piece in pieces), joiner.finish()])
 
 
 def cut(text: str, size: int) -> list[str]:
@@ -123,7 +123,7 @@ def test_what_a_model_says_before_the_call_that_was_missing_is_kept_without_repe
     assert follower.feed(said) == ""
 
     assert follower.call().strip() == expected
-    assert (follower.feed("more"), follower.end()) == ("more", "")
+    assert (follower.feed("more"), follower.finish()) == ("more", "")
 
 
 @pytest.mark.parametrize("said", ["", "END", " Look:\n"])
@@ -131,7 +131,7 @@ def test_nothing_follows_a_complete_message_where_the_model_says_so(said: str) -
     follower = Follower("Look:")
     follower.feed(said)
 
-    assert follower.end() == ""
+    assert follower.finish() == ""
 
 
 def test_another_answer_after_a_complete_one_is_not_taken() -> None:
@@ -139,4 +139,4 @@ def test_another_answer_after_a_complete_one_is_not_taken() -> None:
     follower.feed("Here is what I see")
 
     with pytest.raises(StrayError):
-        follower.end()
+        follower.finish()

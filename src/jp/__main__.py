@@ -9,6 +9,8 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from sys import UnraisableHookArgs
+    from types import TracebackType
 else:
     import _signal  # is there already, while `signal` itself would import `enum` first
 
@@ -17,8 +19,8 @@ TERMINATED = 143
 
 
 def _leave(number: int, frame: object) -> None:
-    """What SIGINT does as long as nothing is open: an exception would be reported by whatever imports this."""
-    os._exit(INTERRUPTED)
+    """End at once on a signal, as long as nothing is open: an exception would be reported by whatever imports this."""
+    os._exit(INTERRUPTED if number == _signal.SIGINT else TERMINATED)
 
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
@@ -31,16 +33,39 @@ def main() -> None:
     The process ends at once: everything is closed and flushed by then, and Python's own way out takes longer than
     many a run of jp.
     """
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+        if _signal.getsignal(number) not in {_signal.SIG_IGN, None}:
+            _signal.signal(number, _leave)
+    sys.excepthook, sys.unraisablehook = _end_by, _end_by_unraisable
     # Imports make many objects and no garbage: until a request is on its way there are 70,000, and to look through them
     # takes as long as importing fifty modules.
     gc.set_threshold(200_000)
+    code = TERMINATED
     try:
         code = _answer(sys.argv[1:])
     except KeyboardInterrupt:  # after the command has ended
         code = INTERRUPTED
     except SystemExit:  # SIGTERM, after the command has ended
         code = TERMINATED
-    os._exit(code)
+    except BaseException as error:  # noqa: BLE001 - a broken installation: the process ends below without a word of it
+        sys.__excepthook__(type(error), error, error.__traceback__)
+        code = 1
+    finally:
+        os._exit(code)
+
+
+def _end_by(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """End on a signal that came between two statements of the way out, without a word."""
+    if issubclass(kind, KeyboardInterrupt):
+        os._exit(INTERRUPTED)
+    sys.__excepthook__(kind, error, trace)
+
+
+def _end_by_unraisable(raised: UnraisableHookArgs) -> None:
+    """End on a signal that came where an exception is lost, as in a destructor."""
+    if issubclass(raised.exc_type, (KeyboardInterrupt, SystemExit)):
+        os._exit(INTERRUPTED if issubclass(raised.exc_type, KeyboardInterrupt) else TERMINATED)
+    sys.__unraisablehook__(raised)
 
 
 def _answer(words: list[str]) -> int:
@@ -52,8 +77,6 @@ def _answer(words: list[str]) -> int:
     from jp.cli.exit import end_on_signals
 
     end_on_signals()
-    if _signal.getsignal(_signal.SIGINT) is _leave:
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     return run(words)
 
 

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import anthropic_wire
 import running
 from doubles import messages
 from forked import Forked, Started, fork, run_jp, start_jp
-from jp.conversation.entries import CycleEnd
+from jp.conversation.entries import CycleEnd, ToolCallResponse
+from jp.conversation.interruption import NOT_STARTED_CONTENT
+from loopback import Loopback, Reply, sse
 from running import home_beside, isolated_environment
 from stage import entries_of, logs, make_workspace, only_log
 
@@ -143,3 +146,46 @@ def test_a_full_standard_output_is_an_error_and_the_answer_is_kept(tmp_path: Pat
     assert code == 1
     assert "stdout" in (tmp_path / "said").read_text(encoding="utf-8")
     assert messages(only_log(tmp_path)) == ["You said: hi"]
+
+
+def calling(server: Loopback, cwd: Path) -> Started:
+    """A query whose model has called a tool, and goes on with its answer for ever."""
+    settings = (f"providers.llm.anthropic.base_url={server.url}", "conversation.tools.fs_read_file.enable=true")
+    cfg = [word for setting in settings for word in ("--cfg", setting)]
+    words = ("query", *cfg, "--model", "anthropic/claude-haiku-4-5", "hi")
+    process = start_jp(*words, cwd=cwd, env={"ANTHROPIC_API_KEY": "sk-ant-test-0123456789"})
+    process.stdin.close()
+    said = b""
+    while b"fs_read_file" not in said:
+        said += (more := os.read(process.stderr.fileno(), 1000))
+        assert more, said
+    return process
+
+
+CALLED = sse(anthropic_wire.start(), *anthropic_wire.tool_use(0, "fs_read_file", '{"path":"a.txt"}'))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143), (signal.SIGKILL, -9)]
+)
+def test_a_call_that_was_not_started_is_known_to_have_had_no_effects(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    make_workspace(tmp_path)
+    with Loopback(Reply(body=CALLED, ends="hang")) as server:
+        process = calling(server, tmp_path)
+        process.send_signal(number)
+        ended, _, err = finished(process)
+
+    assert ended == code
+    assert b"Traceback" not in err
+    if number != signal.SIGKILL:
+        assert isinstance(response := only_log(tmp_path)[-1], ToolCallResponse)
+        assert response.content == NOT_STARTED_CONTENT
+
+    after = run_jp("query", "--id", "last", "--model", "script/test", "go on", cwd=tmp_path)
+
+    assert (after.code, after.stdout) == (0, "You said: go on\n")
+    assert "unknown" not in after.stderr
+    answered = [entry for entry in only_log(tmp_path) if isinstance(entry, ToolCallResponse)]
+    assert [entry.content for entry in answered] == [NOT_STARTED_CONTENT]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
+from time import monotonic
 from types import FrameType
 
 from jp.cli.streams import stdout_failed, write_stderr
@@ -20,13 +22,40 @@ class Terminated(SystemExit):
     """
 
 
+SAME_PRESS_SECS = 0.1
+"""Two SIGINTs within this time are one Ctrl-C: the terminal sends it to everybody, and some parents pass it on."""
+
+
+class _Unwinding:
+    """Lets signals unwind the program by an exception, and knows which one did last."""
+
+    def __init__(self) -> None:
+        self.code: ExitCode | None = None
+        self._at = -math.inf
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Raise what unwinds the program, once for each press of a key."""
+        code = ExitCode.INTERRUPTED if number == _SIGINT else ExitCode.TERMINATED
+        now = monotonic()
+        if code == self.code and now - self._at <= SAME_PRESS_SECS:
+            return
+        self.code, self._at = code, now
+        if code == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        raise Terminated(code)
+
+
+_SIGINT = 2
+_unwinding = _Unwinding()
+
+
 def end_on_signals() -> None:
-    """Let SIGTERM and SIGHUP unwind the program, as SIGINT does, so that locks and files are closed."""
+    """Let SIGINT, SIGTERM and SIGHUP unwind the program by an exception, so that locks and files are closed."""
     import signal
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _terminate)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) not in {signal.SIG_IGN, None}:
+            signal.signal(number, _unwinding.receive)
 
 
 def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
@@ -63,16 +92,13 @@ def flush_stdout(code: int, *, as_json: bool) -> int:
     return code
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated(ExitCode.TERMINATED)
-
-
 def _code_of(error: BaseException, *, as_json: bool, verbosity: int) -> int:
-    # What is raised while a class is being made has a RuntimeError around it in Python 3.11.
-    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else ExitCode.FAILURE
+    if (stopped := _signal_behind(error)) is not None:
+        return stopped
     if isinstance(error, BrokenPipeError) and _reader_has_left():
         return ExitCode.BROKEN_PIPE
     if verbosity >= _DETAILS:
@@ -80,6 +106,29 @@ def _code_of(error: BaseException, *, as_json: bool, verbosity: int) -> int:
     said = error if isinstance(error, JpError) else _in_words(error)
     report(said, as_json=as_json)
     return said.exit_code
+
+
+def _signal_behind(error: BaseException) -> ExitCode | None:
+    """Return the exit code of the signal that unwound the program, where `error` is what others made of it.
+
+    What is raised while a class is being made has a RuntimeError around it in Python 3.11, and what stops an import
+    may become an ImportError.
+    """
+    if isinstance(error, JpError):
+        return None
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        found = waiting.pop()
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        if isinstance(found, KeyboardInterrupt):
+            return ExitCode.INTERRUPTED
+        if isinstance(found, Terminated):
+            return ExitCode.TERMINATED
+        waiting += (found.__cause__, found.__context__, *_causes(found))
+    return None
 
 
 def _in_words(error: BaseException) -> JpError:

@@ -15,6 +15,7 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from jp.cli.exit import SAME_PRESS_SECS
 from jp.cli.streams import leave_echo
 from jp.errors import ExitCode
 from jp.render.wakeup import forget_signals, woken_by_signals
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from anyio import CancelScope
-
-SAME_PRESS_SECS = 0.1
-"""Two SIGINTs within this time are one Ctrl-C: the terminal sends it to everybody, and some parents pass it on."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -11,7 +11,7 @@ from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, lacks_
 from jp.compaction.stand_ins import CallStandIns
 from jp.compaction.stripping import digested_content, stripped_arguments, stripped_content
 from jp.compaction.winners import Policies
-from jp.compaction.wording import CONTINUE, INSIST
+from jp.compaction.wording import AFTER_MESSAGE, INSIST, continue_request
 from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,
@@ -64,6 +64,7 @@ class TurnView:
         self._rejected = rejected
         self._prompt: UserText | None = None
         self._insistence = 0
+        self._message = ""  # as far as it came, over all attempts at it
 
     def cycle(self, cycle: Cycle, policies: Policies) -> list[ViewEvent]:
         """What a cycle looks like: requests, answers, and results in the order of the calls."""
@@ -77,7 +78,7 @@ class TurnView:
         """Return what the user said in a cycle, and nothing of what was answered."""
         events: list[ViewEvent] = []
         for request in cycle.requests:
-            self._prompt, self._insistence = None, 0
+            self._prompt, self._insistence, self._message = None, 0, ""
             events += _request_events(request, self.number)
         return events
 
@@ -109,12 +110,19 @@ class TurnView:
     def _prompt_after(self, attempt: Attempt, counted: tuple[Answer, ...]) -> UserText | None:
         """What would stand between this attempt and another one, where no request does."""
         if is_cut(attempt, counted):
-            text = CONTINUE
-        elif lacks_call(attempt):
+            self._message += "".join(answer.message or "" for answer in counted if isinstance(answer, ChatResponse))
+            is_complete = attempt.end is not None and attempt.end.message_complete
+            text = AFTER_MESSAGE if is_complete else continue_request(self._message)
+            return self._prompt_with(text, attempt)
+        if counted or (attempt.end is not None and attempt.end.finish != "error"):
+            self._message = ""
+        if lacks_call(attempt):
             text = INSIST[min(self._insistence, len(INSIST) - 1)]
             self._insistence += 1
-        else:
-            return None
+            return self._prompt_with(text, attempt)
+        return None
+
+    def _prompt_with(self, text: str, attempt: Attempt) -> UserText:
         origin = "" if attempt.end is None else attempt.end.id
         return UserText(text=text, turn=self.number, origin=origin, synthetic=True)
 

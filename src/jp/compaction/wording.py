@@ -5,10 +5,55 @@ from __future__ import annotations
 HANDLE_DIGITS = 12
 """How many digits of a checksum name content: enough to tell apart whatever one conversation holds."""
 
-CONTINUE = (
-    "Your message above was cut off. Continue it exactly where it stops, without any preamble. "
-    "Begin by repeating its last 10 to 100 characters word for word, so that the two pieces can be joined."
+SHORTEST_ANCHOR = 40
+"""How many characters a model repeats, at least, before it goes on with a message that has as many."""
+
+_LONGEST_ANCHOR = 120
+
+AFTER_MESSAGE_END = "END"
+"""What a model replies where nothing was to follow its message."""
+
+AFTER_MESSAGE = (
+    "Your message above arrived complete, but the connection broke before what follows it. "
+    "Do not repeat the message. If a tool call was to follow, make it now. "
+    f"If nothing was to follow, reply with the single word {AFTER_MESSAGE_END}."
 )
+"""What follows a message that came to its end in an attempt that failed after it."""
+
+
+def anchor_of(text: str) -> str:
+    """Return the end of `text` with which a continuation of it has to begin, or all of `text` where that is short.
+
+    It begins with no white space, which models leave out, at a word where there is one, and not as `text` itself
+    begins: so a model that repeats the anchor is told apart from one that starts over.
+    """
+    whole = text.lstrip()
+    fallback, bordered = "", 0
+    for size in range(SHORTEST_ANCHOR, len(whole)):
+        start = len(whole) - size
+        if whole[start].isspace():
+            continue
+        if whole.startswith(whole[start:]):
+            bordered += 1
+            if bordered > _LONGEST_ANCHOR:
+                break  # one character over and over: every end of it is its beginning, too
+            continue
+        if whole[start - 1].isspace():
+            return whole[start:]
+        fallback = fallback or whole[start:]
+        if size >= _LONGEST_ANCHOR:
+            return fallback
+    return fallback or whole
+
+
+def continue_request(text: str) -> str:
+    """Return what asks a model to go on with its message, of which `text` has come."""
+    return (
+        "Your message above was cut off. Continue it exactly where it stops, without any preamble. So that the two "
+        "pieces can be joined, begin your reply with the text between <anchor> and </anchor>, which is how your "
+        "message ends so far, character for character and without these tags, and go on from its last character.\n"
+        f"<anchor>{anchor_of(text)}</anchor>"
+    )
 
 
 INSIST = (

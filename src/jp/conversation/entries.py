@@ -201,7 +201,8 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_end"):
     """An attempt is over; tools have not run yet. `attempt` counts from 1 in each cycle.
 
-    `error` names the kind of a failure. `rejected` are the ids of earlier answers whose reasoning the provider did not
+    `error` names the kind of a failure. `message_complete`: the attempt failed after its message had come to its end.
+    `rejected` are the ids of earlier answers whose reasoning the provider did not
     take as its own any more: from here on they are shown without their metadata.
     """
 
@@ -210,6 +211,7 @@ class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_
     usage: Usage = Usage()
     digests: Digests = Digests()
     error: str | None = None
+    message_complete: bool = False
     rejected: tuple[str, ...] = ()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -9,7 +11,7 @@ import msgspec
 from jp.conversation.entries import AnyEntry, RequestContext, ToolCallRequest, ToolCallResponse, Unknown
 from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.conversation.reverts import undone
-from jp.conversation.turns import Cycle, cycles_of, turns_of
+from jp.conversation.turns import Attempt, Cycle, Turn, cycles_of, turns_of
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,22 +31,35 @@ _answer_decoder = msgspec.json.Decoder(_Answer)
 def repair(entries: Sequence[AnyEntry]) -> Repair:
     """Find what the last writer of a stream left open.
 
-    A call without a response gets one that reports an error. Calls of attempts that failed or were refused were never
-    run and are not projected, so they need none. A last turn that stopped before its end is only told of.
+    A call without a response gets one that reports an error: that its effects are unknown, or where its attempt has no
+    end in the log, or was stopped, that it did not run. Calls of attempts that failed or were refused were never run
+    and are not projected, so they need none. A last turn that stopped before its end is only told of.
     """
     answered = set(_answered(entries))
     turns = turns_of(entries)
-    cycles = [cycle for turn in turns for cycle in cycles_of(turn)]
-    opened = [call for cycle in cycles for call in _calls(cycle) if call.id not in answered]
+    cycles = [(turn, cycle) for turn in turns for cycle in cycles_of(turn)]
+    recorded = _turns_with_ends(turns)
+    unknown: list[ToolCallRequest] = []
+    responses: list[ToolCallResponse] = []
+    waiting: list[ToolCallRequest] = []
+    for turn, attempt in ((turn, attempt) for turn, cycle in cycles for attempt in cycle.attempts):
+        may_have_run = attempt.end.finish != "cancelled" if attempt.end else turn.number not in recorded
+        for call in (call for call in _calls(attempt) if call.id not in answered):
+            (unknown if may_have_run else waiting).append(call)
+            content = INTERRUPTED_CONTENT if may_have_run else NOT_STARTED_CONTENT
+            responses.append(ToolCallResponse(request=call.id, content=content, is_error=True))
     notices: list[str] = []
-    if opened:
-        names = ", ".join(sorted({repr(call.name) for call in opened}))
+    if unknown:
         notices.append(
-            f"the last run stopped during tool calls ({names}): the model is told that their effects are unknown"
+            f"the last run stopped during tool calls ({_names(unknown)}): "
+            "the model is told that their effects are unknown"
         )
-    elif cycles and turns[-1].id not in undone(entries):
-        notices += _unfinished(cycles[-1], entries)
-    responses = (ToolCallResponse(request=call.id, content=INTERRUPTED_CONTENT, is_error=True) for call in opened)
+    if waiting:
+        notices.append(
+            f"the last run stopped before tool calls ({_names(waiting)}) were run: the model is told that they were not"
+        )
+    if not responses and cycles and turns[-1].id not in undone(entries):
+        notices += _unfinished(cycles[-1][1], entries)
     return Repair(entries=tuple(responses), notices=tuple(notices))
 
 
@@ -87,7 +102,21 @@ def _request_in(raw: bytes) -> str:
         return ""
 
 
-def _calls(cycle: Cycle) -> Iterator[ToolCallRequest]:
-    for attempt in cycle.attempts:
-        if attempt.end is None or attempt.end.finish not in {"error", "refused"}:
-            yield from (answer for answer in attempt.answers if isinstance(answer, ToolCallRequest))
+def _calls(attempt: Attempt) -> Iterator[ToolCallRequest]:
+    if attempt.end is None or attempt.end.finish not in {"error", "refused"}:
+        yield from (answer for answer in attempt.answers if isinstance(answer, ToolCallRequest))
+
+
+def _turns_with_ends(turns: Iterable[Turn]) -> frozenset[int]:
+    """Return the numbers of the turns in which jp records the end of each attempt before a tool runs.
+
+    Turns before the first record of a request are an original's, which knows no such ends.
+    """
+    sent = itertools.accumulate(
+        (any(isinstance(entry, RequestContext) for entry in turn.entries) for turn in turns), operator.or_
+    )
+    return frozenset(number for number, is_own in enumerate(sent) if is_own)
+
+
+def _names(calls: Iterable[ToolCallRequest]) -> str:
+    return ", ".join(sorted({repr(call.name) for call in calls}))

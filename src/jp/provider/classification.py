@@ -74,6 +74,7 @@ _KINDS: dict[str, ErrorKind] = {
     "api_error": "transient",
     "server_error": "transient",
     "timeout_error": "transient",
+    "tool_use_failed": "transient",
     "authentication_error": "authentication",
     "permission_error": "authentication",
     "billing_error": "quota",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from jp.errors import ExitCode, JpError
+
+if TYPE_CHECKING:
+    from jp.conversation.entries import Usage
 
 ErrorKind = Literal[
     "timeout",
@@ -64,7 +67,8 @@ class ProviderError(JpError):
     `retry_after` is what the provider asks for, in seconds; `least_wait` what such an error is known to take where it
     asks for nothing. `status` is the HTTP status, None where none came. The kind `rejected_reasoning` says that opaque
     metadata of the conversation (a signature) is what it did not accept. Where no `hint` is given, the kind has one.
-    Who knows that an error does not pass by itself, whatever its kind, says that it is `lasting`.
+    Who knows that an error does not pass by itself, whatever its kind, says that it is `lasting`. `usage` is what the
+    event that reported the error counted.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class ProviderError(JpError):
         self.retry_after = retry_after
         self.least_wait = least_wait
         self.lasting = False
+        self.usage: Usage | None = None
         self.status = status
         self.exit_code = _EXIT_CODES.get(kind, ExitCode.PROVIDER)
 

@@ -10,7 +10,7 @@ import msgspec
 from jp.provider.base import Framing, ResponseDecoder
 from jp.provider.errors import ProviderError
 from jp.provider.framing import Frames, NdjsonDecoder, ServerSentEvent, SseDecoder, WholeDecoder
-from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
+from jp.provider.parts import DataDelta, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta, UsageReport
 from jp.provider.strangers import UNREADABLE
 
 
@@ -75,9 +75,19 @@ class Reader:
     def _parts(self, events: list[ServerSentEvent]) -> Iterable[Part]:
         self.begun = self.begun or bool(events)
         for event in events:
-            yield from self._counted(self._decoder.feed(event.event, event.data))
+            yield from self._counted(self._read(event))
             if self.finished:
                 return
+
+    def _read(self, event: ServerSentEvent) -> Iterable[Part]:
+        """Read one event, and report what an error counted before it is raised."""
+        try:
+            parts = self._decoder.feed(event.event, event.data)
+        except ProviderError as error:
+            if error.usage is not None:
+                yield UsageReport(error.usage)
+            raise
+        yield from parts
 
     def _counted(self, parts: Iterable[Part]) -> Iterable[Part]:
         for part in parts:

@@ -8,7 +8,8 @@ from typing import assert_never
 
 import msgspec
 
-from jp.conversation.entries import ChatResponse, CycleEnd, Finish, ToolCallRequest, Usage
+from jp.conversation.entries import ChatResponse, CycleEnd, Finish, ToolCallRequest, ToolCallResponse, Usage
+from jp.conversation.interruption import NOT_STARTED_CONTENT
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
@@ -23,8 +24,8 @@ from jp.provider.parts import (
     UsageReport,
 )
 from jp.turn.builder import EntryBuilder
-from jp.turn.joining import Joiner
-from jp.turn.ports import CallMade, TurnPorts
+from jp.turn.joining import Follower, Joiner, StrayError
+from jp.turn.ports import CallAnswered, CallMade, TurnPorts
 from jp.turn.preparation import Prepared
 from jp.turn.rejection import rejected_reasoning
 
@@ -32,7 +33,8 @@ from jp.turn.rejection import rejected_reasoning
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt brought. `calls` are recorded; `error` is there where it failed.
 
-    `text` is what it added to the message, `answered` also counts structured data. `dropped_calls` names the tools
+    `text` is what it added to the message, which `message_complete` says came to its end although the attempt failed;
+    `answered` also counts structured data. `dropped_calls` names the tools
     whose calls were cut off half-way. `is_final` says of an answer that reached its length that the model need not be
     asked to go on with it. `rejected` are the answers whose reasoning the provider did not take, and which the next
     request is therefore without.
@@ -48,17 +50,26 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     dropped_calls: tuple[str, ...] = ()
     is_final: bool = False
     rejected: tuple[str, ...] = ()
+    message_complete: bool = False
 
 
 class AttemptRun:
     """Runs once.
 
-    `continued` is the text that this attempt goes on from, None where it starts afresh: what it repeats of that
-    text is dropped, and so is reasoning about how to go on. `mended` says that the attempt before it was rejected for
-    its reasoning.
+    `continued` is the text that this attempt goes on from, None where it starts afresh, and `is_complete` says that
+    the text had come to its end: what the attempt repeats of it is dropped, and so is reasoning about how to go on.
+    `mended` says that the attempt before it was rejected for its reasoning.
     """
 
-    def __init__(self, ports: TurnPorts, *, number: int, continued: str | None = None, mended: bool = False) -> None:
+    def __init__(
+        self,
+        ports: TurnPorts,
+        *,
+        number: int,
+        continued: str | None = None,
+        is_complete: bool = False,
+        mended: bool = False,
+    ) -> None:
         self._provider = ports.provider
         self._recorder = ports.recorder
         self._renderer = ports.renderer
@@ -66,11 +77,12 @@ class AttemptRun:
         self._mended = mended
         self._continuing = continued is not None
         self._is_structured = False
-        self._joiner = Joiner(continued or "")
+        self._joiner = Follower(continued) if continued is not None and is_complete else Joiner(continued or "")
         self._builder = EntryBuilder()
         self._calls: list[ToolCallRequest] = []
         self._texts: list[str] = []
         self._text_index: int | None = None
+        self._text_end: BlockEnd | None = None
 
     async def run(self, request: Prepared) -> AttemptResult:
         """Send `request`.
@@ -83,6 +95,7 @@ class AttemptRun:
         rejected: tuple[str, ...] = ()
         try:
             await self._consume(self._provider.stream(request.wire))
+            self._check_continuation()
             finish = "error" if self._builder.finished is None else self._builder.finished.reason
         except ProviderError as failure:
             finish, error = "error", failure
@@ -95,6 +108,7 @@ class AttemptRun:
                     usage=self._builder.usage,
                     digests=request.digests,
                     error=None if error is None else error.kind,
+                    message_complete=finish == "error" and self._has_complete_message,
                     rejected=rejected,
                 )
             )
@@ -102,6 +116,7 @@ class AttemptRun:
         return AttemptResult(
             finish=finish,
             text="".join(self._texts),
+            message_complete=finish == "error" and self._has_complete_message,
             answered=self._builder.answered,
             calls=tuple(self._calls),
             usage=self._builder.usage,
@@ -123,32 +138,68 @@ class AttemptRun:
             case TextDelta(index=index, text=text) if self._is_structured:
                 self._builder.feed(DataDelta(index, text))
             case TextDelta(index=index, text=text):
-                self._text_index = index
-                self._take_text(index, self._joiner.feed(text))
+                self._take_text(index, text)
             case ReasoningDelta(text=text):
                 if not self._continuing:
                     self._builder.feed(part)
                     self._renderer.reasoning(text)
-            case BlockEnd(index=index):
-                if index == self._text_index:
-                    self._release()
+            case BlockEnd(index=index) if index == self._text_index:
+                self._end_text(part)
+            case BlockEnd():
                 self._record(self._builder.feed(part))
-            case ToolCallStart() | ToolArgumentsDelta() | DataDelta() | UsageReport() | Finished() | KeepAlive():
+            case ToolCallStart():
+                self._say(self._joiner.call())
+                self._builder.feed(part)
+            case ToolArgumentsDelta() | DataDelta() | UsageReport() | Finished() | KeepAlive():
                 self._builder.feed(part)
             case _:
                 assert_never(part)
 
-    def _take_text(self, index: int, text: str) -> None:
-        if text:
-            self._texts.append(text)
-            self._builder.feed(TextDelta(index, text))
-            self._renderer.text(text)
+    @property
+    def _has_complete_message(self) -> bool:
+        return bool(self._texts) and self._text_end is not None
 
-    def _release(self) -> None:
-        """Show what the joiner still holds: its message is complete, or cut."""
-        if self._text_index is not None:
-            self._take_text(self._text_index, self._joiner.flush())
-            self._text_index = None
+    def _take_text(self, index: int, text: str) -> None:
+        self._text_index, self._text_end = index, None
+        try:
+            self._say(self._joiner.feed(text))
+        except StrayError as error:
+            raise _stray(self._provider.id) from error
+
+    def _end_text(self, end: BlockEnd) -> None:
+        """Close the block of text that is open: all of it has come."""
+        self._text_end = end
+        try:
+            self._joiner.end_block()
+        except StrayError as error:
+            raise _stray(self._provider.id) from error
+        self._record(self._builder.feed(end))
+
+    def _check_continuation(self) -> None:
+        """Check that what has come is certain to follow what it continues, now that all of it is there.
+
+        Raises:
+            ProviderError: it is not, so that nothing of it was taken.
+        """
+        finished = self._builder.finished
+        if finished is None or finished.reason == "refused" or self._is_structured:
+            return
+        if self._continuing and self._calls and isinstance(self._joiner, Joiner):
+            return
+        try:
+            self._say(self._joiner.finish())
+        except StrayError as error:
+            raise _stray(self._provider.id) from error
+
+    def _say(self, text: str) -> None:
+        """Show and keep more of the message. Where its block has ended while it was held back, it is complete."""
+        if not text or self._text_index is None:
+            return
+        self._texts.append(text)
+        self._builder.feed(TextDelta(self._text_index, text))
+        self._renderer.text(text)
+        if self._text_end is not None:
+            self._record(self._builder.feed(self._text_end))
 
     def _record(self, entry: ChatResponse | ToolCallRequest | None) -> None:
         if entry is None:
@@ -162,12 +213,22 @@ class AttemptRun:
             self._renderer.block_end()
 
     def _close(self, end: CycleEnd) -> None:
-        try:
-            self._release()
-        finally:
-            # The log comes first: a reader that went away must not cost what was received.
-            recorded = [self._recorder.append(entry) for entry in (*self._builder.cut(), end)]
+        # The log comes first: a reader that went away must not cost what was received.
+        recorded = [self._recorder.append(entry) for entry in (*self._builder.cut(), end)]
         for entry in recorded:
             self._renderer.entry(entry)
         if len(recorded) > 1:
             self._renderer.block_end()
+        if end.finish == "cancelled":
+            self._answer_calls()
+
+    def _answer_calls(self) -> None:
+        """Close the calls of an attempt that was stopped: none of them has run, and none will."""
+        for call in self._calls:
+            response = ToolCallResponse(request=call.id, content=NOT_STARTED_CONTENT, is_error=True)
+            self._renderer.entry(self._recorder.append(response))
+            self._renderer.tool(CallAnswered(call=call, response=response))
+
+
+def _stray(provider: str) -> ProviderError:
+    return ProviderError(f"{provider} did not continue the answer where it was cut", kind="cut")

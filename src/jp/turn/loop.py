@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from jp.conversation.entries import ChatRequest, ToolCallRequest, TurnStart, Usage, add_usage
+from jp.conversation.turns import is_blank
 from jp.provider.errors import ProviderError
 from jp.turn.attempt import AttemptResult, AttemptRun
 from jp.turn.calls import CallsRun
@@ -44,6 +45,7 @@ class TurnLoop:
         self._retry = retry
         self._preparation = Preparation(ports, settings)
         self._message = ""  # what came of the message that is being written, over all attempts at it
+        self._has_whole_message = False  # it came to its end, although the attempt at it failed
         self._usage = Usage()
         self._cycles_asked = 0
         self._denied: list[str] = []
@@ -82,6 +84,7 @@ class TurnLoop:
                 await self._run_calls(result.calls)
                 state, following = after_tools(state, self._limits)
             if isinstance(following, EndTurn):
+                self._tell_end(ended, following)
                 return self._outcome(following.ending, result)
             ask = following
             self._tell(state, result, ask)
@@ -90,16 +93,19 @@ class TurnLoop:
 
     async def _ask(self, state: TurnState, ask: Ask, prepared: Prepared) -> AttemptResult:
         if not ask.continuing:
-            self._message = ""
+            self._message, self._has_whole_message = "", False
         self._cycles_asked = state.cycle + 1
         attempt = AttemptRun(
             self._ports,
             number=state.attempt,
             continued=self._message if ask.continuing else None,
+            is_complete=self._has_whole_message,
             mended=state.mended,
         )
         result = await attempt.run(prepared)
-        self._message += result.text
+        if result.text:
+            self._message += result.text
+            self._has_whole_message = result.message_complete
         self._usage = add_usage(self._usage, result.usage)
         for name in result.dropped_calls:
             self._ports.renderer.notice(f"a call of {name!r} was cut off and did not run")
@@ -109,7 +115,8 @@ class TurnLoop:
         """What the machine has to know of an attempt."""
         return AttemptEnded(
             finish=result.finish,
-            incomplete=bool(self._message) and not result.is_final,
+            incomplete=not is_blank(self._message) and not result.is_final,
+            whole=self._has_whole_message and not self._preparation.permits_call and _may_pass(result.error),
             answered=result.answered,
             calls=len(result.calls),
             owing=self._preparation.demands_call,
@@ -146,6 +153,10 @@ class TurnLoop:
             counted = f"{state.insistence} of {self._limits.max_insistence}"
             self._ports.renderer.notice(f"the model called no tool, although it has to: asking again, {counted}")
 
+    def _tell_end(self, ended: AttemptEnded, end: EndTurn) -> None:
+        if end.ending == "answered" and ended.finish == "error":
+            self._ports.renderer.notice("the connection broke after the answer had come to its end")
+
     def _outcome(self, ending: Ending, result: AttemptResult | None) -> TurnOutcome:
         return TurnOutcome(
             ending=ending,
@@ -156,3 +167,7 @@ class TurnLoop:
             denied=tuple(self._denied),
             unanswered=tuple(self._unanswered),
         )
+
+
+def _may_pass(error: ProviderError | None) -> bool:
+    return error is not None and error.is_retryable

@@ -44,13 +44,15 @@ class TurnState(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt is over.
 
-    `incomplete` says that a message stands there which is not complete yet, `answered` that message text or data came,
+    `incomplete` says that a message stands there which is not complete yet, or which something may have to follow,
+    `whole` that a failure came after all that there was to come, `answered` that message text or data came,
     `calls` how many complete calls, `owing` that a call was demanded and none came. Two are about an error: `retryable`
     says that waiting and asking again may help, `mendable` that the next request will be without what it failed for.
     """
 
     finish: Finish
     incomplete: bool = False
+    whole: bool = False
     answered: bool = False
     calls: int = 0
     owing: bool = False
@@ -89,6 +91,8 @@ def after_attempt(state: TurnState, ended: AttemptEnded, limits: Limits) -> tupl
             return _next_cycle(replace(state, insistence=state.insistence + 1), limits, Ask(insisting=True))
         case "length" if ended.incomplete and state.continuations < limits.max_continuations:
             return _next_cycle(replace(state, continuations=state.continuations + 1), limits, Ask(continuing=True))
+        case "error" if ended.whole:
+            return state, EndTurn(ending="answered")
         case "error" | "cancelled" if ended.mendable:
             return replace(state, attempt=state.attempt + 1, mended=True), Ask(continuing=ended.incomplete)
         case "error" | "cancelled" if ended.retryable:

@@ -49,6 +49,11 @@ class Preparation:
         """Whether the model has to call a tool."""
         return bool(self._settings.tools) and self._settings.parameters.tool_choice not in FREE_CHOICES
 
+    @property
+    def permits_call(self) -> bool:
+        """Return whether the model may call a tool."""
+        return bool(self._settings.tools) and self._settings.parameters.tool_choice != "none"
+
     def free_choice(self) -> None:
         """Demand no call from here on: a demand that is kept would never let the model answer."""
         parameters = self._settings.parameters

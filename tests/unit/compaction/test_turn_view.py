@@ -6,7 +6,7 @@ import pytest
 
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StatusLines
-from jp.compaction.wording import CONTINUE, INSIST
+from jp.compaction.wording import AFTER_MESSAGE, INSIST, anchor_of, continue_request
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -42,7 +42,8 @@ def view(*entries: AnyEntry, continuing: bool = False) -> tuple[ViewEvent, ...]:
 def texts(events: Sequence[ViewEvent]) -> list[str]:
     """The texts of a view; `...` where the model is asked to continue."""
     said = [event for event in events if isinstance(event, (UserText, AssistantText, AssistantReasoning))]
-    return ["..." if event.text == CONTINUE else event.text for event in said]
+    asked = continue_request("").partition(".")[0]
+    return ["..." if event.text.startswith(asked) else event.text for event in said]
 
 
 def metadata_of(events: Sequence[ViewEvent]) -> list[JsonObject | None]:
@@ -173,6 +174,23 @@ def test_a_cut_message_that_is_about_to_be_continued_ends_with_the_request_to_co
     assert texts(view(*entries, continuing=True)) == ["go", "one", "..."]
     assert texts(view(*entries)) == ["go", "one"]
     assert texts(view(*entries, start(1), ask("next"), continuing=True)) == ["go", "one", "next"]
+
+
+def test_the_request_to_continue_names_the_end_of_all_pieces() -> None:
+    pieces = ("It was a dark and stormy night; ", "the rain fell ", "in torrents")
+    said = [entry for piece in pieces for entry in (say(piece), end("error"))]
+
+    events = view(ask("go"), *said, continuing=True)
+
+    asked = [event.text for event in events if isinstance(event, UserText) and event.synthetic]
+    assert asked == [continue_request("".join(pieces[:count])) for count in (1, 2, 3)]
+    assert anchor_of("".join(pieces)) == "and stormy night; the rain fell in torrents"
+
+
+def test_after_a_message_that_was_complete_the_model_is_asked_for_what_follows() -> None:
+    entries = [ask("go"), say("one"), CycleEnd(attempt=1, finish="error", message_complete=True)]
+
+    assert texts(view(*entries, continuing=True)) == ["go", "one", AFTER_MESSAGE]
 
 
 def test_a_cut_message_that_the_user_replies_to_is_not_continued() -> None:

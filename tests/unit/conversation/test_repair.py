@@ -74,6 +74,24 @@ def test_a_call_whose_attempt_did_not_end_is_open_too() -> None:
     assert answered_by_repair([*ASKED, ChatResponse(message="I will"), call("c1")]) == ["c1"]
 
 
+@pytest.mark.parametrize("ended", [[], [end("cancelled")]], ids=["killed", "stopped"])
+def test_a_call_whose_attempt_had_no_end_when_jp_stopped_was_never_run(ended: list[AnyEntry]) -> None:
+    found = repair([*SENT, call("c1"), *ended])
+
+    assert found.entries == (ToolCallResponse(request="c1", content=NOT_STARTED_CONTENT, is_error=True),)
+    assert found.notices == (
+        "the last run stopped before tool calls ('rm') were run: the model is told that they were not",
+    )
+
+
+def test_a_call_of_an_original_may_have_run_whatever_came_later() -> None:
+    later: list[AnyEntry] = [TurnStart(id="t2"), ChatRequest(id="q2", content="and?"), *SENT[-1:], call("c2")]
+
+    contents = [entry.content for entry in repair([*ASKED, call("c1"), *later]).entries]
+
+    assert contents == [INTERRUPTED_CONTENT, NOT_STARTED_CONTENT]
+
+
 def test_only_calls_without_a_response_are_answered_in_their_order() -> None:
     entries = [*ASKED, call("c1", "a"), call("c2", "b"), call("c3", "c"), call("c4", "b"), end("tools"), answer("c2")]
 

@@ -77,6 +77,11 @@ class Stage:
         return [entry for entry in self.recorder.entries if isinstance(entry, CycleEnd)]
 
 
+def shifted(steps: list[Step]) -> list[Step]:
+    """The parts of a call behind a block of text."""
+    return [replace(step, index=1) if hasattr(step, "index") else step for step in steps]
+
+
 def overloaded() -> ProviderError:
     return ProviderError("overloaded", kind="transient")
 
@@ -188,7 +193,7 @@ def test_a_message_that_was_cut_is_continued_and_never_started_over() -> None:
     stage = Stage(
         [TextDelta(0, "The answer is forty"), overloaded()],
         [overloaded()],
-        [ReasoningDelta(0, "I must go on"), BlockEnd(0), TextDelta(1, "is forty-two."), BlockEnd(1), Finished("stop")],
+        [ReasoningDelta(0, "I must go on"), BlockEnd(0), TextDelta(1, "The answer is forty-two."), BlockEnd(1), Finished("stop")],
     )
 
     outcome = stage.play()
@@ -204,12 +209,82 @@ def test_a_message_that_was_cut_is_continued_and_never_started_over() -> None:
 
 
 def test_a_message_at_its_length_is_continued_in_a_new_cycle() -> None:
-    stage = Stage(answer("one two three", reason="length"), answer("two three four"), answer("next"))
+    stage = Stage(answer("one two three", reason="length"), answer("one two three four"), answer("next"))
 
     stage.play()
 
     assert stage.screen.shown == "one two three four"
     assert [(end.attempt, end.finish) for end in stage.ends()] == [(1, "length"), (1, "stop")]
+
+
+def test_a_model_that_answers_in_other_words_is_asked_again_and_then_it_is_a_failure() -> None:
+    other = [TextDelta(0, "No: 42"), BlockEnd(0), UsageReport(Usage(output=3)), Finished("stop")]
+    stage = Stage([TextDelta(0, "The answer is"), overloaded()], other, other)
+
+    outcome = stage.play()
+
+    assert outcome.ending == "failed"
+    assert outcome.error is not None
+    assert (outcome.error.message, int(outcome.error.exit_code)) == (
+        "scripted did not continue the answer where it was cut",
+        5,
+    )
+    assert stage.screen.shown == "The answer is"
+    assert messages(stage.recorder.entries) == ["The answer is"]
+
+
+def test_an_empty_continuation_is_none() -> None:
+    stage = Stage([TextDelta(0, "The answer is"), overloaded()], [Finished("stop")], answer("The answer is 42"))
+
+    assert stage.play().ending == "answered"
+    assert messages(stage.recorder.entries) == ["The answer is", " 42"]
+
+
+def test_white_space_alone_is_not_continued() -> None:
+    stage = Stage([TextDelta(0, "\n\n"), overloaded()], answer("\n\n42"))
+
+    assert stage.play().ending == "answered"
+    assert stage.screen.shown == "\n\n42"
+    assert messages(stage.recorder.entries) == ["\n\n42"]
+
+
+NO_CALLS = replace(SETTINGS, tools=())
+CALLS = replace(SETTINGS, tools=EchoTools().definitions)
+WHOLE: list[Step] = [TextDelta(0, "1337"), BlockEnd(0), ProviderError("cut", kind="cut")]
+
+
+def test_a_complete_message_is_an_answer_where_nothing_can_follow_it() -> None:
+    stage = Stage(WHOLE)
+
+    assert stage.play(settings=NO_CALLS).ending == "answered"
+    assert messages(stage.recorder.entries) == ["1337"]
+    assert [(end.finish, end.message_complete) for end in stage.ends()] == [("error", True)]
+    assert stage.screen.notices == ["the connection broke after the answer had come to its end"]
+
+
+@pytest.mark.parametrize("said", ["END", "1337", ""])
+def test_nothing_is_added_to_a_complete_message_where_nothing_was_to_follow(said: str) -> None:
+    stage = Stage(WHOLE, answer(said))
+
+    assert stage.play(settings=CALLS).ending == "answered"
+    assert stage.screen.shown == "1337"
+    assert messages(stage.recorder.entries) == ["1337"]
+
+
+def test_a_call_that_was_to_follow_a_complete_message_is_asked_for() -> None:
+    begun: list[Step] = [*WHOLE[:2], ToolCallStart(1, "c", "echo"), WHOLE[2]]
+    stage = Stage(begun, [TextDelta(0, "Now."), BlockEnd(0), *shifted(call("{}"))], answer("done"))
+
+    assert stage.play(settings=CALLS).ending == "answered"
+    assert messages(stage.recorder.entries) == ["1337", "Now.", "done"]
+    assert stage.screen.results == ["echo: ok"]
+
+
+def test_another_answer_behind_a_complete_one_is_a_failure() -> None:
+    stage = Stage(WHOLE, answer("I think it is 1338"), answer("It is 7"))
+
+    assert stage.play(settings=CALLS).ending == "failed"
+    assert messages(stage.recorder.entries) == ["1337"]
 
 
 def test_an_answer_that_is_final_is_not_continued() -> None:
@@ -221,9 +296,9 @@ def test_an_answer_that_is_final_is_not_continued() -> None:
 def test_every_request_of_a_turn_starts_with_the_one_before() -> None:
     stage = Stage(
         [TextDelta(0, "Let me"), overloaded()],
-        [TextDelta(9, " look"), BlockEnd(9), *call('{"a":1}')],
+        [TextDelta(9, "Let me look"), BlockEnd(9), *call('{"a":1}')],
         answer("It is", reason="length"),
-        answer("done"),
+        answer("It is done"),
     )
 
     stage.play()

@@ -192,8 +192,8 @@ class AnthropicDecoder:
                 return []
 
     def close(self) -> Sequence[Part]:
-        """Nothing: an answer is complete with the event that says so, and not without."""
-        return ()
+        """The end, where the answer had said why it ends and nothing of it is open."""
+        return self._stopped() if self._stop.stop_reason is not None and not self._blocks else ()
 
     def _odd(self, data: bytes) -> Sequence[Part]:
         """Read an event that is not formed as expected: an error all the same, or one that need not be known."""

@@ -9,7 +9,7 @@ from jp.conversation.entries import JsonObject
 from jp.provider.base import WireRequest
 from jp.provider.chat.answer import strict_schema
 from jp.provider.chat.calls import CallPiece, Calls
-from jp.provider.chat.chunks import Choice, Chunk, Delta, chunk_of, details_of, plain, says_something, usage_of
+from jp.provider.chat.chunks import Choice, Chunk, Delta, Head, chunk_of, details_of, plain, says_something, usage_of
 from jp.provider.chat.prose import Indices, Prose
 from jp.provider.chat.quirks import Server
 from jp.provider.errors import ProviderError
@@ -93,9 +93,13 @@ class ChatDecoder:
             return self.close()
         chunk = chunk_of(data) if data else Chunk()
         if chunk is not None and says_something(chunk.error):
-            raise reported(data, self._provider, self._model)
+            return self._failed(data, chunk)
         if isinstance(chunk, Chunk):
-            return list(self._read(chunk))
+            try:
+                return list(self._read(chunk))
+            except ProviderError as error:
+                error.usage = usage_of(chunk.usage)
+                raise
         if chunk is None or says_something(chunk.choices):
             raise unreadable(self._provider)
         return ()
@@ -106,11 +110,27 @@ class ChatDecoder:
         Raises:
             ProviderError: a call has no name.
         """
+        return self._end()
+
+    def _end(self, *, is_final: bool = False) -> Sequence[Part]:
         native = self._last.finish_reason
         if native is None:
             return ()
         reason = _REASONS.get(native.lower(), "stop")
-        return [*self._prose.end(), *self._end_calls(reason), self._finished(reason, native)]
+        return [*self._prose.end(), *self._end_calls(reason), self._finished(reason, native, is_final=is_final)]
+
+    def _failed(self, data: bytes, chunk: Chunk | Head) -> Sequence[Part]:
+        """Read an event that reports an error: of an answer that had said why it ends, it takes nothing.
+
+        Calls do not run after an error, and an answer at its longest is not continued after one.
+        """
+        usage = usage_of(chunk.usage) if isinstance(chunk, Chunk) else None
+        if self._last.finish_reason is not None and not self._calls.calls:
+            counted = () if usage is None else (UsageReport(usage),)
+            return [*counted, *self._end(is_final=True)]
+        error = reported(data, self._provider, self._model)
+        error.usage = usage
+        raise error
 
     def _read(self, chunk: Chunk) -> Iterator[Part]:
         for choice in chunk.choices or ():
@@ -168,11 +188,11 @@ class ChatDecoder:
             if call.block is not None and (reason != "length" or call.is_whole):
                 yield BlockEnd(call.block)
 
-    def _finished(self, reason: Reason, native: str) -> Finished:
+    def _finished(self, reason: Reason, native: str, *, is_final: bool) -> Finished:
         if self._refusal or reason == "refused":
             return Finished("refused", self._refusal or self._last.native_finish_reason or native)
         if reason != "length":
             has_calls = any(call.block is not None for call in self._calls.calls)
             reason = "tools" if has_calls else "stop"
         detail = "" if native.lower() in _REASONS else native
-        return Finished(reason, detail, is_final=native == _WINDOW_IS_FULL)
+        return Finished(reason, detail, is_final=is_final or native == _WINDOW_IS_FULL)

@@ -10,6 +10,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.provider.asking import object_at
 from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
 from jp.provider.openai import wire
 from jp.provider.openai.items import PROVIDER
 from jp.provider.openai.output import Call, Data, Output, Thought, Words
@@ -163,7 +164,11 @@ class OpenaiDecoder:
     def _ended(self, response: wire.Response) -> Sequence[Part]:
         """What no event has told of, then how it ended."""
         if response.status in {"failed", "cancelled"}:
-            return [self._refused_or_failed(response.error or wire.Failure())]
+            try:
+                return [self._refused_or_failed(response.error or wire.Failure())]
+            except ProviderError as error:
+                error.usage = wire.usage_of(response.usage)
+                raise
         parts: list[Part] = []
         for index, raw in enumerate(response.output or ()):
             if index in self._open or index not in self._seen:

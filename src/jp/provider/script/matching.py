@@ -43,13 +43,17 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cue(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply in its place: reply number `index` for exchange number `place`, going on after `begun`."""
+    """A reply in its place: reply number `index` for exchange number `place`, going on after `begun`.
+
+    `anchor` is the end of what came, with which the request asks to begin.
+    """
 
     index: int
     reply: Reply
     place: int
     prompt: Prompt
     begun: str = ""
+    anchor: str = ""
 
 
 def exchanges_of(messages: Iterable[Message]) -> list[Exchange]:
@@ -63,6 +67,14 @@ def exchanges_of(messages: Iterable[Message]) -> list[Exchange]:
             exchanges.append(Exchange(prompt=replace(exchanges[-1].prompt, results=())))
         exchanges[-1] = replace(exchanges[-1], prompt=_prompted(exchanges[-1].prompt, message, end))
     return exchanges
+
+
+def _anchor(body: Body) -> str:
+    """Return what the request to go on with a message asks to begin with; nothing where it is no such request."""
+    for item in body.messages[-1].content if body.messages else ():
+        if isinstance(item, Text) and item.synthetic and item.text.endswith("</anchor>"):
+            return item.text.partition("\n<anchor>")[2].removesuffix("</anchor>")
+    return ""
 
 
 def _is_synthetic(item: object) -> bool:
@@ -113,7 +125,8 @@ class Casting:
             self._replay(exchange, place, answers=max(1, len(exchange.texts)))
         current = self._current
         open_reply = self._replay(current, len(self._earlier), answers=len(current.texts))
-        return self._next(current, len(self._earlier), "".join(current.texts), open_reply)
+        cue = self._next(current, len(self._earlier), "".join(current.texts), open_reply)
+        return None if cue is None else replace(cue, anchor=_anchor(self._body))
 
     def explain(self) -> tuple[str, str]:
         """Why no reply fits: what is asked, and what the replies want."""

@@ -25,12 +25,13 @@ from jp.provider.script.scenario import Call, Reply
 
 
 def response_to(body: Body, cue: Cue, *, failing: bool) -> Iterator[Part]:
-    """The parts of the reply, from where the answer was cut off.
+    """The parts of the reply, from the anchor where the answer was cut off.
 
     `failing` ends them where the reply's error strikes: before everything, or in its text, whose block stays open.
     """
     reply = cue.reply
-    text = filled(reply.text or "", cue.prompt, body)[len(cue.begun) :]
+    text = filled(reply.text or "", cue.prompt, body)
+    text = cue.anchor + text[len(cue.begun) :]
     reasoning = "" if cue.begun else filled(reply.reasoning, cue.prompt, body)
     calls = [_arguments(call, cue, body) for call in reply.calls]
     after = reply.error.after if failing and reply.error is not None else None
@@ -39,7 +40,7 @@ def response_to(body: Body, cue: Cue, *, failing: bool) -> Iterator[Part]:
     if reasoning:
         yield from (ReasoningDelta(0, piece) for piece in _pieces(reasoning, reply))
         yield BlockEnd(0)
-    yield from (TextDelta(1, piece) for piece in _pieces(text[:after], reply))
+    yield from (TextDelta(1, piece) for piece in _pieces(text if after is None else text[: len(cue.anchor) + after], reply))
     if failing:
         return
     if text:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from jp.context.secret_commands import in_commands
 from jp.context.secret_names import SecretKind
 from jp.context.secret_shapes import Span, shapes
-from jp.context.secret_values import assigned, lowered_ascii
+from jp.context.secret_values import Runs, assigned, lowered_ascii
 
 
 class Redacted(msgspec.Struct, frozen=True):
@@ -26,7 +27,8 @@ class Redacted(msgspec.Struct, frozen=True):
 def redact(text: str) -> Redacted:
     """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
     lowered = lowered_ascii(text)
-    found = [*shapes(text, lowered), *assigned(text, lowered)]
+    runs = Runs(text)
+    found = [*shapes(text, lowered), *assigned(runs, lowered), *in_commands(runs)]
     if not found:
         return Redacted(text)
     spans = _merged(sorted(found))

@@ -24,21 +24,29 @@ _ISSUED: dict[str, str] = {
     r"[sr]k_live_|[sr]k_test_": "[A-Za-z0-9]{8,}",
     r"whsec_": "[A-Za-z0-9+/=]{16,}",
     r"gh[opusr]_|github_pat_": "[A-Za-z0-9_]{16,}",
-    r"glpat-|glptt-|glrt-|gldt-|glft-": "[A-Za-z0-9_.-]{16,}",
+    r"gl[a-z]{2,6}-": "[A-Za-z0-9_.-]{16,}",
     r"xox[a-z]-|xapp-": "[A-Za-z0-9-]{8,}",
-    r"ya29\.|hvs\.|dckr_pat_|pypi-|nvapi-|tvly-|glsa_": _KEY,
+    r"ya29\.|hvs\.|dckr_[a-z]{3}_|pypi-|nvapi-|tvly-|glsa_|GOCSPX-|sq0[a-z]{3}-": _KEY,
     r"hf_|npm_|gsk_|xai-|csk-|pplx-|lin_api_": "[A-Za-z0-9]{16,}",
     r"SG\.": r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}",
-    r"shpat_|shpss_|shpca_|shppa_|dop_v1_": "[A-Fa-f0-9]{16,}",
+    r"shpat_|shpss_|shpca_|shppa_|do[opr]_v1_": "[A-Fa-f0-9]{16,}",
+    r"key-": "[0-9a-f]{32}(?![A-Za-z0-9-])",
 }
 """What the keys that vendors issue begin with, and what follows. Each beginning ends with one of `-`, `_` and `.`."""
 
 _SEPARATORS = tuple(
-    re.compile(rf"{separator}(?<={before})(?=[A-Za-z0-9_+/-]{{8}})")
+    re.compile(rf"{separator}(?:{'|'.join(f'(?<={each})' for each in before)})(?=[A-Za-z0-9_+/-]{{8}})")
     for separator, before in (
-        ("-", "sk-|at-|tt-|rt-|dt-|ft-|x[a-z]-|pp-|pi-|ly-|ai-|lx-"),
-        ("_", "ve_|st_|ec_|h[opusr]_|at_|sa_|hf_|pm_|sk_|pi_|ss_|ca_|pa_|v1_"),
-        (r"\.", r"29\.|vs\.|SG\."),
+        (
+            "-",
+            (
+                "sk-|x[a-z]-|pp-|pi-|ly-|ai-|lx-|PX-",
+                "(?<![a-z])key-",
+                *(f"{issuer}[a-z]{{{count}}}-" for issuer, counts in (("gl", (2, 3, 4, 5)), ("q0", (3,))) for count in counts),
+            ),
+        ),
+        ("_", ("ve_|st_|ec_|h[opusr]_|at_|sa_|hf_|pm_|sk_|pi_|ss_|ca_|pa_|v1_",)),
+        (r"\.", (r"29\.|vs\.|SG\.",)),
     )
 )
 """The end of a beginning, perhaps: what is rare in any text, so that little is looked at twice.
@@ -50,25 +58,26 @@ _BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(f'({eac
 _LONGEST_BEGINNING = 16
 _ISSUED_KEY = re.compile("|".join(f"(?:{beginning}){rest}" for beginning, rest in _ISSUED.items()))
 
-_OTHERS: tuple[tuple[str, re.Pattern[str], SecretKind], ...] = (
-    (
-        "A",
-        re.compile(
-            r"A(?=KIA|SIA|Iza)(?:(?<![A-Za-z0-9]A)|(?<=\\[nrt]A))(?:[KS]IA[A-Z0-9]{16}|Iza[A-Za-z0-9_-]{30,})",
-        ),
-        "api-key",
-    ),
-    ("AGE-SECRET-KEY-1", re.compile(r"AGE-SECRET-KEY-1[A-Z0-9]{16,}"), "private-key"),
-    (
-        "eyJ",
-        re.compile(
-            r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))"
-            r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
-        ),
-        "token",
-    ),
+_BEGINS_WITH_A = re.compile(
+    r"A(?:(?:(?<![A-Za-z0-9]A)|(?<=\\[nrt]A))(?P<key>[KS]IA[A-Z0-9]{16}|Iza[A-Za-z0-9_-]{30,})"
+    r"|(?<=[0-9]:A)(?P<bot>A[A-Za-z0-9_-]{30,})"
+    r"|(?<=EA)(?<![A-Za-z0-9+/]EA)(?P<square>AA[A-Za-z0-9_-]{40,})(?![+/])"
+    r"|(?P<age>GE-SECRET-KEY-1[A-Z0-9]{16,}))"
 )
-"""Keys of other forms, and what has to stand in a text that has one."""
+"""Keys of AWS and Google, tokens of Telegram and Square, keys of age: found in one search, as all have an `A`."""
+
+_BOT_NUMBER = re.compile(r"[0-9]{6,16}:\Z")
+_BEGINS_WITH_K = re.compile(r"K(?=[0-9a-f]{32})(?<=SK)(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![A-Za-z0-9])")
+"""Keys of Twilio, from their second letter on: it is rarer."""
+
+_WEB_TOKEN = re.compile(
+    r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
+)
+
+_HOOK = re.compile(
+    r"k(?<=hook)(?:s\.slack(?:-gov)?\.com/[a-z]{1,16}/|s/[0-9]{5,}/|\.office\.com/)(?P<secret>[A-Za-z0-9@/_-]{16,})"
+)
+"""Addresses that anybody may send messages to who knows them."""
 
 _DIGIT = re.compile(r"[0-9]")
 _DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
@@ -92,9 +101,8 @@ _BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")
 def shapes(text: str, lowered: str) -> Iterator[Span]:
     """The secrets in `text`, and `lowered`, that are known by their shape, in any order; they may overlap."""
     yield from _issued(text)
-    for literal, pattern, kind in _OTHERS:
-        if literal in text:
-            yield from (Span(*found.span(), kind) for found in pattern.finditer(text))
+    yield from _with_capitals(text)
+    yield from (Span(*found.span("secret"), "credential") for found in _HOOK.finditer(text))
     if "PRIVATE KEY" in text:
         yield from _private_keys(text)
     if "@" in text and "://" in text:
@@ -118,6 +126,23 @@ def _issued(text: str) -> Iterator[Span]:
             yield Span(found.start(), done, "api-key")
         elif found:
             barren[beginning.lastindex] = found.end()
+
+
+def _with_capitals(text: str) -> Iterator[Span]:
+    for found in _BEGINS_WITH_A.finditer(text):
+        match found.lastgroup:
+            case "bot":
+                number = _BOT_NUMBER.search(text, max(found.start() - 17, 0), found.start())
+                yield Span(number.start() if number else found.start(), found.end(), "token")
+            case "square":
+                yield Span(found.start() - 1, found.end(), "api-key")
+            case "age":
+                yield Span(*found.span(), "private-key")
+            case _:
+                yield Span(*found.span(), "api-key")
+    yield from (Span(found.start() - 1, found.end(), "api-key") for found in _BEGINS_WITH_K.finditer(text))
+    if "eyJ" in text:
+        yield from (Span(*found.span(), "token") for found in _WEB_TOKEN.finditer(text))
 
 
 def _private_keys(text: str) -> Iterator[Span]:

@@ -1,0 +1,80 @@
+"""Secrets on command lines: `--password X`, and the options of common commands, such as `curl -u name:X`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jp.context.secret_names import sensitive
+from jp.context.secret_shapes import Span
+from jp.context.secret_values import BARE, QUOTE, Runs, judged, quoted
+
+_OPTION = re.compile(
+    r"-(?<=[\s\"'\\n]-)(?:"
+    r"-(?P<name>[A-Za-z][A-Za-z0-9_-]{2,40}+)(?P<sign>=|[ \t]{1,4})(?=[^\s-])"
+    r"|(?P<option>[fgikLsSv]{0,6}[uU]|p)(?:=|[ \t]{1,4})?(?P<attached>[\"'\\]{0,6}[^\s\"'\\;|&]{3,256})"
+    r"|(?P<other>[abwP])[ \t]{1,4}(?P<apart>[\"'\\]{0,6}[^\s\"'\\;|&]{3,256}))"
+)
+"""An option and its value. Options of one letter are looked at only behind a command that takes a secret there."""
+
+_ANY = re.compile(r"\b(?:curl|https?|xh|smbclient|mysql|mariadb|sshpass|mongo|login|7z|redis-cli|ldap|sqlcmd|bcp|u?nzip|zip)")
+_COMMANDS: tuple[tuple[re.Pattern[str], str, bool, re.Pattern[str]], ...] = tuple(
+    (re.compile(rf"\b(?:{command})\b[^\n|;&]*\Z"), options, may_be_apart, re.compile(value))
+    for command, options, may_be_apart, value in (
+        (r"curl", "uU", True, r"[^:$]{0,64}:(?P<secret>.+)"),
+        (r"curl", "b", True, r"[^=$]{1,64}=(?P<secret>.+)"),
+        (r"https?|xh", "a", True, r"[^:$]{0,64}:(?P<secret>.+)"),
+        (r"smbclient|rpcclient", "U", True, r"[^%$]{0,64}%(?P<secret>.+)"),
+        (r"(?:mysql|mariadb)[a-z-]*", "p", False, r"(?P<secret>.+)"),
+        (r"sshpass|mongo[a-z]*|login|7z", "p", True, r"(?P<secret>.+)"),
+        (r"redis-cli", "a", True, r"(?P<secret>.+)"),
+        (r"ldap[a-z]+", "w", True, r"(?P<secret>.+)"),
+        (r"sqlcmd|bcp|zip|unzip", "P", True, r"(?P<secret>.+)"),
+    )
+)
+"""Commands, the options of theirs that take a secret, whether a blank may be before it, and where in the value it is."""
+
+_LOGINS = {"user": "u", "proxy-user": "u", "cookie": "b"}
+"""Long options of curl whose value holds a secret, by the short ones."""
+
+_REACH = 240
+_NO_SECRET = re.compile(r"[$<{%\[].*|[*.x]+|-.*|[0-9]{1,5}", re.DOTALL)
+"""What a command line has in a secret's place: variables, templates, other options."""
+
+
+def in_commands(runs: Runs) -> Iterator[Span]:
+    """The secrets in options; they may overlap."""
+    text = runs.text
+    for found in _OPTION.finditer(text):
+        name = found["name"]
+        if name is None or name in _LOGINS:
+            yield from _of_command(text, found, _LOGINS.get(name or ""))
+        elif found["sign"] != "=" and (known := sensitive(name)) is not None:
+            if QUOTE.match(text, found.end()):
+                yield from quoted(runs, found.end(), known)
+            else:
+                yield from judged(text, runs.span(BARE, found.end()), known, bare=True)
+
+
+_LONG_VALUE = re.compile(r"[\"'\\]{0,6}[^\s\"'\\;|&]{3,256}")
+
+
+def _of_command(text: str, found: re.Match[str], short: str | None) -> Iterator[Span]:
+    before = text[max(found.start() - _REACH, 0) : found.start()]
+    if not _ANY.search(before):
+        return
+    option = short or (found["option"] or found["other"])[-1]
+    if short:
+        value = _LONG_VALUE.match(text, found.end())
+        start, end = value.span() if value else (0, 0)
+    else:
+        start, end = found.span("attached" if found["attached"] else "apart")
+    while text[start] in "\"'\\" and start < end:
+        start += 1
+    is_apart = text[start - 1].isspace()
+    for command, options, may_be_apart, pattern in _COMMANDS:
+        if option not in options or (is_apart and not may_be_apart) or not command.search(before):
+            continue
+        secret = pattern.fullmatch(text, start, end)
+        if secret and not _NO_SECRET.fullmatch(secret["secret"]):
+            yield Span(secret.start("secret"), end, "password")

@@ -7,7 +7,9 @@ shape nor a telling name, such as a password in prose, is not found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -15,6 +17,20 @@ from jp.context.secret_commands import in_commands
 from jp.context.secret_names import SecretKind
 from jp.context.secret_shapes import Span, shapes
 from jp.context.secret_values import Runs, assigned, lowered_ascii
+
+
+_SHORTEST = 8
+"""Characters of the shortest text that a secret can be told in: it has a name or a shape, too."""
+
+_ENCODED = re.compile(r"%(?:3[AaDd]|40|2[0256])")
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_RUN = re.compile(r"[^\s\"'<>\\`]*+")
+_LONGEST_RUN = 4_000
+_DEEPEST = 2
+"""How often words are decoded that are percent-encoded: an address in an address in an address."""
+
+_NEEDED = re.compile(r"[0-9=:>-]")
+"""What every secret has in it or before it."""
 
 
 class Redacted(msgspec.Struct, frozen=True):
@@ -26,9 +42,9 @@ class Redacted(msgspec.Struct, frozen=True):
 
 def redact(text: str) -> Redacted:
     """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
-    lowered = lowered_ascii(text)
-    runs = Runs(text)
-    found = [*shapes(text, lowered), *assigned(runs, lowered), *in_commands(runs)]
+    if len(text) < _SHORTEST or _NEEDED.search(text) is None:
+        return Redacted(text)
+    found = _found(text, _DEEPEST)
     if not found:
         return Redacted(text)
     spans = _merged(sorted(found))
@@ -38,6 +54,32 @@ def redact(text: str) -> Redacted:
         pieces += [text[position : span.start], f"[redacted:{span.kind}]"]
         position = span.end
     return Redacted("".join((*pieces, text[position:])), tuple(span.kind for span in spans))
+
+
+def _found(text: str, depth: int) -> list[Span]:
+    lowered = lowered_ascii(text)
+    runs = Runs(text)
+    found = [*shapes(text, lowered), *assigned(runs, lowered), *in_commands(runs)]
+    if depth and "%" in text:
+        found += _percent_encoded(text, depth)
+    return found
+
+
+def _percent_encoded(text: str, depth: int) -> Iterator[Span]:
+    """What is found in the words that are percent-encoded once these are decoded."""
+    done = 0
+    for hit in _ENCODED.finditer(text):
+        if hit.start() < done:
+            continue
+        before = _RUN.match(text[max(done, hit.start() - _LONGEST_RUN) : hit.start()][::-1])
+        start = hit.start() - (before.end() if before else 0)
+        run = _RUN.match(text, hit.end(), hit.end() + _LONGEST_RUN)
+        done = run.end() if run else hit.end()
+        escapes = [escape.start() - 2 * number for number, escape in enumerate(_ESCAPE.finditer(text, start, done))]
+        decoded = _ESCAPE.sub(lambda escape: chr(int(escape[0][1:], 16)), text[start:done])
+        for span in _found(decoded, depth - 1):
+            ends = (at + 2 * bisect_left(escapes, start + at) for at in (span.start, span.end))
+            yield Span(start + next(ends), start + next(ends), span.kind)
 
 
 def redacted(text: str, known: dict[str, str]) -> str:

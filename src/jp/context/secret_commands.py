@@ -12,14 +12,14 @@ from jp.context.secret_values import BARE, QUOTE, Runs, judged, quoted
 _OPTION = re.compile(
     r"-(?<=[\s\"'\\n]-)(?:"
     r"-(?P<name>[A-Za-z][A-Za-z0-9_-]{2,40}+)(?P<sign>=|[ \t]{1,4})(?=[^\s-])"
-    r"|(?P<option>[fgikLsSv]{0,6}[uU]|p)(?:=|[ \t]{1,4})?(?P<attached>[\"'\\]{0,6}[^\s\"'\\;|&]{3,256})"
-    r"|(?P<other>[abwP])[ \t]{1,4}(?P<apart>[\"'\\]{0,6}[^\s\"'\\;|&]{3,256}))"
-)
+    r"|(?P<option>[fgikLsSv]{0,6}[uU]|p)(?:=|[ \t]{1,4})?(?P<attached>[\"'\\]{0,16}[^\s\"'\\;|&]{3,256})"
+    r"|(?P<other>[abwP])[ \t]{1,4}(?P<apart>[\"'\\]{0,16}[^\s\"'\\;|&]{3,256}))"
+).finditer
 """An option and its value. Options of one letter are looked at only behind a command that takes a secret there."""
 
-_ANY = re.compile(r"\b(?:curl|https?|xh|smbclient|mysql|mariadb|sshpass|mongo|login|7z|redis-cli|ldap|sqlcmd|bcp|u?nzip|zip)")
+_ANY = re.compile(r"(?:\b|(?<=\\[nrt]))(?:curl|https?|xh|smbclient|mysql|mariadb|sshpass|mongo|login|7z|redis-cli|ldap|sqlcmd|bcp|u?nzip|zip)")
 _COMMANDS: tuple[tuple[re.Pattern[str], str, bool, re.Pattern[str]], ...] = tuple(
-    (re.compile(rf"\b(?:{command})\b[^\n|;&]*\Z"), options, may_be_apart, re.compile(value))
+    (re.compile(rf"(?:\b|(?<=\\[nrt]))(?:{command})\b[^\n|;&]*\Z"), options, may_be_apart, re.compile(value))
     for command, options, may_be_apart, value in (
         (r"curl", "uU", True, r"[^:$]{0,64}:(?P<secret>.+)"),
         (r"curl", "b", True, r"[^=$]{1,64}=(?P<secret>.+)"),
@@ -45,7 +45,7 @@ _NO_SECRET = re.compile(r"[$<{%\[].*|[*.x]+|-.*|[0-9]{1,5}", re.DOTALL)
 def in_commands(runs: Runs) -> Iterator[Span]:
     """The secrets in options; they may overlap."""
     text = runs.text
-    for found in _OPTION.finditer(text):
+    for found in _OPTION(text):
         name = found["name"]
         if name is None or name in _LOGINS:
             yield from _of_command(text, found, _LOGINS.get(name or ""))
@@ -56,7 +56,7 @@ def in_commands(runs: Runs) -> Iterator[Span]:
                 yield from judged(text, runs.span(BARE, found.end()), known, bare=True)
 
 
-_LONG_VALUE = re.compile(r"[\"'\\]{0,6}[^\s\"'\\;|&]{3,256}")
+_LONG_VALUE = re.compile(r"[\"'\\]{0,16}[^\s\"'\\;|&]{3,256}")
 
 
 def _of_command(text: str, found: re.Match[str], short: str | None) -> Iterator[Span]:

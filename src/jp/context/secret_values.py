@@ -23,14 +23,14 @@ _TELLING = (
 A pattern that begins with one certain letter is searched for many times as fast as one that may begin with several.
 """
 
-_ASSIGNED = tuple(
+_KEY, _PWD, _AUTH, _CRED, _PASS, _SIG = (
     re.compile(
         telling + r"[a-z0-9_-]{0,40}+"
         r"(?P<close>\\{0,7}[\"']?\]?)"
         r"(?P<operator>[ \t]*+(?::=|=>|=(?![=~>])|:(?!:))[ \t]*+"
         r"(?:(?=(?P<type>[a-z_][a-z0-9_.|\[\]]{0,40}+[ \t]*+=[ \t]*+)[\"']))?"
         r"|>|[ \t]{1,4}(?:(?:is|was|to):?[ \t]{1,4})?(?=\S{0,40}?[0-9]))"
-    )
+    ).finditer
     for telling in _TELLING
 )
 """On lowered text: the end of a name, and what stands between it and its value.
@@ -51,7 +51,7 @@ _NAME_AFTER = re.compile(
 )
 _PAIR_REACH = 200
 
-QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7})(\"{3}|'{3}|'\"'\"'|[\"'`])")
+QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7})(\"{3}|'{3}|'\\{0,7}\"\\{0,7}'\\{0,7}\"\\{0,7}'|[\"'`])")
 _STRINGS = re.compile(r"\[(?:\s*+,?+\s*+(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'))++", re.DOTALL)
 _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*+[ \t]++")
@@ -80,7 +80,7 @@ _WORDS = re.compile(r"[A-Za-z]?[a-z]*+(?:[-_ ./:][A-Za-z]?[a-z]*+)*")
 _ELLIPSIS = re.compile(r"\S{0,16}(?:\.\.\.|\u2026|x{4,}|X{4,}|\*{3,})")
 """What stands for a secret in documentation."""
 
-_SAID = re.compile(r"[\"'`\\]{0,7}(?P<value>[^\s\"'`\\,;<>(){}\[\]]{6,512})")
+_SAID = re.compile(r"[\"'`\\]{0,16}(?P<value>[^\s\"'`\\,;<>(){}\[\]]{6,512})")
 _PROSE_KEY = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[A-Za-z0-9_~+=.-]{16,}|[A-Za-z0-9+/=]{32,})")
 _PROSE_PASSWORD = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[^/:]{6,}")
 _METHOD = re.compile(
@@ -94,7 +94,7 @@ _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ \t]\Z")
 _SAID_KINDS = frozenset({"password", "token", "key", "secret", "credential"})
 
 _BELOW = re.compile(
-    r"(?:[>|][+-]?[0-9]?)?[ \t]{0,8}(?:\r?\n|\\n)(?:[ \t]|\\t){1,40}(?P<value>[A-Za-z0-9_~+=./-]{12,})[ \t]{0,8}(?![^\s\\\"'])"
+    r"(?:[>|][+-]?[0-9]?)?[ \t]{0,8}(?:\r?\n|\\{1,7}n)(?:[ \t]|\\t){1,40}(?P<value>[A-Za-z0-9_~+=./-]{12,})[ \t]{0,8}(?![^\s\\\"'])"
 )
 """In YAML, the value of a name in the line below it."""
 
@@ -114,7 +114,7 @@ _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]
 
 def assigned(runs: Runs, lowered: str) -> list[Span]:
     """The secrets in a text that a name before them gives away, in any order; they may overlap."""
-    names = [match for pattern in _ASSIGNED for match in pattern.finditer(lowered)]
+    names = [*_KEY(lowered), *_PWD(lowered), *_AUTH(lowered), *_CRED(lowered), *_PASS(lowered), *_SIG(lowered)]
     has_pairs = "value" in lowered
     if not names and not has_pairs:
         return []
@@ -270,6 +270,8 @@ def judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -
     start, end = value
     scheme = _SCHEME.match(text, start, end) if known.kind == "authorization" else None
     start = scheme.end() if scheme else start
+    while bare and end > start and text[end - 1] == "\\":
+        end -= 1
     beginning = text[start : min(end, start + _LONGEST_JUDGED)]
     if _HARMLESS.fullmatch(beginning) or (known.kind != "password" and _NUMBER.fullmatch(beginning)):
         return

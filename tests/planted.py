@@ -136,7 +136,12 @@ def _nested(source: _Source) -> tuple[str, str]:
 KINDS: dict[str, Kind] = {
     "aws-access-key": _one_of(("AKIA", "ASIA"), 16, BASE32),
     "aws-secret-key": _in_form(
-        ("aws_secret_access_key = {}", "AWS_SECRET_ACCESS_KEY={}", '"SecretAccessKey": "{}"', "the AWS secret key is {}"),
+        (
+            "aws_secret_access_key = {}",
+            "AWS_SECRET_ACCESS_KEY={}",
+            '"SecretAccessKey": "{}"',
+            "the AWS secret key is {}",
+        ),
         lambda source: source.some(40, BASE64),
     ),
     "aws-session-token": _in_form(
@@ -149,7 +154,10 @@ KINDS: dict[str, Kind] = {
     "gitlab": _one_of(("glpat-", "glrt-", "gldt-", "glcbt-", "glptt-"), 20, URL_SAFE),
     "slack-token": _one_of(("xoxb-", "xoxp-", "xoxe.xoxp-1-", "xapp-1-", "xoxc-"), 50, f"{ALNUM}-"),
     "slack-webhook": _in_form(
-        ("https://hooks.slack.com/services/T0A1B2C3D/B0A1B2C3D/{}", "https://hooks.slack.com/workflows/T0A1/A0B1/1234/{}"),
+        (
+            "https://hooks.slack.com/services/T0A1B2C3D/B0A1B2C3D/{}",
+            "https://hooks.slack.com/workflows/T0A1/A0B1/1234/{}",
+        ),
         lambda source: source.some(24),
     ),
     "discord-webhook": _in_form(
@@ -235,7 +243,12 @@ KINDS: dict[str, Kind] = {
         _password,
     ),
     "sshpass": _in_form(
-        ("sshpass -p {} ssh jane@host", "sshpass -p{} ssh jane@host", "sshpass -p '{}' scp a b:", "SSHPASS={} sshpass -e"),
+        (
+            "sshpass -p {} ssh jane@host",
+            "sshpass -p{} ssh jane@host",
+            "sshpass -p '{}' scp a b:",
+            "SSHPASS={} sshpass -e",
+        ),
         _password,
     ),
     "basic": _in_form(("Authorization: Basic {}", "proxy-authorization: basic {}"), lambda source: source.blob(24)),
@@ -244,7 +257,11 @@ KINDS: dict[str, Kind] = {
         lambda source: source.some(40, URL_SAFE),
     ),
     "cookie": _in_form(
-        ("Cookie: theme=dark; sid={}", "Set-Cookie: session={}; HttpOnly; Path=/", "curl -b 'sid={}' https://example.com"),
+        (
+            "Cookie: theme=dark; sid={}",
+            "Set-Cookie: session={}; HttpOnly; Path=/",
+            "curl -b 'sid={}' https://example.com",
+        ),
         lambda source: source.some(32),
     ),
     "header": _in_form(
@@ -269,15 +286,27 @@ KINDS: dict[str, Kind] = {
     "netrc": _login,
     "nested": _nested,
     "variable": _in_form(
-        ("export FOO_SECRET={}", 'set DB_PASSWORD="{}"', "ENV API_TOKEN={}", "$env:DEPLOY_KEY = '{}'", "CLIENT_SECRET: {}"),
+        (
+            "export FOO_SECRET={}",
+            'set DB_PASSWORD="{}"',
+            "ENV API_TOKEN={}",
+            "$env:DEPLOY_KEY = '{}'",
+            "CLIENT_SECRET: {}",
+        ),
         lambda source: source.some(30),
     ),
     "yaml": _in_form(
-        ("db:\n  user: app\n  password: {}\n  port: 1", "secret:\n  {}\n", "api_token: >-\n  {}\n", "stringData:\n  token: {}"),
+        (
+            "db:\n  user: app\n  password: {}\n  port: 1",
+            "secret:\n  {}\n",
+            "api_token: >-\n  {}\n",
+            "stringData:\n  token: {}",
+        ),
         lambda source: source.some(20),
     ),
     "kubeconfig": _in_form(
-        ("users:\n- name: me\n  user:\n    client-key-data: {}\n", '"client-key-data": "{}"'), lambda source: source.blob(300)
+        ("users:\n- name: me\n  user:\n    client-key-data: {}\n", '"client-key-data": "{}"'),
+        lambda source: source.blob(300),
     ),
     "docker-config": _in_form(
         ('{"auths": {"https://index.docker.io/v1/": {"auth": "{}"}}}', '{"auths":{"ghcr.io":{"identitytoken":"{}"}}}'),

@@ -54,6 +54,9 @@ _LAST: dict[str, SecretKind] = {
 }
 """Parts with which a sensitive name ends."""
 
+_PASSWORDS_OF = ("", "db", "o", "pg", "root", "ssh", "user")
+"""What may be before `pass` and the like in one word."""
+
 _ALONE = frozenset({"token", "key", "cookie", "session", "auth", "pwd", "pass", "signature", "sig"})
 
 _DESCRIBES = _words("""
@@ -110,5 +113,9 @@ def _is_harmless(words: list[str], singular: str, part: str) -> bool:
     if part == "key":
         return singular in _WORDS_IN_KEY or not before.isdisjoint(_HARMLESS_KEYS)
     if part in {"pass", "sig", "auth", "session", "signature"}:
-        return words[-1] not in {part, f"{part}s", *(f"{owner}{part}" for owner in ("db", "o", "pg", "ssh", "user", "root"))}
+        return words[-1] not in {
+            part,
+            f"{part}s",
+            *(f"{owner}{part}" for owner in ("db", "o", "pg", "ssh", "user", "root")),
+        }
     return False

@@ -60,7 +60,9 @@ _BEGINS_WITH_A = re.compile(
 """Keys of AWS and Google, tokens of Telegram and Square, keys of age: found in one search, as all have an `A`."""
 
 _BOT_NUMBER = re.compile(r"[0-9]{6,16}:\Z")
-_BEGINS_WITH_K = re.compile(r"K(?=[0-9a-f]{32})(?<=SK)(?:(?<![A-Za-z0-9]SK)|(?<=\\[nrt]SK))[0-9a-f]{32}(?![A-Za-z0-9])").finditer
+_BEGINS_WITH_K = re.compile(
+    r"K(?=[0-9a-f]{32})(?<=SK)(?:(?<![A-Za-z0-9]SK)|(?<=\\[nrt]SK))[0-9a-f]{32}(?![A-Za-z0-9])"
+).finditer
 """Keys of Twilio, from their second letter on: it is rarer."""
 
 _WEB_TOKEN = re.compile(
@@ -107,6 +109,12 @@ def shapes(text: str, lowered: str) -> list[Span]:
         found.append(Span(*match.span("secret"), "credential"))
     if "eyJ" in text:
         found += (Span(*match.span(), "token") for match in _WEB_TOKEN(text))
+    found += _in_words(text, lowered)
+    return found
+
+
+def _in_words(text: str, lowered: str) -> list[Span]:
+    found: list[Span] = []
     if "PRIVATE KEY" in text:
         found += _private_keys(text)
     if "@" in text and "://" in text:

@@ -94,7 +94,8 @@ _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ \t]\Z")
 _SAID_KINDS = frozenset({"password", "token", "key", "secret", "credential"})
 
 _BELOW = re.compile(
-    r"(?:[>|][+-]?[0-9]?)?[ \t]{0,8}(?:\r?\n|\\{1,7}n)(?:[ \t]|\\t){1,40}(?P<value>[A-Za-z0-9_~+=./-]{12,})[ \t]{0,8}(?![^\s\\\"'])"
+    r"(?:[>|][+-]?[0-9]?)?[ \t]{0,8}(?:\r?\n|\\{1,7}n)(?:[ \t]|\\t){1,40}"
+    r"(?P<value>[A-Za-z0-9_~+=./-]{12,})[ \t]{0,8}(?![^\s\\\"'])"
 )
 """In YAML, the value of a name in the line below it."""
 
@@ -252,6 +253,7 @@ def _bare(runs: Runs, at: int, known: Sensitive, place: _Place) -> Iterator[Span
 
 
 def quoted(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
+    """What is secret of the string, the list or the object at `at`, whose name says what `known` is."""
     text = runs.text
     quote = QUOTE.match(text, at)
     if quote:

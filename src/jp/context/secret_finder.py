@@ -1,13 +1,14 @@
-"""Secrets on command lines: `--password X`, and the options of common commands, such as `curl -u name:X`."""
+"""All secrets of a text: by shape, by name, on command lines such as `curl -u name:X`, and percent-encoded."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from jp.context.secret_names import sensitive
-from jp.context.secret_shapes import Span
-from jp.context.secret_values import BARE, QUOTE, Runs, judged, quoted
+from jp.context.secret_shapes import Span, shapes
+from jp.context.secret_values import BARE, QUOTE, Runs, assigned, judged, lowered_ascii, quoted
 
 _OPTION = re.compile(
     r"-(?<=[\s\"'\\n]-)(?:"
@@ -17,7 +18,10 @@ _OPTION = re.compile(
 ).finditer
 """An option and its value. Options of one letter are looked at only behind a command that takes a secret there."""
 
-_ANY = re.compile(r"(?:\b|(?<=\\[nrt]))(?:curl|https?|xh|smbclient|mysql|mariadb|sshpass|mongo|login|7z|redis-cli|ldap|sqlcmd|bcp|u?nzip|zip)")
+_ANY = re.compile(
+    r"(?:\b|(?<=\\[nrt]))"
+    r"(?:curl|https?|xh|smb|rpc|mysql|mariadb|sshpass|mongo|login|7z|redis-cli|ldap|sqlcmd|bcp|unzip|zip)"
+)
 _COMMANDS: tuple[tuple[re.Pattern[str], str, bool, re.Pattern[str]], ...] = tuple(
     (re.compile(rf"(?:\b|(?<=\\[nrt]))(?:{command})\b[^\n|;&]*\Z"), options, may_be_apart, re.compile(value))
     for command, options, may_be_apart, value in (
@@ -32,7 +36,7 @@ _COMMANDS: tuple[tuple[re.Pattern[str], str, bool, re.Pattern[str]], ...] = tupl
         (r"sqlcmd|bcp|zip|unzip", "P", True, r"(?P<secret>.+)"),
     )
 )
-"""Commands, the options of theirs that take a secret, whether a blank may be before it, and where in the value it is."""
+"""Commands, which of their options take a secret, whether a blank may be before it, and its place in the value."""
 
 _LOGINS = {"user": "u", "proxy-user": "u", "cookie": "b"}
 """Long options of curl whose value holds a secret, by the short ones."""
@@ -41,8 +45,47 @@ _REACH = 240
 _NO_SECRET = re.compile(r"[$<{%\[].*|[*.x]+|-.*|[0-9]{1,5}", re.DOTALL)
 """What a command line has in a secret's place: variables, templates, other options."""
 
+_ENCODED = re.compile(r"%(?:3[AaDd]|40|2[0256])")
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_RUN = re.compile(r"[^\s\"'<>\\`]*+")
+_LONGEST_RUN = 4_000
+_DEEPEST = 2
+"""How often words are decoded that are percent-encoded: an address in an address in an address."""
 
-def in_commands(runs: Runs) -> Iterator[Span]:
+
+def find_secrets(text: str) -> list[Span]:
+    """The secrets in `text`, in their order; none overlap."""
+    found = _found(text, _DEEPEST)
+    return _merged(sorted(found)) if found else found
+
+
+def _found(text: str, depth: int) -> list[Span]:
+    lowered = lowered_ascii(text)
+    runs = Runs(text)
+    found = [*shapes(text, lowered), *assigned(runs, lowered), *_in_commands(runs)]
+    if depth and "%" in text:
+        found += _percent_encoded(text, depth)
+    return found
+
+
+def _percent_encoded(text: str, depth: int) -> Iterator[Span]:
+    """What is found in the words that are percent-encoded once these are decoded."""
+    done = 0
+    for hit in _ENCODED.finditer(text):
+        if hit.start() < done:
+            continue
+        before = _RUN.match(text[max(done, hit.start() - _LONGEST_RUN) : hit.start()][::-1])
+        start = hit.start() - (before.end() if before else 0)
+        run = _RUN.match(text, hit.end(), hit.end() + _LONGEST_RUN)
+        done = run.end() if run else hit.end()
+        escapes = [escape.start() - 2 * number for number, escape in enumerate(_ESCAPE.finditer(text, start, done))]
+        decoded = _ESCAPE.sub(lambda escape: chr(int(escape[0][1:], 16)), text[start:done])
+        for span in _found(decoded, depth - 1):
+            ends = (at + 2 * bisect_left(escapes, start + at) for at in (span.start, span.end))
+            yield Span(start + next(ends), start + next(ends), span.kind)
+
+
+def _in_commands(runs: Runs) -> Iterator[Span]:
     """The secrets in options; they may overlap."""
     text = runs.text
     for found in _OPTION(text):
@@ -78,3 +121,15 @@ def _of_command(text: str, found: re.Match[str], short: str | None) -> Iterator[
         secret = pattern.fullmatch(text, start, end)
         if secret and not _NO_SECRET.fullmatch(secret["secret"]):
             yield Span(secret.start("secret"), end, "password")
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Of spans that overlap one, with the kind of the first; there is at least one, and they are in order."""
+    merged = [spans[0]]
+    for span in spans[1:]:
+        last = merged[-1]
+        if span.start < last.end:
+            merged[-1] = Span(last.start, max(last.end, span.end), last.kind)
+        else:
+            merged.append(span)
+    return merged

@@ -21,7 +21,7 @@ from jp.context.leaving import leave
 from jp.context.markers import Cutter
 from jp.context.summary_asking import Setup, Terms, ask
 from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Told, fold_state, fold_summaries
+from jp.context.summary_fold import Told, fold_state, fold_summaries, without_secrets
 from jp.context.summary_request import Asking, SummaryRequest
 from jp.context.summary_schema import NOTHING_SAID, SummaryError, SummaryReply
 from jp.context.summary_state import SummaryState
@@ -109,7 +109,7 @@ def summarising(
         return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(None, told, leaving.computed, artifacts)
-    state = _with_requirements(state, superseded_states(entries, found))
+    state = without_secrets(_with_requirements(state, superseded_states(entries, found)))
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
     policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))

@@ -150,8 +150,10 @@ def _marks_workspace(marker: Path) -> bool:
 
 
 def directory_name(conversation_id: ConversationId, title: str | None) -> str:
-    """The name of a new conversation's directory."""
-    words = slug(title or "")
+    """The name of a new conversation's directory, without secrets, also where they are in its title."""
+    from jp.context.redaction import redact
+
+    words = slug(redact(title or "").text)
     return f"{conversation_id.digits}-{words}" if words else conversation_id.digits
 
 

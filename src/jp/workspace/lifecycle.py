@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.conversation.codec import encode
 from jp.conversation.entries import FORMAT, Header, JsonObject
@@ -88,7 +89,11 @@ def create_conversation(
 
 
 def first_files(base_config: JsonObject, metadata: Metadata, log: bytes) -> dict[str, bytes]:
-    """The files of a new conversation, by name."""
+    """The files of a new conversation, by name. Its first words are without secrets, whoever found them."""
+    from jp.context.redaction import redact
+
+    if metadata.first_words:
+        metadata = replace(metadata, first_words=redact(metadata.first_words).text)
     config = msgspec.json.format(msgspec.json.encode(base_config), indent=2)
     return {METADATA: encode_metadata(metadata), BASE_CONFIG: config + b"\n", EVENTS: log}
 

@@ -89,7 +89,7 @@ _USERINFO = re.compile(
     r"://(?P<user>[^\s/:@\"'<>\\]{0,128})(?::(?P<password>(?!\[redacted:)[^\s/\"'<>\\]{1,256}))?@(?=[^\s@])"
 )
 _OPAQUE_USER = re.compile(r"(?=.*[0-9])[A-Za-z0-9_.~-]{16,}")
-_LOGIN = re.compile(r"\blogin\s{1,9}\S{1,128}\s{1,9}password\s{1,9}(\S{1,256})").finditer
+_LOGIN = re.compile(r"\blogin\s{1,9}\S{1,128}\s{1,9}password\s{1,9}((?!\[redacted:)\S{1,256})").finditer
 _BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")
 
 

@@ -77,10 +77,11 @@ _IDENTIFIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|20[0-9]{2
 _WORDS = re.compile(r"[A-Za-z]?[a-z]*+(?:[-_ ./:][A-Za-z]?[a-z]*+)*")
 """What no key and no token is: plain words."""
 
+_MARKER = re.compile(r"\[redacted:[a-z-]+\]")
 _ELLIPSIS = re.compile(r"\S{0,16}(?:\.\.\.|\u2026|x{4,}|X{4,}|\*{3,})")
 """What stands for a secret in documentation."""
 
-_SAID = re.compile(r"[\"'`\\]{0,16}(?P<value>[^\s\"'`\\,;<>(){}\[\]]{6,512})")
+_SAID = re.compile(r"[\"'`\\]{0,16}(?P<value>[^\s\"'`\\,;&<>(){}\[\]]{6,512})")
 _PROSE_KEY = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[A-Za-z0-9_~+=.-]{16,}|[A-Za-z0-9+/=]{32,})")
 _PROSE_PASSWORD = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[^/:]{6,}")
 _METHOD = re.compile(
@@ -279,7 +280,7 @@ def judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -
         return
     if known.kind == "session" and (_IDENTIFIES.fullmatch(beginning) or not _OPAQUE_RUN.search(beginning)):
         return
-    if _ELLIPSIS.fullmatch(beginning) or (known.kind in {"key", "token"} and _WORDS.fullmatch(beginning)):
+    if _ELLIPSIS.fullmatch(beginning) or (known.kind in {"key", "token"} and _WORDS.fullmatch(_MARKER.sub("", beginning))):
         return
     is_opaque = end - start < _LONGEST_JUDGED and _OPAQUE.fullmatch(beginning)
     if (known.certain or is_opaque) and not (bare and _is_code(beginning)):

@@ -64,7 +64,7 @@ _ELEMENT = re.compile(r"[^<\r\n]*+")
 
 _HARMLESS = re.compile(
     r"\[redacted:[a-z-]+\].*|[*.x?_\u2022-]*|<[^<>]*>?|\$\{?[A-Za-z_]\w*\}?|\{\{?[^{}]*\}?\}?|%[a-z]|%\(\w*\)s|\[?redacted\W?|none|null|nil"
-    r"|true|false|undefined|typeof|await|new|--[a-z][a-z-]*|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
+    r"|true|false|[>|][+-]?|undefined|typeof|await|new|--[a-z][a-z-]*|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
     re.IGNORECASE | re.DOTALL,
 )
 """Values that say nothing: markers, templates, variables, names of types."""
@@ -280,7 +280,9 @@ def judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -
         return
     if known.kind == "session" and (_IDENTIFIES.fullmatch(beginning) or not _OPAQUE_RUN.search(beginning)):
         return
-    if _ELLIPSIS.fullmatch(beginning) or (known.kind in {"key", "token"} and _WORDS.fullmatch(_MARKER.sub("", beginning))):
+    if _ELLIPSIS.fullmatch(beginning) or (
+        known.kind in {"key", "token"} and _WORDS.fullmatch(_MARKER.sub("", beginning))
+    ):
         return
     is_opaque = end - start < _LONGEST_JUDGED and _OPAQUE.fullmatch(beginning)
     if (known.certain or is_opaque) and not (bare and _is_code(beginning)):

@@ -52,10 +52,10 @@ def show(options: GlobalOptions) -> None:
 
 def trust(
     options: GlobalOptions,
+    *,
     path: Annotated[
         str | None, typer.Argument(metavar="[PATH]", show_default=False, help="Its root, also if another user owns it.")
     ] = None,
-    *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: Annotated[
         str | None, typer.Option("-i", "--id", metavar="TARGET", help="Also what this conversation declares.")

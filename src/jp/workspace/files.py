@@ -123,13 +123,20 @@ def _make_directories(path: Path, mode: int) -> None:
     directory = descend(base, (), base_flags=_BASE)
     try:
         for name in names:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(name, mode, dir_fd=directory)
-            below = enter(directory, name)
+            below = _entered_or_made(directory, name, mode)
             os.close(directory)
             directory = below
     finally:
         os.close(directory)
+
+
+def _entered_or_made(directory: int, name: str, mode: int) -> int:
+    try:
+        return enter(directory, name)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=directory)
+        return enter(directory, name)
 
 
 def _make_plain_directories(path: Path, mode: int) -> None:

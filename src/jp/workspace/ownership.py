@@ -37,10 +37,11 @@ def require_own(root: Path, user_data: Path) -> None:
 
     if TrustStore(root, user_data=user_data).accepted().issuperset(map(_mark, strangers)):
         return
-    marker = str(root / MARKER)
+    place = Path(os.path.realpath(root))
+    marker = str(place / MARKER)
     raise UnsafeWorkspaceError(
         f"{marker!r} belongs to {names_of(strangers)}, so jp neither reads nor writes it",
-        hint=f"if you trust that, run `jp workspace trust {quote(str(root))}`; or make your own with `jp init`",
+        hint=f"if you trust that, run `jp workspace trust {quote(str(place))}`; or make your own with `jp init`",
     )
 
 

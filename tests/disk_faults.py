@@ -27,6 +27,7 @@ class Disk:
         self._root = str(root)
         self._faults = faults
         self._descriptors: set[int] = set()
+        self._paths: dict[int, str] = {}
         self._real: dict[str, Call] = {
             name: getattr(os, name) for name in ("open", "close", *_BY_PATH, *_BY_DESCRIPTOR)
         }
@@ -56,27 +57,37 @@ class Disk:
             return fault(name, lambda *others: call(*others, **named), arguments)
         return call(*arguments, **named)
 
-    def _ours(self, path: Any) -> bool:
-        return not isinstance(path, int) and f"{os.fsdecode(path)}/".startswith(f"{self._root}/")
+    def _whole(self, path: Any, named: Mapping[str, Any]) -> str:
+        """The path that a call means, also where it is relative to a directory that is open."""
+        if isinstance(path, int):
+            return ""
+        directory = next((named[name] for name in ("dir_fd", "src_dir_fd") if named.get(name) is not None), None)
+        text = os.fsdecode(path)
+        return text if directory is None else f"{self._paths.get(directory, '')}/{text}"
+
+    def _ours(self, path: Any, named: Mapping[str, Any]) -> bool:
+        return f"{self._whole(path, named)}/".startswith(f"{self._root}/")
 
     def _open(self, path: Any, flags: int, *arguments: Any, **named: Any) -> Any:
         call = self._real["open"]
-        if not self._ours(path):
-            return call(path, flags, *arguments, **named)
-        if not flags & _WRITING:
-            descriptor: int = call(path, flags, *arguments, **named)
+        is_ours = self._ours(path, named)
+        if is_ours and flags & _WRITING:
+            descriptor: int = self._happens("open", call, path, flags, *arguments, **named)
         else:
-            descriptor = self._happens("open", call, path, flags, *arguments, **named)
-        self._descriptors.add(descriptor)
+            descriptor = call(path, flags, *arguments, **named)
+        self._paths[descriptor] = self._whole(path, named)
+        if is_ours:
+            self._descriptors.add(descriptor)
         return descriptor
 
     def _close(self, descriptor: int) -> None:
         self._descriptors.discard(descriptor)
+        self._paths.pop(descriptor, None)
         self._real["close"](descriptor)
 
     def _by_path(self, name: str) -> Call:
         def interposed(path: Any, *arguments: Any, **named: Any) -> Any:
-            if self._ours(path):
+            if self._ours(path, named):
                 return self._happens(name, self._real[name], path, *arguments, **named)
             return self._real[name](path, *arguments, **named)
 

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+NOBODY = 65534
 _VERSION = 0x20080522
 _OVERRIDES = 0b110
 """The bits of `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`."""
@@ -18,6 +19,11 @@ def bound_by_permissions() -> Path:
     if os.geteuid() == 0 and sys.platform != "linux":
         pytest.skip("root may read and write everything, and only Linux can take this away")
     return Path(__file__)
+
+
+def as_nobody() -> Path:
+    """The script for `forked.run_jp` as a user without any privileges; only root can become one."""
+    return Path(__file__).with_name("nobody.py")
 
 
 def _be_bound() -> None:

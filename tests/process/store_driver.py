@@ -30,6 +30,7 @@ from jp.workspace import conversion, lifecycle
 from jp.workspace.import_source import find_sources, read_source
 from jp.workspace.importing import import_conversations
 from jp.workspace.metadata import Metadata
+from jp.workspace.ownership import accept_owners
 from jp.workspace.session import SessionKey, session_key
 from jp.workspace.stamp import SYSTEM
 from jp.workspace.workspace import Workspace, find_workspace
@@ -226,6 +227,7 @@ def read_only(directory: Path) -> dict[str, Any]:
         if os.geteuid() == 0:
             os.setgid(NOBODY)
             os.setuid(NOBODY)
+        accept_owners(directory / "work", directory / "user")
         workspace = existing(directory)
         listed = workspace.conversations()
         entries = len(workspace.read(info).entries)

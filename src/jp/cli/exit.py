@@ -67,8 +67,11 @@ def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
 
 
 def report(error: JpError, *, as_json: bool) -> None:
-    """Say on stderr what failed and what mends it: two lines, or one JSON object. What is very long is cut."""
-    message, hint = _shortened(error.message), _shortened(error.hint)
+    """Say on stderr what failed and what mends it: two lines, or one JSON object.
+
+    Without secrets; what is very long is cut.
+    """
+    message, hint = _shortened(_without_secrets(error.message)), _shortened(_without_secrets(error.hint))
     if as_json:
         from jp.cli.output import SCHEMA, json_text
 
@@ -176,4 +179,10 @@ def _shortened(text: str) -> str:
 def _write_traceback(error: BaseException) -> None:
     from traceback import format_exception
 
-    write_stderr("".join(format_exception(error)))
+    write_stderr(_without_secrets("".join(format_exception(error))))
+
+
+def _without_secrets(text: str) -> str:
+    from jp.context.redaction import redact
+
+    return redact(text).text

@@ -45,30 +45,24 @@ def init(
         jp init --model ollama/qwen3.5:9b
         jp init --yes
     """
-    from jp.cli.output import notice, print_result
+    from jp.cli.output import print_result
     from jp.cli.places import current_directory
     from jp.config.edit import set_in_file
     from jp.config.places import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
-    from jp.workspace.workspace import create_workspace, keeps_out_of_git
 
     require_persistence(options, "jp init")
     root = (current_directory() / Path(path).expanduser()).resolve()
     if model is not None:
         parse_model_id(model, _settings(options, root))
     config = root / MARKER / FILE_NAME
+    _check_own(root)
     existed = (root / MARKER).is_dir()
     found: tuple[Proposal, ...] = ()
     if model is None and not config.exists():
         model, found = _choose_model(options, root, yes=yes)
-    create_workspace(root, commit_conversations=commit_conversations)
-    if not existed:
-        _mention_other(options, root)
-    if commit_conversations and keeps_out_of_git(root):
-        notice(
-            options, f"{str(root / MARKER / '.gitignore')!r} keeps conversations out of git: take its last lines out"
-        )
+    _create(options, root, commit_conversations=commit_conversations)
     if model is not None:
         set_in_file(config, [f"assistant.model.id={model}"])
     missing = [] if model is None else _missing_key(model, _settings(options, root))
@@ -87,11 +81,42 @@ def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
     """The providers and aliases that hold at `root`, or where its workspace will be: at least the user's own."""
     from msgspec.structs import replace
 
-    from jp.cli.trusted import trusted_config
+    from jp.cli.trusted import own_config, trusted_config
     from jp.workspace.layout import MARKER
+    from jp.workspace.ownership import UnsafeWorkspaceError
 
-    there = (root / MARKER).is_dir()
-    return trusted_config(replace(options, workspace=str(root)) if there else options).providers.llm
+    if (root / MARKER).is_dir():
+        return trusted_config(replace(options, workspace=str(root))).providers.llm
+    try:
+        return trusted_config(options).providers.llm
+    except UnsafeWorkspaceError:  # what another user planted around must not keep anybody from an own workspace
+        return own_config(options).providers.llm
+
+
+def _create(options: GlobalOptions, root: Path, *, commit_conversations: bool) -> None:
+    """Make `root` a workspace, also where another user owns that directory: this user has chosen it."""
+    from jp.cli.output import notice
+    from jp.workspace.layout import MARKER, user_data_directory
+    from jp.workspace.ownership import accept_owners
+    from jp.workspace.workspace import create_workspace, keeps_out_of_git
+
+    existed = (root / MARKER).is_dir()
+    create_workspace(root, commit_conversations=commit_conversations)
+    if not existed:
+        accept_owners(root, user_data_directory())
+        _mention_other(options, root)
+    if commit_conversations and keeps_out_of_git(root):
+        ignored = str(root / MARKER / ".gitignore")
+        notice(options, f"{ignored!r} keeps conversations out of git: take its last lines out")
+
+
+def _check_own(root: Path) -> None:
+    """Refuse to write into a workspace that another user has made at `root`."""
+    from jp.workspace.layout import MARKER, user_data_directory
+    from jp.workspace.ownership import require_own
+
+    if os.path.lexists(root / MARKER):
+        require_own(root, user_data_directory())
 
 
 def _standing_model(options: GlobalOptions, root: Path) -> str | None:

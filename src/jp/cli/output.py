@@ -79,13 +79,16 @@ def notice(options: GlobalOptions, text: str) -> None:
 def log(options: GlobalOptions, text: str, *, level: int = 1) -> None:
     """Say how things are done, on stderr, where `-v` was given at least `level` times.
 
-    Secrets that stand in the environment are masked; others must not be passed.
+    Secrets are replaced: those in the environment, and what looks like one.
     """
     if options.verbosity >= level:
         _to_stderr(options, "log", text)
 
 
 def _to_stderr(options: GlobalOptions, kind: str, text: str) -> None:
+    from jp.context.redaction import redact
+
+    text = redact(text).text
     if options.format == "json":
         write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
     else:

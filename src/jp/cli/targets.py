@@ -7,6 +7,7 @@ elsewhere it is an error that lists them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, assert_never
 
 from jp.cli.candidates import (
@@ -26,13 +27,13 @@ from jp.cli.candidates import (
     parse_target,
 )
 from jp.cli.places import AnyWorkspace
+from jp.conversation.ids import ConversationId
 from jp.errors import UsageError
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.session import Session
 
 if TYPE_CHECKING:
     from jp.cli.picker.application import Offer
-    from jp.conversation.ids import ConversationId
 
 _LISTED = 10
 _PREFIX = "jp-c"
@@ -285,6 +286,8 @@ class _Chooser:
         return UsageError("there are no conversations here yet", hint='start one with `jp query --new "…"`')
 
     def _unknown(self, text: str, target: Named, candidates: Sequence[Candidate]) -> UsageError:
+        with suppress(UsageError):  # what is there and cannot be used says why
+            self._workspace.get(ConversationId.parse(text))
         message = f"no conversation matches {text!r}"
         others = matching(target, candidates, archived=not self._archived)
         if others:

@@ -28,3 +28,13 @@ def trusted_config(options: GlobalOptions, *, say: bool = False) -> AppConfig:
         if say:
             notice(options, "the files of this workspace do not count here before `jp workspace trust`")
     return resolve(layers).config
+
+
+def own_config(options: GlobalOptions) -> AppConfig:
+    """The configuration outside of any workspace."""
+    from jp.cli.settings import read_sources
+    from jp.workspace.layout import user_data_directory
+    from jp.workspace.workspace import Workspace
+
+    outside = Workspace(None, user_data=user_data_directory())
+    return read_sources(options, outside).resolve().config

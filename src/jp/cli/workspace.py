@@ -11,6 +11,7 @@ from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from jp.cli.places import AnyWorkspace
     from jp.config.layers import Layer
@@ -52,6 +53,9 @@ def show(options: GlobalOptions) -> None:
 def trust(
     options: GlobalOptions,
     *,
+    path: Annotated[
+        str | None, typer.Argument(metavar="[PATH]", show_default=False, help="Its root, also if another user owns it.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: Annotated[
         str | None, typer.Option("-i", "--id", metavar="TARGET", help="Also what this conversation declares.")
@@ -63,11 +67,16 @@ def trust(
     This shows exactly these values and asks. What changes later has to be accepted again. A conversation that came
     with the repository may declare some, too: --id accepts them for that conversation alone.
 
+    A workspace that belongs to another user is used only once its PATH has been accepted here.
+
     Examples:
         jp workspace trust
         jp workspace trust --yes
         jp workspace trust --id jp-c17800836875
+        jp workspace trust /srv/shared/project
     """
+    from msgspec.structs import replace
+
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_workspace
     from jp.cli.settings import read_sources
@@ -75,6 +84,12 @@ def trust(
     from jp.errors import UsageError
 
     require_persistence(options, "jp workspace trust")
+    if path is not None:
+        root = _accepted_root(path, yes=yes)
+        if root is None:
+            notice(options, "nothing was trusted")
+            return ExitCode.FAILURE
+        options = replace(options, workspace=str(root))
     workspace = open_workspace(options)
     if workspace.root is None and target is None:
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
@@ -82,7 +97,7 @@ def trust(
     info, layers = _conversation(target, workspace)
     values = sensitive_values([*lower, *layers], workspace)
     shown = "\n".join(_line(item) for item in values)
-    if values and not yes and not _agrees(shown):
+    if values and not yes and not _agrees(f"This workspace declares:\n{shown}\nTrust it?", shown):
         notice(options, "nothing was trusted")
         return ExitCode.FAILURE
     accept(sensitive_values(lower, workspace), options, workspace)
@@ -105,14 +120,31 @@ def _conversation(target: str | None, workspace: AnyWorkspace) -> tuple[Conversa
     return info, layers_of(workspace, info, workspace.read(info).entries)
 
 
-def _agrees(shown: str) -> bool:
+def _accepted_root(path: str, *, yes: bool) -> Path | None:
+    """The root of the workspace at `path`, whose owners are accepted; None where a person does not want that."""
+    from pathlib import Path
+
+    from jp.cli.places import current_directory
+    from jp.workspace.layout import explicit_root, user_data_directory
+    from jp.workspace.ownership import accept_owners, names_of, strangers_of
+
+    root = explicit_root(current_directory() / Path(path).expanduser())
+    if strangers := strangers_of(root):
+        belongs = f"{str(root)!r} belongs to {names_of(strangers)}"
+        if not yes and not _agrees(f"{belongs}.\nUse its settings and conversations?", belongs):
+            return None
+        accept_owners(root, user_data_directory())
+    return root
+
+
+def _agrees(question: str, shown: str) -> bool:
     from jp.errors import ConfigurationError
     from jp.render.prompt import ask_yes_no
 
-    answer = ask_yes_no(f"This workspace declares:\n{shown}\nTrust it?", default=False)
+    answer = ask_yes_no(question, default=False)
     if answer is None:
         raise ConfigurationError(
-            f"trust needs a person, and nobody can be asked here; it declares {'; '.join(shown.splitlines())}",
+            f"trust needs a person, and nobody can be asked here: {'; '.join(shown.splitlines())}",
             hint="add --yes once you have read it",
         )
     return answer

@@ -22,7 +22,7 @@ from jp.context.leaving import leave
 from jp.context.markers import Cutter
 from jp.context.summary_asking import Setup, Terms, ask, evidence_of
 from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Told, fold_state, fold_summaries
+from jp.context.summary_fold import Told, fold_state, fold_summaries, without_secrets
 from jp.context.summary_request import Asking, SummaryRequest
 from jp.context.summary_schema import NOTHING_SAID, SummaryError, SummaryReply
 from jp.context.summary_state import SummaryState
@@ -111,7 +111,7 @@ def summarising(
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(None, told, leaving.computed, artifacts)
     evidence = evidence_of(leaving)
-    state = _with_requirements(state, superseded_states(entries, found), evidence)
+    state = without_secrets(_with_requirements(state, superseded_states(entries, found), evidence))
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
     policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))

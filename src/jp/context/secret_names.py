@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -53,6 +54,9 @@ _LAST: dict[str, SecretKind] = {
 }
 """Parts with which a sensitive name ends."""
 
+_PASSWORDS_OF = ("", "db", "o", "pg", "root", "ssh", "user")
+"""What may be before `pass` and the like in one word."""
+
 _ALONE = frozenset({"token", "key", "cookie", "session", "auth", "pwd", "pass", "signature", "sig"})
 
 _DESCRIBES = _words("""
@@ -81,10 +85,13 @@ _WORDS_IN_KEY = _words("""
 """)
 
 
+@lru_cache(maxsize=4096)
 def sensitive(name: str) -> Sensitive | None:
     """What `name` says of its value; None where it promises no secret, as `max_tokens` and `primary_key` do not."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1] in {"value", "val", "raw", "string"}:
+        words.pop()
+    if words[-2:] == ["key", "data"]:
         words.pop()
     if not words or words[-1] in _DESCRIBES:
         return None
@@ -106,5 +113,9 @@ def _is_harmless(words: list[str], singular: str, part: str) -> bool:
     if part == "key":
         return singular in _WORDS_IN_KEY or not before.isdisjoint(_HARMLESS_KEYS)
     if part in {"pass", "sig", "auth", "session", "signature"}:
-        return words[-1] not in {part, f"{part}s", f"db{part}", f"o{part}"}
+        return words[-1] not in {
+            part,
+            f"{part}s",
+            *(f"{owner}{part}" for owner in ("db", "o", "pg", "ssh", "user", "root")),
+        }
     return False

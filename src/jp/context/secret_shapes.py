@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -24,19 +24,20 @@ _ISSUED: dict[str, str] = {
     r"[sr]k_live_|[sr]k_test_": "[A-Za-z0-9]{8,}",
     r"whsec_": "[A-Za-z0-9+/=]{16,}",
     r"gh[opusr]_|github_pat_": "[A-Za-z0-9_]{16,}",
-    r"glpat-|glptt-|glrt-|gldt-|glft-": "[A-Za-z0-9_.-]{16,}",
+    r"gl[a-z]{1,4}t-": "[A-Za-z0-9_.-]{16,}",
     r"xox[a-z]-|xapp-": "[A-Za-z0-9-]{8,}",
-    r"ya29\.|hvs\.|dckr_pat_|pypi-|nvapi-|tvly-|glsa_": _KEY,
+    r"ya29\.|hvs\.|dckr_[a-z]{3}_|pypi-|nvapi-|tvly-|glsa_|GOCSPX-|sq0[a-z]{3}-": _KEY,
     r"hf_|npm_|gsk_|xai-|csk-|pplx-|lin_api_": "[A-Za-z0-9]{16,}",
     r"SG\.": r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}",
-    r"shpat_|shpss_|shpca_|shppa_|dop_v1_": "[A-Fa-f0-9]{16,}",
+    r"shpat_|shpss_|shpca_|shppa_|do[opr]_v1_": "[A-Fa-f0-9]{16,}",
+    r"key-": "[0-9a-f]{32}(?![A-Za-z0-9-])",
 }
 """What the keys that vendors issue begin with, and what follows. Each beginning ends with one of `-`, `_` and `.`."""
 
-_SEPARATORS = tuple(
-    re.compile(rf"{separator}(?<={before})(?=[A-Za-z0-9_+/-]{{8}})")
+_HYPHEN, _UNDERSCORE, _DOT = (
+    re.compile(rf"{separator}(?<={before})(?=[A-Za-z0-9_+/-]{{8}})").finditer
     for separator, before in (
-        ("-", "sk-|at-|tt-|rt-|dt-|ft-|x[a-z]-|pp-|pi-|ly-|ai-|lx-"),
+        ("-", "sk-|x[a-z]-|pp-|pi-|ly-|ai-|lx-|PX-|ey-|[abcdfmrtw]t-|[st]p-"),
         ("_", "ve_|st_|ec_|h[opusr]_|at_|sa_|hf_|pm_|sk_|pi_|ss_|ca_|pa_|v1_"),
         (r"\.", r"29\.|vs\.|SG\."),
     )
@@ -50,25 +51,28 @@ _BEGINNING = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{'|'.join(f'({eac
 _LONGEST_BEGINNING = 16
 _ISSUED_KEY = re.compile("|".join(f"(?:{beginning}){rest}" for beginning, rest in _ISSUED.items()))
 
-_OTHERS: tuple[tuple[str, re.Pattern[str], SecretKind], ...] = (
-    (
-        "A",
-        re.compile(
-            r"A(?=KIA|SIA|Iza)(?:(?<![A-Za-z0-9]A)|(?<=\\[nrt]A))(?:[KS]IA[A-Z0-9]{16}|Iza[A-Za-z0-9_-]{30,})",
-        ),
-        "api-key",
-    ),
-    ("AGE-SECRET-KEY-1", re.compile(r"AGE-SECRET-KEY-1[A-Z0-9]{16,}"), "private-key"),
-    (
-        "eyJ",
-        re.compile(
-            r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))"
-            r"[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
-        ),
-        "token",
-    ),
-)
-"""Keys of other forms, and what has to stand in a text that has one."""
+_BEGINS_WITH_A = re.compile(
+    r"A(?:(?:(?<![A-Za-z0-9]A)|(?<=\\[nrt]A))(?P<key>[KS]IA[A-Z0-9]{16}|Iza[A-Za-z0-9_-]{30,})"
+    r"|(?<=[0-9]:A)(?P<bot>A[A-Za-z0-9_-]{30,})"
+    r"|(?<=EA)(?:(?<![A-Za-z0-9+/]EA)|(?<=\\[nrt]EA))(?P<square>AA[A-Za-z0-9_-]{40,})(?![+/])"
+    r"|(?P<age>GE-SECRET-KEY-1[A-Z0-9]{16,}))"
+).finditer
+"""Keys of AWS and Google, tokens of Telegram and Square, keys of age: found in one search, as all have an `A`."""
+
+_BOT_NUMBER = re.compile(r"[0-9]{6,16}:\Z")
+_BEGINS_WITH_K = re.compile(
+    r"K(?=[0-9a-f]{32})(?<=SK)(?:(?<![A-Za-z0-9]SK)|(?<=\\[nrt]SK))[0-9a-f]{32}(?![A-Za-z0-9])"
+).finditer
+"""Keys of Twilio, from their second letter on: it is rarer."""
+
+_WEB_TOKEN = re.compile(
+    r"eyJ(?:(?<![A-Za-z0-9_-]eyJ)|(?<=\\[nrt]eyJ))[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]*+){1,3}"
+).finditer
+
+_HOOK = re.compile(
+    r"k(?<=hook)(?:s\.slack(?:-gov)?\.com/[a-z]{1,16}/|s/[0-9]{5,}/|\.office\.com/)(?P<secret>[A-Za-z0-9@/_-]{16,})"
+).finditer
+"""Addresses that anybody may send messages to who knows them."""
 
 _DIGIT = re.compile(r"[0-9]")
 _DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
@@ -85,30 +89,47 @@ _USERINFO = re.compile(
     r"://(?P<user>[^\s/:@\"'<>\\]{0,128})(?::(?P<password>(?!\[redacted:)[^\s/\"'<>\\]{1,256}))?@(?=[^\s@])"
 )
 _OPAQUE_USER = re.compile(r"(?=.*[0-9])[A-Za-z0-9_.~-]{16,}")
-_LOGIN = re.compile(r"\blogin\s{1,9}\S{1,128}\s{1,9}password\s{1,9}(\S{1,256})")
+_LOGIN = re.compile(r"\blogin\s{1,9}\S{1,128}\s{1,9}password\s{1,9}((?!\[redacted:)\S{1,256})").finditer
 _BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")
 
 
-def shapes(text: str, lowered: str) -> Iterator[Span]:
-    """The secrets in `text`, and `lowered`, that are known by their shape, in any order; they may overlap."""
-    yield from _issued(text)
-    for literal, pattern, kind in _OTHERS:
-        if literal in text:
-            yield from (Span(*found.span(), kind) for found in pattern.finditer(text))
+def shapes(text: str, lowered: str) -> list[Span]:
+    """The secrets in `text`, and `lowered`, that are known by their shape, in any order; they may overlap.
+
+    Most texts have none and many are short: what a text without any costs counts.
+    """
+    found: list[Span] = []
+    if hits := [*_HYPHEN(text), *_UNDERSCORE(text), *_DOT(text)]:
+        found += _issued(text, sorted(hit.end() for hit in hits))
+    for match in _BEGINS_WITH_A(text):
+        found.append(_with_a(text, match))
+    for match in _BEGINS_WITH_K(text):
+        found.append(Span(match.start() - 1, match.end(), "api-key"))
+    for match in _HOOK(text):
+        found.append(Span(*match.span("secret"), "credential"))
+    if "eyJ" in text:
+        found += (Span(*match.span(), "token") for match in _WEB_TOKEN(text))
+    found += _in_words(text, lowered)
+    return found
+
+
+def _in_words(text: str, lowered: str) -> list[Span]:
+    found: list[Span] = []
     if "PRIVATE KEY" in text:
-        yield from _private_keys(text)
+        found += _private_keys(text)
     if "@" in text and "://" in text:
-        yield from _in_addresses(text)
+        found += _in_addresses(text)
     if "password" in text and "login" in text:
-        yield from (Span(*found.span(1), "password") for found in _LOGIN.finditer(text))
+        found += (Span(*match.span(1), "password") for match in _LOGIN(text))
     if "bearer" in lowered:
-        yield from _bearers(text)
+        found += _bearers(text)
+    return found
 
 
-def _issued(text: str) -> Iterator[Span]:
+def _issued(text: str, separators: Sequence[int]) -> Iterator[Span]:
     done = 0
     barren: dict[int | None, int] = {}  # up to where what follows a beginning is known to be words, by the beginning
-    for at in sorted([found.end() for pattern in _SEPARATORS for found in pattern.finditer(text)]):
+    for at in separators:
         beginning = _BEGINNING.search(text, max(at - _LONGEST_BEGINNING, done), at)
         if beginning is None or at < barren.get(beginning.lastindex, 0):
             continue
@@ -118,6 +139,19 @@ def _issued(text: str) -> Iterator[Span]:
             yield Span(found.start(), done, "api-key")
         elif found:
             barren[beginning.lastindex] = found.end()
+
+
+def _with_a(text: str, found: re.Match[str]) -> Span:
+    match found.lastgroup:
+        case "bot":
+            number = _BOT_NUMBER.search(text, max(found.start() - 17, 0), found.start())
+            return Span(number.start() if number else found.start(), found.end(), "token")
+        case "square":
+            return Span(found.start() - 1, found.end(), "api-key")
+        case "age":
+            return Span(*found.span(), "private-key")
+        case _:
+            return Span(*found.span(), "api-key")
 
 
 def _private_keys(text: str) -> Iterator[Span]:

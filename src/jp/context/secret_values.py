@@ -23,14 +23,14 @@ _TELLING = (
 A pattern that begins with one certain letter is searched for many times as fast as one that may begin with several.
 """
 
-_ASSIGNED = tuple(
+_KEY, _PWD, _AUTH, _CRED, _PASS, _SIG = (
     re.compile(
         telling + r"[a-z0-9_-]{0,40}+"
         r"(?P<close>\\{0,7}[\"']?\]?)"
         r"(?P<operator>[ \t]*+(?::=|=>|=(?![=~>])|:(?!:))[ \t]*+"
         r"(?:(?=(?P<type>[a-z_][a-z0-9_.|\[\]]{0,40}+[ \t]*+=[ \t]*+)[\"']))?"
-        r"|>|[ \t]{1,4})"
-    )
+        r"|>|[ \t]{1,4}(?:(?:is|was|to):?[ \t]{1,4})?(?=\S{0,40}?[0-9]))"
+    ).finditer
     for telling in _TELLING
 )
 """On lowered text: the end of a name, and what stands between it and its value.
@@ -51,12 +51,12 @@ _NAME_AFTER = re.compile(
 )
 _PAIR_REACH = 200
 
-_QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7})(\"{3}|'{3}|[\"'`])")
+QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7})(\"{3}|'{3}|'\\{0,7}\"\\{0,7}'\\{0,7}\"\\{0,7}'|[\"'`])")
 _STRINGS = re.compile(r"\[(?:\s*+,?+\s*+(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'))++", re.DOTALL)
 _STRING = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*+[ \t]++")
 
-_BARE = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`,;&<>)\]}])*+")
+BARE = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`,;&<>)\]}])*+")
 _WORD = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`])*+")
 _PHRASE = re.compile(r"(?:\\(?![nrt\"'])|[^\r\n\\\"'`])*+")
 _LINE = re.compile(r"(?:\\(?![nrt])|[^\r\n\\])*+")
@@ -64,28 +64,62 @@ _ELEMENT = re.compile(r"[^<\r\n]*+")
 
 _HARMLESS = re.compile(
     r"\[redacted:[a-z-]+\].*|[*.x?_\u2022-]*|<[^<>]*>?|\$\{?[A-Za-z_]\w*\}?|\{\{?[^{}]*\}?\}?|%[a-z]|%\(\w*\)s|\[?redacted\W?|none|null|nil"
-    r"|true|false|undefined|typeof|await|new|--[a-z][a-z-]*|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
+    r"|true|false|[>|][+-]?|undefined|typeof|await|new|--[a-z][a-z-]*|required|optional|str|string|int|integer|number|bool|boolean|any|object|bytes|text",
     re.IGNORECASE | re.DOTALL,
 )
 """Values that say nothing: markers, templates, variables, names of types."""
 
-_CODE = re.compile(r"[({\[&*!]|[A-Za-z_][\w.]*+(?:[(\[!?|]|::|->|=>)")
+_CODE = re.compile(r"[({\[&*!]|[A-Za-z_][\w.]*+(?:[(\[]|[!?](?:[(\[.]|\Z)|\|[A-Za-z_|]|::|->|=>)")
 _PATH_OF_NAMES = re.compile(r"(?:[A-Za-z_]+\.)*(?P<last>[A-Za-z_]+)")
 _IDENTIFIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|20[0-9]{2}-[01][0-9]-.*", re.DOTALL)
 """What sessions are called in logs, and by which nobody gets into one."""
+
+_WORDS = re.compile(r"[A-Za-z]?[a-z]*+(?:[-_ ./:][A-Za-z]?[a-z]*+)*")
+"""What no key and no token is: plain words."""
+
+_MARKER = re.compile(r"\[redacted:[a-z-]+\]")
+_ELLIPSIS = re.compile(r"\S{0,16}(?:\.\.\.|\u2026|x{4,}|X{4,}|\*{3,})")
+"""What stands for a secret in documentation."""
+
+_SAID = re.compile(r"[\"'`\\]{0,16}(?P<value>[^\s\"'`\\,;&<>(){}\[\]]{6,512})")
+_PROSE_KEY = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[A-Za-z0-9_~+=.-]{16,}|[A-Za-z0-9+/=]{32,})")
+_PROSE_PASSWORD = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[^/:]{6,}")
+_METHOD = re.compile(
+    r"(?:base|sha|md|utf|aes|rsa|rs|hs|es|ed|bcrypt|scrypt|argon|pbkdf|oauth|http|tls|x|v|p|n|id|http|s)-?[0-9].*"
+    r"|[0-9a-f]{40}|.*\.[A-Za-z]{1,4}|20[0-9]{2}-.*",
+    re.IGNORECASE,
+)
+"""What a password or a token is said to be, or to lie in: an encoding, a version, a file."""
+
+_WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ \t]\Z")
+_SAID_KINDS = frozenset({"password", "token", "key", "secret", "credential"})
+
+_BELOW = re.compile(
+    r"(?:[>|][+-]?[0-9]?)?[ \t]{0,8}(?:\r?\n|\\{1,7}n)(?:[ \t]|\\t){1,40}"
+    r"(?P<value>[A-Za-z0-9_~+=./-]{12,})[ \t]{0,8}(?![^\s\\\"'])"
+)
+"""In YAML, the value of a name in the line below it."""
+
+_NESTED_REACH = 4_000
+_BRACES = re.compile(r"[{}\[\]]")
+_NESTED_STRING = re.compile(
+    r"[\"'](?=[^0-9\"']*[0-9])(?=[^A-Za-z\"']*[A-Za-z])(?P<value>[A-Za-z0-9_~+=./-]{12,})\\{0,7}[\"'](?!\\{0,7}\s{0,9}:)"
+)
+
+_OPAQUE_RUN = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{10,}")
+_OPERATORS = frozenset({"=", ":", "=>", ":="})
 
 _LONGEST_JUDGED = 512
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_.]*[kKmM%]?")
 _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]{12,}")
 
 
-def assigned(text: str, lowered: str) -> list[Span]:
-    """The secrets in `text` that a name before them gives away, in any order; they may overlap."""
-    names = [match for pattern in _ASSIGNED for match in pattern.finditer(lowered)]
+def assigned(runs: Runs, lowered: str) -> list[Span]:
+    """The secrets in a text that a name before them gives away, in any order; they may overlap."""
+    names = [*_KEY(lowered), *_PWD(lowered), *_AUTH(lowered), *_CRED(lowered), *_PASS(lowered), *_SIG(lowered)]
     has_pairs = "value" in lowered
     if not names and not has_pairs:
         return []
-    runs = _Runs(text)
     spans = [span for found in _in_order(names) for span in _after_name(runs, found)]
     return [*spans, *_pairs(runs, lowered)] if has_pairs else spans
 
@@ -103,11 +137,12 @@ def _start(found: re.Match[str]) -> int:
 _SEPARATORS = " \t;,"
 
 
-class _Runs:
+class Runs:
     """Where runs of characters end. Each is read once, however many names stand in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.nested_until = 0
         self._last: dict[re.Pattern[str], tuple[int, int, int]] = {}
 
     def span(self, pattern: re.Pattern[str], at: int) -> tuple[int, int]:
@@ -129,32 +164,62 @@ def lowered_ascii(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
-def _after_name(runs: _Runs, found: re.Match[str]) -> Iterator[Span]:
+def _after_name(runs: Runs, found: re.Match[str]) -> Iterator[Span]:
     text, operator = runs.text, found["operator"]
-    if operator.isspace() and text.find("--", max(found.start() - LONGEST_NAME, 0), found.start()) < 0:
-        return
     start, end = _name_at(text, found)
     before = text[start - 1 : start]
     if operator == ">" and before != "<":
         return
-    if operator.isspace() and text[start : start + 2] != "--":
-        return
     name = text[start:end]
+    if operator[0].isspace() and operator[-1].isspace() and operator.strip(" \t") not in _OPERATORS:
+        yield from _said(text, start, name, found.end())
+        return
     known = sensitive(name)
     if known is None or text.endswith("[redacted:", 0, start):
         return
-    is_string = bool(found["close"]) or ("=" in operator and _QUOTE.match(text, found.end()) is not None)
+    is_string = bool(found["close"]) or ("=" in operator and QUOTE.match(text, found.end()) is not None)
     is_field = is_string and known.kind != "key"
     known = Sensitive(known.kind, known.certain or is_field or before in {"?", "&"})
     at = found.end("type") if found["type"] else found.end()
-    if _QUOTE.match(text, at) or text.startswith("[", at):
-        yield from _quoted(text, at, known)
+    if QUOTE.match(text, at) or text.startswith("[", at):
+        yield from quoted(runs, at, known)
     elif operator == ">":
         value = runs.span(_ELEMENT, at)
         if text.startswith("</", value[1]):
-            yield from _judged(text, value, known, bare=False)
+            yield from judged(text, value, known, bare=False)
     else:
         yield from _bare(runs, at, known, _Place(name.lower(), operator, _starts_line(text, start), before))
+
+
+def _said(text: str, start: int, name: str, at: int) -> Iterator[Span]:
+    """`password X`, `the api key is X`: a value that looks like one, after a word that says so."""
+    known = sensitive(name)
+    if known is not None and not known.certain:
+        word = _WORD_BEFORE.search(text, max(start - 21, 0), start)
+        known = sensitive(f"{word[1]}_{name}") if word else known
+    found = _SAID.match(text, at)
+    if known is None or known.kind not in _SAID_KINDS or found is None or text.endswith("[redacted:", 0, start):
+        return
+    value = found["value"].rstrip(".:!?")
+    like = _PROSE_PASSWORD if known.kind == "password" else _PROSE_KEY
+    if known.kind == "password" and not known.certain:
+        return
+    if like.fullmatch(value) and not _METHOD.fullmatch(value) and not _HARMLESS.fullmatch(value):
+        yield Span(found.start("value"), found.start("value") + len(value), known.kind)
+
+
+def _nested(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
+    """`"tokens": {"name": {"value": "X"}}`: each string in it that looks like a secret."""
+    text, depth, end = runs.text, 0, at
+    for brace in _BRACES.finditer(text, at, at + _NESTED_REACH):
+        depth += 1 if brace[0] in "{[" else -1
+        end = brace.end()
+        if depth == 0:
+            break
+    start, runs.nested_until = max(at, runs.nested_until), max(end, runs.nested_until)
+    for found in _NESTED_STRING.finditer(text, start, end):
+        if not _IDENTIFIES.fullmatch(found["value"]):
+            yield Span(*found.span("value"), known.kind)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -166,40 +231,58 @@ class _Place(msgspec.Struct, frozen=True):
     before: str
 
 
-def _bare(runs: _Runs, at: int, known: Sensitive, place: _Place) -> Iterator[Span]:
+def _bare(runs: Runs, at: int, known: Sensitive, place: _Place) -> Iterator[Span]:
     text = runs.text
+    if text[at : at + 1] in {"{", "["}:
+        if known.kind in _SAID_KINDS - {"key"} or known.certain:
+            yield from _nested(runs, at, known)
+        return
+    if ":" in place.operator and known.kind != "key" and (below := _BELOW.match(text, at)):
+        if _OPAQUE.fullmatch(below["value"]):
+            yield Span(*below.span("value"), known.kind)
+        return
     spaced = ":" in place.operator or place.operator.strip() not in {"", place.operator}
     if place.name.endswith(("authorization", "cookie")) and ":" in place.operator:
         start, end = runs.span(_LINE if place.starts_line else _PHRASE, at)
         is_header = bool(_SCHEME.match(text, start, end)) or "=" in text[start:end]
-        yield from _judged(text, (start, end), Sensitive(known.kind, known.certain or is_header), bare=True)
+        yield from judged(text, (start, end), Sensitive(known.kind, known.certain or is_header), bare=True)
     elif place.starts_line and spaced and known.kind == "password" and known.certain:
-        yield from _judged(text, runs.span(_PHRASE, at), known, bare=True)
+        yield from judged(text, runs.span(_PHRASE, at), known, bare=True)
     else:
         wide = place.starts_line and place.before not in {"?", "&"}
-        yield from _judged(text, runs.span(_WORD if wide else _BARE, at), known, bare=True)
+        yield from judged(text, runs.span(_WORD if wide else BARE, at), known, bare=True)
 
 
-def _quoted(text: str, at: int, known: Sensitive) -> Iterator[Span]:
-    quote = _QUOTE.match(text, at)
+def quoted(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
+    """What is secret of the string, the list or the object at `at`, whose name says what `known` is."""
+    text = runs.text
+    quote = QUOTE.match(text, at)
     if quote:
-        yield from _judged(text, (quote.end(), _closing(text, quote)), known, bare=False)
+        yield from judged(text, (quote.end(), _closing(text, quote)), known, bare=False)
         return
     strings = _STRINGS.match(text, at)
-    if strings:
+    if not strings:
+        yield from _nested(runs, at, known)
+    else:
         for found in _STRING.finditer(text, at, strings.end()):
-            yield from _judged(text, found.span(found.lastindex or 0), known, bare=False)
+            yield from judged(text, found.span(found.lastindex or 0), known, bare=False)
 
 
-def _judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -> Iterator[Span]:
+def judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -> Iterator[Span]:
     """The value from one place to another, if it is a secret."""
     start, end = value
     scheme = _SCHEME.match(text, start, end) if known.kind == "authorization" else None
     start = scheme.end() if scheme else start
+    while bare and end > start and text[end - 1] == "\\":
+        end -= 1
     beginning = text[start : min(end, start + _LONGEST_JUDGED)]
     if _HARMLESS.fullmatch(beginning) or (known.kind != "password" and _NUMBER.fullmatch(beginning)):
         return
-    if known.kind == "session" and _IDENTIFIES.fullmatch(beginning):
+    if known.kind == "session" and (_IDENTIFIES.fullmatch(beginning) or not _OPAQUE_RUN.search(beginning)):
+        return
+    if _ELLIPSIS.fullmatch(beginning) or (
+        known.kind in {"key", "token"} and _WORDS.fullmatch(_MARKER.sub("", beginning))
+    ):
         return
     is_opaque = end - start < _LONGEST_JUDGED and _OPAQUE.fullmatch(beginning)
     if (known.certain or is_opaque) and not (bare and _is_code(beginning)):
@@ -250,13 +333,13 @@ def _name_at(text: str, found: re.Match[str]) -> tuple[int, int]:
     return start, end
 
 
-def _pairs(runs: _Runs, lowered: str) -> Iterator[Span]:
+def _pairs(runs: Runs, lowered: str) -> Iterator[Span]:
     """`{"name": "API_KEY", "value": "…"}`, in either order."""
     text = runs.text
     for found in _PAIR.finditer(lowered):
         at = found.end()
         named = _NAME_BEFORE.search(lowered, max(found.start() - _PAIR_REACH, 0), found.start())
-        quote = _QUOTE.match(text, at)
+        quote = QUOTE.match(text, at)
         if named is None and quote:
             named = _NAME_AFTER.match(lowered, _closing(text, quote))
         known = None if named is None else sensitive(text[named.start(1) : named.end(1)])
@@ -264,6 +347,6 @@ def _pairs(runs: _Runs, lowered: str) -> Iterator[Span]:
             continue
         certain = Sensitive(known.kind)
         if quote:
-            yield from _quoted(text, at, certain)
+            yield from quoted(runs, at, certain)
         else:
-            yield from _judged(text, runs.span(_BARE, at), certain, bare=True)
+            yield from judged(text, runs.span(BARE, at), certain, bare=True)

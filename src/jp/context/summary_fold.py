@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import msgspec
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from jp.context.handles import Artifacts
 from jp.context.ledger import Ledger, merge_ledgers
 from jp.context.mentions import Mentions, merge_mentions
+from jp.context.redaction import redacted
 from jp.context.spoken import Spoken, fold_spoken
 from jp.context.summary_schema import MOST_REQUIREMENTS, StructuredSummary, normalised
 from jp.context.summary_state import Provenance, Recallable, SummaryState
@@ -73,7 +75,27 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
             updates=before.provenance.updates + (previous is not None),
         ),
     )
-    return within_requirements(state, artifacts, MOST_REQUIREMENTS)
+    return within_requirements(without_secrets(state), artifacts, MOST_REQUIREMENTS)
+
+
+def without_secrets(state: SummaryState) -> SummaryState:
+    """`state` with what may be a secret replaced: a model, or an earlier version of jp, may have kept one."""
+    known: dict[str, str] = {}
+    account = cast("object", msgspec.to_builtins(state))
+    clean = _clean(account, known)
+    return state if clean == account else msgspec.convert(clean, SummaryState)
+
+
+def _clean(value: object, known: dict[str, str]) -> object:
+    match value:
+        case str():
+            return redacted(value, known)
+        case dict():
+            return {name: _clean(below, known) for name, below in cast("dict[str, object]", value).items()}
+        case list() | tuple():
+            return [_clean(item, known) for item in cast("Sequence[object]", value)]
+        case _:
+            return value
 
 
 def with_whole_request(state: SummaryState, artifacts: Artifacts) -> SummaryState:

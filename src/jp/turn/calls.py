@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from jp.conversation.entries import InquiryRequest, InquiryResponse, ToolCallRequest, ToolCallResponse
+from msgspec.structs import replace
+
+from jp.conversation.entries import Facts, InquiryRequest, InquiryResponse, ToolCallRequest, ToolCallResponse
 from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent
 from jp.turn.copied_markers import refusal_of
@@ -75,7 +77,7 @@ class CallsRun:
             content=outcome.output.content,
             is_error=outcome.output.is_error,
             duration_ms=outcome.duration_ms,
-            facts=outcome.output.facts,
+            facts=_without_secrets(outcome.output.facts),
         )
         self._respond(outcome.call, response)
         if outcome.denied:
@@ -86,3 +88,16 @@ class CallsRun:
         del self._open[call.id]
         self._ports.renderer.entry(recorded)
         self._ports.renderer.tool(CallAnswered(call=call, response=response))
+
+
+def _without_secrets(facts: Facts | None) -> Facts | None:
+    """`facts` as they may be in digests and indexes. The output that they were read from is recorded as it is."""
+    if facts is None or not (facts.first_error or facts.url):
+        return facts
+    from jp.context.redaction import redact
+
+    return replace(
+        facts,
+        first_error=facts.first_error and redact(facts.first_error).text,
+        url=facts.url and redact(facts.url).text,
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from jp.errors import StorageError
-from jp.workspace.files import failure, make_directories, read_file, replace_file, sync_file
+from jp.workspace.files import failure, make_directories, parent_of, read_file, replace_file, sync_file
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -108,8 +108,8 @@ class DiskBlobs:
             StorageError: it could not be kept.
         """
         if isinstance(source, DiskBlobs) and source.directory == self.directory:
-            with contextlib.suppress(OSError):
-                os.utime(self.path(sha256), follow_symlinks=False)
+            with contextlib.suppress(OSError), parent_of(self.path(sha256)) as (directory, name):
+                os.utime(name, dir_fd=directory, follow_symlinks=False)
         else:
             self.put(source.get(sha256))
 
@@ -122,9 +122,10 @@ class DiskBlobs:
     def _touch(self, path: Path, data: bytes) -> bool:
         # What a power failure or a failing disk has damaged is mended by who has the content at hand; a blob that
         # cannot be touched could be collected as unused before the entry that names it is written.
-        with contextlib.suppress(OSError):
-            if path.stat(follow_symlinks=False).st_size == len(data) and read_file(path) == data:
-                os.utime(path)
+        with contextlib.suppress(OSError), parent_of(path) as (directory, name):
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if status.st_size == len(data) and read_file(path) == data:
+                os.utime(name, dir_fd=directory, follow_symlinks=False)
                 return True
         return False
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Generator
 from pathlib import Path
 
+from jp.descent import PASS, descend, enter
 from jp.errors import StorageError
+
+MARKER = ".jp"
+_IN_MARKER = f"/{MARKER}/"
+_BASE = PASS & ~os.O_NOFOLLOW
 
 _SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -41,6 +47,61 @@ def _hint(action: str, number: int | None) -> str:
     return "" if number is None else _REMEDIES.get(number, "")
 
 
+def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
+    """Open a file. Neither it nor, from a workspace's `.jp` on, a directory above it may be a link.
+
+    A stranger's repository may hold links to anywhere. What is above `.jp` is the user's own.
+
+    Raises:
+        OSError: it cannot be opened, or a link is in the way (`ELOOP`).
+    """
+    with parent_of(path) as (directory, name):
+        return os.open(name, flags | os.O_NOFOLLOW, mode, dir_fd=directory)
+
+
+def open_directory(path: Path, flags: int = PASS) -> int:
+    """Open a directory for use as `dir_fd`, or with `LIST` for listing; see `open_file`."""
+    with parent_of(path) as (above, name):
+        return enter(above, name, flags if above is not None else flags & ~os.O_NOFOLLOW)
+
+
+@contextlib.contextmanager
+def opened(path: Path, flags: int = PASS) -> Generator[int]:
+    """The directory at `path`, open until the end of the block; see `open_directory`."""
+    directory = open_directory(path, flags)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+@contextlib.contextmanager
+def parent_of(path: Path) -> Generator[tuple[int | None, str]]:
+    """The directory that holds `path`, open for use as `dir_fd`, and the name of `path` in it.
+
+    Outside of any workspace's `.jp` they are None and the path itself.
+
+    Raises:
+        OSError: it is not there, or a link is in the way (`ELOOP`).
+    """
+    base, names = _from_marker(path)
+    if not names:
+        yield None, base
+        return
+    directory = descend(base, names[:-1], base_flags=_BASE)
+    try:
+        yield directory, names[-1]
+    finally:
+        os.close(directory)
+
+
+def _from_marker(path: Path) -> tuple[str, list[str]]:
+    """What is above a workspace's `.jp`, and the names from there on; no names where `path` is in none."""
+    text = os.fspath(path)
+    at = f"{text}/".rfind(_IN_MARKER)
+    return (text, []) if at < 0 else (text[:at] or "/", text[at + 1 :].split("/"))
+
+
 def make_directories(path: Path, *, private: bool = False) -> None:
     """Create `path` and what is missing above it; `private` ones are for the user alone.
 
@@ -54,10 +115,35 @@ def make_directories(path: Path, *, private: bool = False) -> None:
 
 
 def _make_directories(path: Path, mode: int) -> None:
+    base, names = _from_marker(path)
+    if not names:
+        _make_plain_directories(path, mode)
+        return
+    _make_plain_directories(Path(base), mode)
+    directory = descend(base, (), base_flags=_BASE)
+    try:
+        for name in names:
+            below = _entered_or_made(directory, name, mode)
+            os.close(directory)
+            directory = below
+    finally:
+        os.close(directory)
+
+
+def _entered_or_made(directory: int, name: str, mode: int) -> int:
+    try:
+        return enter(directory, name)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=directory)
+        return enter(directory, name)
+
+
+def _make_plain_directories(path: Path, mode: int) -> None:
     if path.is_dir():
         return
     if path.parent != path:
-        _make_directories(path.parent, mode)
+        _make_plain_directories(path.parent, mode)
     try:
         path.mkdir(mode)
     except FileExistsError:
@@ -79,7 +165,7 @@ def create_file(path: Path, data: bytes) -> None:
         FileExistsError: it does.
         OSError: it could not be written; nothing of it is left.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    descriptor = open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         write_all(descriptor, data)
     except BaseException:
@@ -105,7 +191,9 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         create_file(temporary, data)
         try:
-            temporary.replace(path)
+            with parent_of(path) as (directory, name):
+                beside = os.fspath(temporary) if directory is None else temporary.name
+                os.replace(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
@@ -115,13 +203,17 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """All of a regular file, the last link of `path` not followed: a stranger's repository may hold links to anywhere.
+    """All of a regular file; see `open_file`.
 
     Raises:
         OSError: it cannot be read, or is none (`ELOOP`).
     """
     # Without O_NONBLOCK, opening a pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return read_opened(open_file(path, os.O_RDONLY | os.O_NONBLOCK))
+
+
+def read_opened(descriptor: int) -> bytes:
+    """All of a file, which is closed then."""
     try:
         return read_all(descriptor)
     finally:
@@ -151,7 +243,7 @@ def sync_descriptor(descriptor: int) -> None:
 def sync_file(path: Path) -> None:
     """Have the disk keep a file that was written and closed before; one that is gone needs nothing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         return
     try:

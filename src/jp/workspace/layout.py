@@ -16,9 +16,8 @@ import msgspec
 
 from jp.conversation.ids import ConversationId, slug
 from jp.errors import StorageError, UsageError
-from jp.workspace.files import create_file, failure, read_file, temporary_beside
+from jp.workspace.files import MARKER, create_file, failure, read_file, temporary_beside
 
-MARKER = ".jp"
 EVENTS = "events.jsonl"
 ORIGINAL_EVENTS = "events.json"
 METADATA = "metadata.json"
@@ -117,10 +116,17 @@ def _home(environment: Mapping[str, str]) -> Path:
 
 
 def find_root(start: Path) -> Path | None:
-    """The nearest directory at or above `start` with a `.jp` directory in it."""
+    """Return the nearest directory at or above `start` with a `.jp` directory in it, or with a link of that name.
+
+    Whose it is, and that it is no link, is checked by `jp.workspace.ownership`.
+    """
     absolute = start.absolute()
     for directory in (absolute, *absolute.parents):
-        if _marks_workspace(directory / MARKER):
+        try:
+            mode = os.lstat(directory / MARKER).st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode) or stat.S_ISLNK(mode):
             return directory
     return None
 
@@ -138,20 +144,11 @@ def explicit_root(path: Path) -> Path:
     return root
 
 
-def _marks_workspace(marker: Path) -> bool:
-    """Whether this is a workspace's directory that no stranger planted where everybody may write, as in `/tmp`."""
-    try:
-        status = marker.stat()
-        above = marker.parent.stat()
-    except OSError:
-        return False
-    strangers = above.st_mode & stat.S_IWOTH and status.st_uid not in {0, os.geteuid()}
-    return stat.S_ISDIR(status.st_mode) and not strangers
-
-
 def directory_name(conversation_id: ConversationId, title: str | None) -> str:
-    """The name of a new conversation's directory."""
-    words = slug(title or "")
+    """The name of a new conversation's directory, without secrets, also where they are in its title."""
+    from jp.context.redaction import redact
+
+    words = slug(redact(title or "").text)
     return f"{conversation_id.digits}-{words}" if words else conversation_id.digits
 
 

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.conversation.codec import encode
 from jp.conversation.entries import FORMAT, Header, JsonObject
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
+from jp.descent import LIST
 from jp.errors import StorageError
-from jp.workspace.files import create_file, failure, make_directories
+from jp.workspace.files import create_file, failure, make_directories, opened, parent_of
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -24,6 +26,7 @@ from jp.workspace.layout import (
     Storage,
     conversation_id_of,
     directory_name,
+    is_in_archive,
 )
 from jp.workspace.metadata import Metadata, encode_metadata
 from jp.workspace.stamp import Stamps, timestamp
@@ -88,7 +91,11 @@ def create_conversation(
 
 
 def first_files(base_config: JsonObject, metadata: Metadata, log: bytes) -> dict[str, bytes]:
-    """The files of a new conversation, by name."""
+    """The files of a new conversation, by name. Its first words are without secrets, whoever found them."""
+    from jp.context.redaction import redact
+
+    if metadata.first_words:
+        metadata = replace(metadata, first_words=redact(metadata.first_words).text)
     config = msgspec.json.format(msgspec.json.encode(base_config), indent=2)
     return {METADATA: encode_metadata(metadata), BASE_CONFIG: config + b"\n", EVENTS: log}
 
@@ -116,7 +123,7 @@ def place_conversation(
     try:
         for name, data in files.items():
             create_file(reservation / name, data)
-        reservation.rename(directory)
+        _rename(reservation, directory.name)
     except BaseException as error:
         _delete(reservation)
         if isinstance(error, OSError):
@@ -136,7 +143,10 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
         raise StorageError(msg, hint="Look at it, and delete it by hand if it is not needed.")
     hidden = storage.conversations / f".removed-{directory.name}-{os.urandom(4).hex()}"
     try:
-        directory.rename(hidden)
+        if is_in_archive(directory):
+            directory.rename(hidden)
+        else:
+            _rename(directory, hidden.name)
     except OSError as error:
         raise failure("remove", directory, error) from error
     _delete(hidden)
@@ -153,7 +163,8 @@ def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[C
         conversation_id = _free_id(since, taken)
         reservation = storage.conversations / f".{conversation_id.digits}.new"
         try:
-            reservation.mkdir(0o700 if storage.private else 0o777)
+            with parent_of(reservation) as (above, name):
+                os.mkdir(name, 0o700 if storage.private else 0o777, dir_fd=above)
         except FileExistsError:
             taken.add(conversation_id)
             continue
@@ -179,7 +190,8 @@ def _ids_in(storage: Storage, *, reserved: bool) -> set[ConversationId]:
 
 def _names_in(directory: Path) -> list[str]:
     try:
-        return [path.name for path in directory.iterdir()]
+        with opened(directory, LIST) as descriptor, os.scandir(descriptor) as found:
+            return [entry.name for entry in found]
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -188,15 +200,27 @@ def _names_in(directory: Path) -> list[str]:
 
 def _sweep(storage: Storage, *, now: float) -> None:
     """Delete what processes that were killed left behind a day ago or earlier."""
-    with contextlib.suppress(OSError), os.scandir(storage.conversations) as found:
+    with (
+        contextlib.suppress(OSError),
+        opened(storage.conversations, LIST) as directory,
+        os.scandir(directory) as found,
+    ):
         for entry in found:
             if _LEFTOVER.fullmatch(entry.name) is None or not entry.is_dir(follow_symlinks=False):
                 continue
             if now - entry.stat(follow_symlinks=False).st_mtime > _LEFTOVER_AGE_SECONDS:
-                _delete(Path(entry.path))
+                _delete(storage.conversations / entry.name)
 
 
 def _delete(directory: Path) -> None:
     import shutil
 
-    shutil.rmtree(directory, ignore_errors=True)
+    with contextlib.suppress(OSError), parent_of(directory) as (above, name):
+        shutil.rmtree(name, ignore_errors=True, dir_fd=above)
+
+
+def _rename(directory: Path, name: str) -> None:
+    """Give a directory another name in the same one."""
+    with parent_of(directory) as (above, before):
+        after = os.fspath(directory.with_name(name)) if above is None else name
+        os.rename(before, after, src_dir_fd=above, dst_dir_fd=above)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.conversation.ids import ConversationId
+from jp.descent import LIST, enter
 from jp.errors import StorageError
-from jp.workspace.files import failure, read_file
+from jp.workspace.files import failure, open_directory, opened, read_opened
 from jp.workspace.layout import (
     ARCHIVE,
     EVENTS,
@@ -24,6 +25,8 @@ from jp.workspace.layout import (
 )
 from jp.workspace.metadata import Metadata, decode_metadata
 from jp.workspace.stamp import timestamp
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,46 +56,70 @@ def directories_in(storage: Storage) -> Iterator[tuple[ConversationId, Path]]:
     """
     seen: set[ConversationId] = set()
     has_archive = False
-    for entry in _scanned(storage.conversations):
-        has_archive = has_archive or (entry.name == ARCHIVE and entry.is_dir(follow_symlinks=False))
-        if (conversation_id := _id_of(entry)) is not None:
+    for name in directory_names(storage.conversations):
+        has_archive = has_archive or name == ARCHIVE
+        if (conversation_id := conversation_id_of(name)) is not None:
             seen.add(conversation_id)
-            yield conversation_id, Path(entry.path)
+            yield conversation_id, storage.conversations / name
     if has_archive:
-        for entry in _scanned(storage.archive):
-            conversation_id = _id_of(entry)
+        for name in directory_names(storage.archive):
+            conversation_id = conversation_id_of(name)
             if conversation_id is not None and conversation_id not in seen:
-                yield conversation_id, Path(entry.path)
+                yield conversation_id, storage.archive / name
 
 
-def _scanned(directory: Path) -> list[os.DirEntry[str]]:
+def directory_names(directory: Path, *, links: bool = False) -> list[str]:
+    """The names of the directories in `directory`, or with `links` of the links; none where it is missing.
+
+    Raises:
+        StorageError: it cannot be listed.
+    """
     try:
-        with os.scandir(directory) as found:
-            return list(found)
+        with opened(directory, LIST) as descriptor, os.scandir(descriptor) as found:
+            if links:
+                return [entry.name for entry in found if entry.is_symlink()]
+            return [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise failure("list", directory, error) from error
 
 
-def _id_of(entry: os.DirEntry[str]) -> ConversationId | None:
-    conversation_id = conversation_id_of(entry.name)
-    return conversation_id if conversation_id is not None and entry.is_dir(follow_symlinks=False) else None
+def infos_of(found: Sequence[tuple[ConversationId, Path, bool]]) -> list[ConversationInfo]:
+    """What is known of these conversations, each with its directory and whether it is local; oldest first."""
+    with contextlib.ExitStack() as stack:
+        parents = {directory.parent for _, directory, _ in found}
+        above = {parent: stack.enter_context(opened(parent)) for parent in parents if parent.is_dir()}
+        infos = [
+            info_of(conversation_id, directory, local=local, above=above.get(directory.parent))
+            for conversation_id, directory, local in found
+        ]
+    return sorted(infos, key=lambda info: info.id.deciseconds)
 
 
-def info_of(conversation_id: ConversationId, directory: Path, *, local: bool) -> ConversationInfo:
-    """What is known of the conversation in `directory`. Damaged metadata is reported, not raised."""
-    metadata, problem = Metadata(), ""
+def info_of(
+    conversation_id: ConversationId, directory: Path, *, local: bool, above: int | None = None
+) -> ConversationInfo:
+    """What is known of the conversation in `directory`, whose parent may be open as `above`.
+
+    Damaged metadata is reported, not raised.
+    """
+    metadata, problem, last_written = Metadata(), "", None
     file = directory / METADATA
     try:
-        metadata = decode_metadata(read_file(file), file)
+        within = open_directory(directory) if above is None else enter(above, directory.name)
+        try:
+            last_written = _last_written(within)
+            metadata = decode_metadata(read_opened(os.open(METADATA, _READ, dir_fd=within)), file)
+        finally:
+            os.close(within)
     except FileNotFoundError:
         pass
     except OSError as error:
         problem = failure("read", file, error).message
     except StorageError as error:
         problem = error.message
-    last_activity = _last_activity(directory, metadata)
+    last_activity = _last_activity(directory, metadata) if last_written is None else last_written
     if metadata.archived_at is None and is_in_archive(directory):
         metadata = replace(metadata, archived_at=timestamp(int(last_activity * 1000)))
     return ConversationInfo(
@@ -105,9 +132,15 @@ def info_of(conversation_id: ConversationId, directory: Path, *, local: bool) ->
     )
 
 
+def _last_written(directory: int) -> float | None:
+    try:
+        return os.stat(EVENTS, dir_fd=directory, follow_symlinks=False).st_mtime
+    except OSError:
+        return None
+
+
 def _last_activity(directory: Path, metadata: Metadata) -> float:
-    with contextlib.suppress(OSError):
-        return (directory / EVENTS).stat().st_mtime
+    """When a conversation without a log of jp's was active last."""
     if metadata.last_activated_at is not None:
         # A clone gives all files the same date, and the original says it itself.
         from jp.conversation.original_values import moment_of
@@ -116,5 +149,5 @@ def _last_activity(directory: Path, metadata: Metadata) -> float:
             return moment.milliseconds / 1000
     for candidate in (directory / ORIGINAL_EVENTS, directory):
         with contextlib.suppress(OSError):
-            return candidate.stat().st_mtime
+            return candidate.stat(follow_symlinks=False).st_mtime
     return 0.0

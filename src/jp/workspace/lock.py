@@ -14,7 +14,7 @@ from typing import Self
 import msgspec
 
 from jp.errors import ExitCode, JpError
-from jp.workspace.files import failure, make_directories, read_all
+from jp.workspace.files import failure, make_directories, open_file, read_all
 from jp.workspace.stamp import SYSTEM, timestamp
 
 _FIRST_PAUSE = 0.01
@@ -138,7 +138,7 @@ def _locked_descriptor(path: Path) -> int | None:
     """The file at `path`, open and locked; None where somebody else has locked it."""
     make_directories(path.parent, private=True)
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -168,7 +168,7 @@ def _write_holder(descriptor: int) -> None:
 
 def _read_holder(path: Path) -> Holder | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     try:

@@ -7,8 +7,20 @@ import fcntl
 import os
 from pathlib import Path
 
+from jp.descent import LIST
 from jp.errors import StorageError
-from jp.workspace.files import create_file, failure, read_all, sync_descriptor, sync_file, temporary_beside, write_all
+from jp.workspace.files import (
+    create_file,
+    failure,
+    open_file,
+    opened,
+    parent_of,
+    read_all,
+    sync_descriptor,
+    sync_file,
+    temporary_beside,
+    write_all,
+)
 from jp.workspace.lock import LockedError
 from jp.workspace.store import missing_log
 
@@ -32,7 +44,7 @@ class LogFile:
             StorageError: there is none, or it cannot be written.
         """
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
             raise missing_log(path.parent) from None
         except OSError as error:
@@ -61,7 +73,7 @@ class LogFile:
         temporary = temporary_beside(path)
         try:
             _remove_leftovers(path)
-            descriptor = os.open(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+            descriptor = open_file(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
             try:
                 with contextlib.suppress(OSError):
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,23 +211,27 @@ class LogFile:
 
 
 def _remove_leftovers(path: Path) -> None:
-    with contextlib.suppress(OSError), os.scandir(path.parent) as found:
-        for entry in found:
-            if entry.name.startswith(f".{path.name}.") and entry.name.endswith(".tmp"):
-                Path(entry.path).unlink(missing_ok=True)
+    with contextlib.suppress(OSError), opened(path.parent, LIST) as directory:
+        with os.scandir(directory) as found:
+            names = [entry.name for entry in found]
+        for name in names:
+            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+                os.unlink(name, dir_fd=directory)
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
     """Give a file its name, unless there is one of that name."""
-    try:
-        # Unlike a rename, a link leaves alone what another process has just created.
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        # A file system without hard links.
-        if os.path.lexists(path):
-            raise FileExistsError from error
-        temporary.rename(path)
-    else:
-        temporary.unlink()
+    with parent_of(path) as (directory, name):
+        beside = os.fspath(temporary) if directory is None else temporary.name
+        try:
+            # Unlike a rename, a link leaves alone what another process has just created.
+            os.link(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            # A file system without hard links.
+            if os.path.lexists(path):
+                raise FileExistsError from error
+            os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        else:
+            os.unlink(beside, dir_fd=directory)

@@ -11,11 +11,12 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import create_file, failure, make_directories
+from jp.workspace.files import create_file, failure, make_directories, read_file
 from jp.workspace.layout import (
     MARKER,
     MOVED,
     Storage,
+    conversation_id_of,
     create_id,
     explicit_root,
     find_root,
@@ -24,10 +25,11 @@ from jp.workspace.layout import (
     storage_directory,
     user_data_directory,
 )
-from jp.workspace.listing import ConversationInfo, directories_in, info_of
+from jp.workspace.listing import ConversationInfo, directories_in, directory_names, info_of, infos_of
 from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_log
 from jp.workspace.metadata import Metadata, update_metadata
+from jp.workspace.ownership import require_own
 from jp.workspace.session import SESSIONS, Session, SessionKey
 from jp.workspace.stamp import SYSTEM, Stamps
 from jp.workspace.store import Stream, read_base_config, read_stream
@@ -35,6 +37,7 @@ from jp.workspace.store import Stream, read_base_config, read_stream
 if TYPE_CHECKING:
     from jp.workspace.forking import Seed
 
+_REPLACE_LINK = "put the directory itself in its place"
 _NEVER_COMMITTED = "# Written by jp.\n/.id\n*.tmp\n*.torn-*\n/conversations/.*\n"
 _PRIVATE = "/conversations/\n/blobs/\n"
 # Git must not change line ends: the checksum of a blob is that of its bytes.
@@ -63,8 +66,7 @@ class Workspace:
         Raises:
             StorageError: a directory cannot be listed.
         """
-        found = [info_of(*item[:2], local=item[2]) for item in self._directories()]
-        return sorted(found, key=lambda info: info.id.deciseconds)
+        return infos_of(self._directories())
 
     def ids(self) -> set[ConversationId]:
         """The ids of all conversations.
@@ -83,6 +85,7 @@ class Workspace:
         """
         found = [(directory, local) for other, directory, local in self._directories() if other == conversation_id]
         if not found:
+            self._refuse_link(conversation_id)
             msg = f"there is no conversation {str(conversation_id)!r} here"
             raise ConversationNotFoundError(msg, hint="List the conversations with `jp conversation ls`.")
         if len(found) > 1:
@@ -218,6 +221,14 @@ class Workspace:
 
         return without_leftovers(found)
 
+    def _refuse_link(self, conversation_id: ConversationId) -> None:
+        """Say why a conversation is not found whose directory is a link: it may lead to anybody's."""
+        for storage, _ in self._storages():
+            for name in directory_names(storage.conversations, links=True):
+                if conversation_id_of(name) == conversation_id:
+                    where = str(storage.conversations / name)
+                    raise StorageError(f"{where!r} is a link, and jp follows none here", hint=_REPLACE_LINK)
+
     def _check_still_here(self, info: ConversationInfo) -> None:
         """Refuse a directory that was moved away; the mark of a move that came to nothing is taken back."""
         if not (info.directory / MOVED).exists():
@@ -260,16 +271,20 @@ def find_workspace(
 
     Raises:
         WorkspaceNotFoundError: `explicit` is no workspace's root.
+        UnsafeWorkspaceError: it belongs to another user, or its `.jp` is a link.
         StorageError: there is no place for the user's data.
     """
     root = find_root(start) if explicit is None else explicit_root(explicit)
-    return Workspace(root, user_data=user_data_directory() if user_data is None else user_data, stamps=stamps)
+    known = user_data_directory() if user_data is None else user_data
+    if root is not None:
+        require_own(root, known)
+    return Workspace(root, user_data=known, stamps=stamps)
 
 
 def keeps_out_of_git(root: Path) -> bool:
     """Whether the `.jp/.gitignore` of the workspace at `root` names its conversations."""
     try:
-        lines = (root / MARKER / ".gitignore").read_bytes().splitlines()
+        lines = read_file(root / MARKER / ".gitignore").splitlines()
     except OSError:
         return False
     return not {line.encode() for line in _PRIVATE.split()}.isdisjoint(lines)

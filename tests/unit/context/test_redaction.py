@@ -35,7 +35,7 @@ NAMED = (
     ("AccountKey={}==;EndpointSuffix=x", "key"),
     ("machine x login y password {}", "password"),
     ('{{"token": "{}', "token"),
-    ("session_id={}4", "session"),
+    ("session_id=a1b2c3d4e5{}", "session"),
     (r'{{"password": "a\"{}\"\\", "n": 1}}', "password"),
     (r'"{{\"password\": \"a\\\"{}\"}}"', "password"),
     ('{{"token": "{}\n"}}', "token"),

@@ -177,7 +177,7 @@ def test_a_file_system_without_links_is_used_with_renames(
 ) -> None:
     info = placed(workspace, current())
 
-    def link(*_: object) -> None:
+    def link(*_: object, **named: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     with open_log_of(workspace, info) as log:

@@ -17,6 +17,7 @@ from jp.compaction.ranges import Range
 from jp.compaction.summarising import Summarised, Summarising, summarising
 from jp.config.model import AppConfig
 from jp.context.estimate import estimate_tokens
+from jp.context.redaction import redact
 from jp.context.summarizing import summary_limit
 from jp.context.summary_asking import Terms
 from jp.context.summary_request import Asking, SummaryRequest
@@ -197,8 +198,13 @@ def error_kind_of(error: JpError) -> ErrorKind:
 
 
 def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Thread:
-    """One question to a model. `instructions` are the user's, besides what every summary has to hold."""
-    asked = request.prompt if not instructions else f"{request.prompt}\n\nPay attention to this, too: {instructions}"
+    """One question to a model, without secrets. `instructions` are the user's, besides what every summary has to hold.
+
+    The prompt is without any already, as far as it is made of a record: a line of it would be shortened in the end.
+    """
+    asked = request.prompt
+    if instructions:
+        asked = f"{asked}\n\nPay attention to this, too: {redact(instructions).text}"
     schema = answer_schema()
     return Thread(
         model=model,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_TOPIC_CHARS = 200
 _MOST_CHARS_OF_FIRST_WORDS = 80
+_LONGEST_SECRET = 8_000
+"""So much behind a cut is looked at for the rest of a secret that begins before it."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,15 +75,15 @@ class Composed:
 
     @property
     def topic(self) -> str:
-        """What a new conversation is named after."""
-        return self._text[:_MOST_TOPIC_CHARS]
+        """What a new conversation is named after, without secrets."""
+        return _beginning(self._text)
 
     @property
     def first_words(self) -> str | None:
-        """What a new conversation is called: what was typed, else the first line of what was piped in."""
-        typed = self._text[:_MOST_TOPIC_CHARS]
-        first_piped = self._piped.lstrip("\ufeff \t\r\n").partition("\n")[0]
-        line = " ".join((typed if typed.strip() else first_piped[:_MOST_TOPIC_CHARS]).split())
+        """What a new conversation is called: what was typed, else the first line of what was piped in; no secrets."""
+        typed = self.topic
+        first_piped = _beginning(self._piped.lstrip("\ufeff \t\r\n")).partition("\n")[0]
+        line = " ".join((typed if typed.strip() else first_piped).split())
         if not line.isprintable():
             from jp.render.sanitise import one_line
 
@@ -112,6 +114,13 @@ class Composed:
         """The turn came to its end: a draft need not be kept once the log is closed."""
         if self._keeper is not None:
             self._keeper.is_needed = False
+
+
+def _beginning(text: str) -> str:
+    """The beginning of `text`. Secrets are replaced before it is cut, as half of one would not be known."""
+    from jp.context.redaction import redact
+
+    return redact(text[: _MOST_TOPIC_CHARS + _LONGEST_SECRET]).text[:_MOST_TOPIC_CHARS]
 
 
 async def read_question(options: GlobalOptions, arguments: QueryArguments) -> Given:

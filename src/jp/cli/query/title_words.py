@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from jp.context.redaction import redact
 from jp.conversation.entries import JsonObject
 from jp.conversation.json_text import JsonValue, find_json
 from jp.conversation.thread import Parameters, Thread, UserText
@@ -14,6 +15,7 @@ LONGEST = 50
 """The most characters of a title."""
 
 _EXCERPT_CHARS = 2000
+_LONGEST_SECRET = 16_000
 _MOST_TOKENS = 1000
 _HEADING = re.compile(r"#{1,6}[ \t]+(?P<words>\S.*?)(?:[ \t]+#+)?[ \t]*")
 _AROUND = "\"'`*_«»\u201c\u201d\u2018\u2019 "
@@ -31,14 +33,20 @@ _SYSTEM = (
 
 
 def heading_of(text: str) -> str:
-    """The words of the Markdown heading that is the first line of `text`, as a title; empty where that is none."""
-    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].rstrip("\r")
+    """The words of the Markdown heading that is the first line of `text`, as a title; empty where that is none.
+
+    Like every title that nobody typed, it is without secrets.
+    """
+    first = _without_secrets(text.lstrip("\ufeff \t\r\n")).partition("\n")[0].rstrip("\r")
     found = _HEADING.fullmatch(first)
     return "" if found is None else as_title(found["words"])
 
 
 def title_thread(model: str, requests: Sequence[str]) -> Thread:
-    """The request for the title of a conversation that begins with `requests`. Of each it has the beginning."""
+    """The request for the title of a conversation that begins with `requests`. Of each it has the beginning.
+
+    Whose model writes it may be another one than the conversation's, and gets no secret.
+    """
     shown = "\n\n".join(f"<request>\n{_excerpt(request)}\n</request>" for request in requests)
     return Thread(
         model=model,
@@ -64,8 +72,8 @@ def title_in(answer: str) -> str:
 
 
 def as_title(text: str) -> str:
-    """`text` in one line, without controls and without what stands around a title; its end is cut where it is long."""
-    words = one_line(text).strip(_AROUND).removesuffix(".").strip(_AROUND)
+    """`text` in one line, without secrets, controls, and what is around a title; its end is cut where it is long."""
+    words = one_line(_without_secrets(text)).strip(_AROUND).removesuffix(".").strip(_AROUND)
     if len(words) <= LONGEST:
         return words
     kept = words[:LONGEST].rpartition(" ")[0] if " " in words[LONGEST // 2 : LONGEST] else words[: LONGEST - 1]
@@ -73,4 +81,10 @@ def as_title(text: str) -> str:
 
 
 def _excerpt(request: str) -> str:
-    return request if len(request) <= _EXCERPT_CHARS else f"{request[:_EXCERPT_CHARS]} …"
+    shown = _without_secrets(request)
+    return shown if len(shown) <= _EXCERPT_CHARS else f"{shown[:_EXCERPT_CHARS]} …"
+
+
+def _without_secrets(text: str) -> str:
+    """The beginning of `text`, at least as long as an excerpt: a secret is replaced before anything is cut."""
+    return redact(text[: _EXCERPT_CHARS + _LONGEST_SECRET]).text

@@ -254,10 +254,10 @@ class Titling:
 
     def _write(self, title: str) -> None:
         """Write the title where there is still none. The query holds the conversation's lock."""
-        from jp.cli.streams import redact
+        from jp.cli.streams import redact as mask
         from jp.workspace.metadata import update_metadata
 
-        safe = redact(title, os.environ)
+        safe = mask(title, os.environ)
 
         def change(before: Metadata) -> Metadata:
             return replace(before, title=safe) if before.wants_title else before

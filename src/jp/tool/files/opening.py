@@ -13,15 +13,13 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
+from jp.descent import LIST, PASS, descend
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.territory import Place
 
 MAX_BYTES = 10 * 1024 * 1024
 """What is read of one file at most, as for an attachment."""
 
-# Where the system has O_PATH, passing through a directory does not take the right to list it.
-_PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, a FIFO that took the file's place after it was looked at would block for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -60,7 +58,7 @@ def parent_of(place: Place) -> Generator[int]:
     """
     if not place.names:
         raise FileAccessError(f"{place.written!r} is a directory")
-    directory = _descended(place.base, place.names[:-1], _PASS)
+    directory = descend(place.base, place.names[:-1])
     try:
         yield directory
     finally:
@@ -71,13 +69,13 @@ def parent_of(place: Place) -> Generator[int]:
 def created_parent_of(place: Place) -> Generator[int]:
     """As `parent_of`; directories that are missing are made, and taken away again where what follows fails."""
     made: list[tuple[int, str]] = []
-    directory = _descended(place.base, (), _PASS)
+    directory = descend(place.base, ())
     try:
         for name in place.names[:-1]:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=directory)
                 made.append((os.dup(directory), name))
-            below = os.open(name, _PASS, dir_fd=directory)
+            below = os.open(name, PASS, dir_fd=directory)
             os.close(directory)
             directory = below
         yield directory
@@ -99,10 +97,10 @@ def listed(base: str, names: tuple[str, ...]) -> int:
         OSError: it is not there any more, or became a link.
     """
     if not names:
-        return os.open(base, _LIST)
-    above = _descended(base, names[:-1], _PASS)
+        return os.open(base, LIST)
+    above = descend(base, names[:-1])
     try:
-        return os.open(names[-1], _LIST, dir_fd=above)
+        return os.open(names[-1], LIST, dir_fd=above)
     finally:
         os.close(above)
 
@@ -207,14 +205,3 @@ def _legible(char: str) -> str:
     if char.isprintable():
         return char
     return "\ufffd" if "\ud800" <= char <= "\udfff" else ascii(char)[1:-1]
-
-
-def _descended(base: str, names: tuple[str, ...], flags: int) -> int:
-    directory = os.open(base, flags)
-    for name in names:
-        try:
-            below = os.open(name, flags, dir_fd=directory)
-        finally:
-            os.close(directory)
-        directory = below
-    return directory

@@ -144,10 +144,12 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
 
 
 def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
-    """What a stand-in says of it: the first error is why it was `stopped`, if it was."""
+    """What a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
-        error = first_error(said(ended.stderr)) or first_error(said(ended.stdout))
+        from jp.context.redaction import redact
+
+        error = first_error(redact(said(ended.stderr)).text) or first_error(redact(said(ended.stdout)).text)
     return Facts(kind="terminal", exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
 
 

@@ -158,10 +158,12 @@ class Toolset:
             case BuiltIn() if name in _NAMES:
                 return self._built_in(name)
             case Local() if self.settings[name].command is not None:
+                from jp.cli.file_names import private_directories
                 from jp.tool.local.tool import LocalTool
                 from jp.workspace.layout import workspace_id
 
-                return LocalTool(name, settings_of(name, self.settings), workspace_id=workspace_id(self._root))
+                settings = settings_of(name, self.settings)
+                return LocalTool(name, settings, workspace_id=workspace_id(self._root), private=private_directories)
             case OnServer() if self._servers is not None and name in self._servers:
                 return self._servers[name]
             case InPackage() if name in self._packaged:

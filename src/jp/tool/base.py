@@ -139,7 +139,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
     the tool has to ask while it runs; `progress` shows a person one line of how far it is, `notice` what they should
     know although the call goes on, `log` tells who looks for a reason. `stream` is the log of the conversation that the
-    call belongs to.
+    call belongs to. `is_agreed`: a person has seen this call and lets it run.
     """
 
     arguments: JsonObject
@@ -150,6 +150,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     notice: Callable[[str], None] = _ignore
     log: Callable[[str], None] = _ignore
     stream: Stream = NoStream()
+    is_agreed: bool = False
 
 
 class Tool(Protocol):
@@ -175,6 +176,15 @@ class Previewed(Protocol):
         Nothing is changed by it. Of a long one the beginning is shown unasked. What fails here fails when the call
         runs: then None.
         """
+        ...
+
+
+@runtime_checkable
+class Confined(Protocol):
+    """A tool whose calls the operating system may confine."""
+
+    def sandbox_limits(self, invocation: ToolInvocation) -> str:
+        """Return what confines a call, in a few words for the person who is asked; empty where nothing should."""
         ...
 
 

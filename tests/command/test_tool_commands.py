@@ -58,11 +58,11 @@ def test_tools_are_listed_with_where_they_come_from_and_whether_they_are_offered
 
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in listed.stdout.splitlines()}
     assert (listed.code, listed.stderr) == (0, "")
-    assert rows["greet"] == "local yes unattended Greet somebody."
-    assert rows["fs_read_file"].startswith("builtin by name ask Read a text file")
-    assert rows["fs_delete_file"].startswith("builtin always ask Delete a file.")
-    assert rows["run_command"].startswith("builtin no ask Run a command")
-    assert rows["describe_tools"].startswith("builtin as needed unattended Read more about tools")
+    assert rows["greet"] == "local yes unattended off Greet somebody."
+    assert rows["fs_read_file"].startswith("builtin by name ask - Read a text file")
+    assert rows["fs_delete_file"].startswith("builtin always ask - Delete a file.")
+    assert rows["run_command"].startswith(f"builtin no ask {sandboxes.word()} Run a command")
+    assert rows["describe_tools"].startswith("builtin as needed unattended - Read more about tools")
     tools = {tool["name"]: tool for tool in json.loads(with_one_more.stdout)["tools"]}
     assert tools["greet"] == {
         "name": "greet",
@@ -70,6 +70,7 @@ def test_tools_are_listed_with_where_they_come_from_and_whether_they_are_offered
         "offered": "yes",
         "enable": True,
         "run": "unattended",
+        "sandbox": "off",
         "summary": "Greet somebody.",
         "problem": None,
     }

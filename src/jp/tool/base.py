@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -12,6 +12,9 @@ from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest, Usage
 from jp.conversation.resource import Block, Carrier, TextBlock
 from jp.conversation.thread import ToolDefinition
+
+if TYPE_CHECKING:
+    from jp.process.sandbox.words import Limits
 
 C = TypeVar("C", bound=Carrier)
 
@@ -183,8 +186,8 @@ class Previewed(Protocol):
 class Confined(Protocol):
     """A tool whose calls the operating system may confine."""
 
-    def sandbox_limits(self, invocation: ToolInvocation) -> str:
-        """Return what confines a call, in a few words for the person who is asked; empty where nothing should."""
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """Return what confines a call. Its text is for the person who is asked, empty where nothing has to be said."""
         ...
 
 

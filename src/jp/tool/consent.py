@@ -130,7 +130,7 @@ async def _proposal(checked: CheckedCall, invoke: Invoke) -> Proposal:
 
     preview = await _preview(checked, invoke)
     tool = checked.configured.tool
-    limits = tool.sandbox_limits(invoke(checked)) if isinstance(tool, Confined) else ""
+    limits = tool.sandbox_limits(invoke(checked)).text if isinstance(tool, Confined) else ""
     return Proposal(call=checked.call, arguments=checked.arguments, preview=preview, problems=problems, limits=limits)
 
 

@@ -32,6 +32,7 @@ from jp.process.sandbox.policy import (
     rules_of,
     seatbelt_profile,
 )
+from jp.process.sandbox.words import Limits, limits_in_force
 
 _HERE = Path(__file__).parent
 _PROBE_SECS = 5.0
@@ -209,6 +210,11 @@ def rules_for(confinement: Confinement, environment: Mapping[str, str]) -> Rules
     homes = [home for home in dict.fromkeys((os.environ.get("HOME", ""), _home())) if home.startswith("/")]
     disk = Disk(kind=_kind, real=os.path.realpath, text=_text, sockets=_sockets())
     return rules_of(confinement, homes=homes, environment=environment, disk=disk)
+
+
+def in_force(confinement: Confinement) -> Limits:
+    """Return what holds for a program on this machine."""
+    return limits_in_force(confinement, mechanism_for(confinement), rules_for(confinement, {}).frozen_because)
 
 
 def _home() -> str:

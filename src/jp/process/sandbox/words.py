@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, assert_never
 
+import msgspec
+
 from jp.process.sandbox.policy import Bubblewrap, Confinement, Landlock, Mechanism, Missing, Seatbelt
 
 _REFUSED = re.compile(
@@ -52,19 +54,27 @@ def not_held(confinement: Confinement, mechanism: Mechanism) -> tuple[str, ...]:
             assert_never(mechanism)
 
 
-def question_text(confinement: Confinement, mechanism: Mechanism, frozen_because: str = "") -> str:
-    """What a person is told before they let a program run."""
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for a program on this machine: in one `word`, and as a `text` for who is to let it run."""
+
+    word: str
+    text: str
+
+
+def limits_in_force(confinement: Confinement, mechanism: Mechanism, frozen_because: str = "") -> Limits:
+    """Return what holds for a program that the mechanism confines."""
     limits = limits_text(confinement, frozen_because)
     if isinstance(mechanism, Missing | Landlock) and confinement.required:
-        return f"it will not run: a sandbox is required, and {mechanism.why}"
+        return Limits(word="refused", text=f"it will not run: a sandbox is required, and {mechanism.why}")
     match mechanism:
         case Missing(why=why):
-            return f"not confined: {why}"
+            return Limits(word="none", text=f"not confined: {why}")
         case Landlock(why=why):
             gaps = ", ".join(not_held(confinement, mechanism))
-            return f"sandbox: {limits}; not held ({why}): {gaps}"
+            return Limits(word="partly", text=f"sandbox: {limits}; not held ({why}): {gaps}")
         case Bubblewrap() | Seatbelt():
-            return f"sandbox: {limits}"
+            word = "read-only" if confinement.mode == "read-only" or frozen_because else "workspace"
+            return Limits(word=word, text=f"sandbox: {limits}")
         case _:
             assert_never(mechanism)
 

@@ -17,6 +17,7 @@ from jp.tool.results import text_of
 if TYPE_CHECKING:
     from jp.process.running import Ended
     from jp.process.sandbox.policy import Confinement
+    from jp.process.sandbox.words import Limits
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +46,16 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         settings = invocation.settings.sandbox
         return self.confinement(settings, str(invocation.root.absolute()), is_agreed=invocation.is_agreed)
 
-    def limits(self, invocation: ToolInvocation) -> str:
-        """Return what confines a call, in words for the person who is asked.
+    def limits(self, invocation: ToolInvocation) -> Limits:
+        """Return what confines a call. Nothing is said where nothing does because that is the default."""
+        from jp.process.sandbox.words import Limits
 
-        Empty where nothing does because that is the default.
-        """
         confinement = self.of_call(invocation)
         if confinement is None:
-            return "" if self.default == "off" else "not confined: the configuration turns the sandbox off"
+            said = "" if self.default == "off" else "not confined: the configuration turns the sandbox off"
+            return Limits(word="off", text=said)
+        from jp.process.sandbox.launching import in_force
+
         return in_force(confinement)
 
     def explained(self, output: ToolOutput, ended: Ended, invocation: ToolInvocation) -> ToolOutput:
@@ -73,7 +76,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             return output
         limits = limits_text(confinement, rules_for(confinement, {}).frozen_because)
         invocation.notice(f"the sandbox may have stopped {self.name!r}: {limits}; {self._remedy(confinement, use)}")
-        sentence = f"The sandbox may be the reason: this ran in a sandbox, where {limits}."
+        sentence = f"The sandbox may be the reason: this ran in a sandbox, where {limits}.\n"
         return replace(output, content=(*output.content, TextBlock(text=sentence)))
 
     def _remedy(self, confinement: Confinement, use: Literal["network", "write"]) -> str:
@@ -81,12 +84,3 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         if confinement.mode == "read-only":
             return f"`{key}.mode=workspace-write` allows more"
         return f"`{key}.network=true` allows it" if use == "network" else f"`{key}.writable` allows more directories"
-
-
-def in_force(confinement: Confinement) -> str:
-    """Return what holds for a program on this machine, in words."""
-    from jp.process.sandbox.launching import mechanism_for, rules_for
-    from jp.process.sandbox.words import question_text
-
-    frozen = rules_for(confinement, {}).frozen_because
-    return question_text(confinement, mechanism_for(confinement), frozen)

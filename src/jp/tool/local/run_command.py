@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.local.confining import Sandbox
 from jp.tool.local.execution import execute, transcript
 from jp.tool.local.words import CommandLine, visible
+
+if TYPE_CHECKING:
+    from jp.process.sandbox.words import Limits
 
 MOST_SECS = 600
 """How long the model may let a command take where the configuration does not say."""
@@ -53,7 +58,7 @@ class RunCommand:
         """The command, whole."""
         return visible(str(invocation.arguments["command"]))
 
-    def sandbox_limits(self, invocation: ToolInvocation) -> str:
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
         """See the port."""
         return self._sandbox.limits(invocation)
 

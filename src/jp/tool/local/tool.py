@@ -23,6 +23,7 @@ from jp.tool.local.words import CommandLine, check_script, command_of, plain, re
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
+    from jp.process.sandbox.words import Limits
 
 _NOTHING = (TextBlock(text="(no output)"),)
 _MOST_QUESTIONS = 20
@@ -72,7 +73,7 @@ class LocalTool:
         except JpError:
             return None
 
-    def sandbox_limits(self, invocation: ToolInvocation) -> str:
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
         """See the port."""
         return self._sandbox.limits(invocation)
 

@@ -15,23 +15,17 @@ from pathlib import Path
 import msgspec
 
 from jp.errors import JpError
-from jp.process.sandbox.policy import (
+from jp.process.sandbox.mechanisms import (
     Bubblewrap,
-    Confinement,
-    Disk,
-    Kind,
     Landlock,
     Mechanism,
     Missing,
-    Rules,
     Seatbelt,
-    access_of,
     bwrap_words,
-    is_below,
     readable_parts,
-    rules_of,
     seatbelt_profile,
 )
+from jp.process.sandbox.policy import Confinement, Disk, Kind, Rules, access_of, is_below, rules_of
 from jp.process.sandbox.words import Limits, limits_in_force
 
 _HERE = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""What a confined program may write, read and reach, as rules for paths, and how each mechanism is told. Pure.
+"""What a confined program may write, read and reach, as rules for paths. Pure.
 
 The most specific rule for a path decides. What is not named may be read and not written.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Literal, Protocol, assert_never
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -128,32 +128,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     placeholders: tuple[str, ...] = ()
 
 
-class Bubblewrap(msgspec.Struct, frozen=True):
-    """Namespaces, by `program`: all of a confinement is held."""
-
-    program: str
-
-
-class Landlock(msgspec.Struct, frozen=True):
-    """An allow-list of the kernel, in its `version`: part of a confinement is held. See `why` for what is missing."""
-
-    version: int
-    why: str
-
-
-class Seatbelt(msgspec.Struct, frozen=True):
-    """The sandbox of macOS."""
-
-
-class Missing(msgspec.Struct, frozen=True):
-    """Nothing here can confine a program; `why` says why not."""
-
-    why: str
-
-
-Mechanism = Bubblewrap | Landlock | Seatbelt | Missing
-
-
 _FRESH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - they are replaced by empty ones
 _RUNTIME = ("/run", "/var/run")
 """Sockets of services are there, those of the user's session and of containers among them."""
@@ -164,22 +138,23 @@ _CONFIGURATION_SECRETS = (
     "1Password", "BraveSoftware", "Signal", "Slack", "Yubico", "age", "chromium", "composer/auth.json",
     "containers/auth.json", "discord", "doctl", "fish/fish_history", "gcloud", "gh", "git/credentials",
     "github-copilot", "glab-cli", "google-chrome", "google-chrome-beta", "google-chrome-unstable", "hub",
-    "microsoft-edge", "netlify", "op", "openai", "opera", "rclone", "sops", "vivaldi",
+    "io.datasette.llm", "microsoft-edge", "netlify", "op", "openai", "opera", "rclone", "sops", "vivaldi",
 )  # fmt: skip
 _HOME_SECRETS = (
-    ".1password", ".ansible/vault", ".anthropic", ".authinfo", ".authinfo.gpg", ".aws", ".azure", ".bash_history",
-    ".boto", ".cargo/credentials", ".cargo/credentials.toml", ".claude/.credentials.json", ".codex/auth.json",
-    ".composer/auth.json", ".databrickscfg", ".docker", ".fly", ".gem/credentials", ".gemini/oauth_creds.json",
-    ".git-credentials", ".gnupg", ".kube", ".ksh_history", ".lesshst", ".local/share/fish/fish_history",
-    ".local/share/keyrings", ".local/share/kwalletd", ".m2/settings-security.xml", ".m2/settings.xml", ".mozilla",
-    ".my.cnf", ".mylogin.cnf", ".mysql_history", ".netrc", ".node_repl_history", ".npmrc", ".oci", ".openai",
-    ".password-store", ".pgpass", ".pki", ".psql_history", ".pypirc", ".python_history", ".rediscli_history",
-    ".s3cfg", ".sqlite_history", ".ssh", ".terraform.d/credentials.tfrc.json", ".thunderbird", ".var/app",
-    ".vault-token", ".viminfo", ".wrangler", ".yarnrc.yml", ".zsh_history", ".zsh_sessions", "Library/Cookies",
-    "Library/Keychains", "Library/Messages", "Library/Mail", "Library/Safari",
+    ".1password", ".ICEauthority", ".Xauthority", ".ansible/vault", ".anthropic", ".authinfo", ".authinfo.gpg", ".aws",
+    ".azure", ".bash_history", ".boto", ".cache/huggingface/token", ".cargo/credentials", ".cargo/credentials.toml",
+    ".claude.json", ".claude/.credentials.json", ".codex/auth.json", ".composer/auth.json", ".databrickscfg",
+    ".docker", ".fly", ".gem/credentials", ".gemini/oauth_creds.json", ".git-credentials", ".gnupg",
+    ".huggingface/token", ".ksh_history", ".kube", ".lesshst", ".local/share/fish/fish_history",
+    ".local/share/keyrings", ".local/share/kwalletd", ".local/share/opencode/auth.json", ".m2/settings-security.xml",
+    ".m2/settings.xml", ".mozilla", ".my.cnf", ".mylogin.cnf", ".mysql_history", ".netrc", ".node_repl_history",
+    ".npmrc", ".oci", ".openai", ".password-store", ".pgpass", ".pki", ".psql_history", ".pypirc", ".python_history",
+    ".rediscli_history", ".s3cfg", ".sqlite_history", ".ssh", ".terraform.d/credentials.tfrc.json", ".thunderbird",
+    ".var/app", ".vault-token", ".viminfo", ".wrangler", ".yarnrc.yml", ".zsh_history", ".zsh_sessions",
     "Library/Application Support/BraveSoftware", "Library/Application Support/Chromium",
     "Library/Application Support/Firefox", "Library/Application Support/Google/Chrome",
-    "Library/Application Support/Microsoft Edge", "_netrc", "snap/chromium", "snap/firefox",
+    "Library/Application Support/Microsoft Edge", "Library/Cookies", "Library/Keychains", "Library/Mail",
+    "Library/Messages", "Library/Safari", "_netrc", "snap/chromium", "snap/firefox",
 )  # fmt: skip
 """Keys, tokens, histories of shells and profiles of browsers, from a user's home."""
 
@@ -205,7 +180,8 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     # What comes later wins where two rules are for one path.
     found.add("fresh", map(disk.real, _FRESH))
     found.add("hidden", map(disk.real, _RUNTIME))
-    found.add("read", (root, *_needed(confinement, environment, disk)))
+    needed = _needed(confinement, environment, disk)
+    found.add("read", (root, *(path for path in needed if not any(is_below(path, place) for place in (root, *places)))))
     found.add("write", places)
     found.add("hidden", map(disk.real, _secrets(homes, environment)))
     found.add("read", _kept(places, disk))
@@ -316,88 +292,3 @@ def _kept(places: Sequence[str], disk: Disk) -> list[str]:
             common = disk.text(f"{directory}/commondir").strip() or "."
             kept += [directory, disk.real(posixpath.join(directory, common))]
     return [path for path in kept if path not in places]
-
-
-def bwrap_words(program: str, rules: Rules, *, directory: str, empty: str, network: bool) -> list[str]:
-    """The words before a command that have bubblewrap run it by these rules.
-
-    `empty` is an empty file, put in place of hidden ones. No option is newer than version 0.3.
-    """
-    words = [program, "--unshare-all", *(["--share-net"] if network else []), "--die-with-parent", "--cap-drop", "ALL"]
-    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    hidden: list[str] = []
-    for rule in rules.paths:
-        path = rule.path
-        match rule.access:
-            case "write":
-                words += ["--bind", path, path]
-            case "read":
-                words += ["--ro-bind", path, path]
-            case "fresh":
-                words += ["--tmpfs", path]
-            case "hidden" if rule.is_directory:
-                words += ["--tmpfs", path]
-                hidden.append(path)
-            case "hidden":
-                words += ["--ro-bind", empty, path]
-            case _:
-                assert_never(rule.access)
-    for path in hidden:
-        # Only now: what is deeper had to be put into it.
-        words += ["--remount-ro", path]
-    return [*words, "--chdir", directory, "--"]
-
-
-def seatbelt_profile(rules: Rules, *, temporary: str, network: bool) -> str:
-    """The profile for `sandbox-exec` of macOS. The last line that matches decides."""
-    lines = ["(version 1)", "(allow default)", "(deny file-write*)"]
-    devices = ("/dev/null", "/dev/zero", "/dev/dtracehelper", "/dev/tty")
-    lines += [f"(allow file-write* (literal {_quoted(device)}))" for device in devices]
-    for rule in rules.paths:
-        where = f"({'subpath' if rule.is_directory else 'literal'} {_quoted(rule.path)})"
-        match rule.access:
-            case "write":
-                lines += [f"(allow file-read* {where})", f"(allow file-write* {where})"]
-            case "read":
-                lines += [f"(allow file-read* {where})", f"(deny file-write* {where})"]
-            case "fresh" | "hidden":
-                lines += [f"(deny file-read* {where})", f"(deny file-write* {where})"]
-            case _:
-                assert_never(rule.access)
-    place = f"(subpath {_quoted(temporary)})"
-    lines += [f"(allow file-read* {place})", f"(allow file-write* {place})"]
-    if not network:
-        lines.append("(deny network*)")
-    lines += [
-        "(deny process-info*)",
-        "(allow process-info* (target same-sandbox))",
-        "(deny signal)",
-        "(allow signal (target same-sandbox))",
-        "(deny appleevent-send)",
-        '(deny mach-lookup (global-name "com.apple.coreservices.launchservicesd"))',
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(path: str) -> str:
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def readable_parts(rules: Sequence[PathRule], listed: Callable[[str], Sequence[str]]) -> list[str]:
-    """The paths that an allow-list names so that all may be read but what the rules hide.
-
-    `listed` gives the names in a directory, without links: one that is allowed would lead to what is hidden.
-    """
-    found: list[str] = []
-    pending = ["/"]
-    while pending:
-        path = pending.pop()
-        below = [rule for rule in rules if rule.path != path and is_below(rule.path, path)]
-        if access_of(path, rules) in {"hidden", "fresh"}:
-            pending += [rule.path for rule in below if rule.access in {"read", "write"}]
-        elif any(rule.access in {"hidden", "fresh"} for rule in below):
-            pending += [posixpath.join(path, name) for name in listed(path)]
-        else:
-            found.append(path)
-    return sorted(set(found))

@@ -7,7 +7,8 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from jp.process.sandbox.policy import Bubblewrap, Confinement, Landlock, Mechanism, Missing, Seatbelt
+from jp.process.sandbox.mechanisms import Bubblewrap, Landlock, Mechanism, Missing, Seatbelt
+from jp.process.sandbox.policy import Confinement
 
 _REFUSED = re.compile(
     r"read-only file system|permission denied|operation not permitted|\b(?:EROFS|EACCES|EPERM)\b|\[Errno (?:1|13|30)\]",

@@ -68,7 +68,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         if confinement is None:
             return output
         from jp.process.sandbox.launching import mechanism_for, rules_for
-        from jp.process.sandbox.policy import Missing
+        from jp.process.sandbox.mechanisms import Missing
         from jp.process.sandbox.words import denied_use, limits_text
 
         use = denied_use(text_of(output) if output.is_error else said(ended.stderr), confinement)

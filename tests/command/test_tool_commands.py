@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import sandboxes
 from failures import check_failure
 from forked import prepare, run_jp
 from mcp_connections import SERVER
@@ -58,11 +59,11 @@ def test_tools_are_listed_with_where_they_come_from_and_whether_they_are_offered
 
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in listed.stdout.splitlines()}
     assert (listed.code, listed.stderr) == (0, "")
-    assert rows["greet"] == "local yes unattended Greet somebody."
-    assert rows["fs_read_file"].startswith("builtin by name ask Read a text file")
-    assert rows["fs_delete_file"].startswith("builtin always ask Delete a file.")
-    assert rows["run_command"].startswith("builtin no ask Run a command")
-    assert rows["describe_tools"].startswith("builtin as needed unattended Read more about tools")
+    assert rows["greet"] == "local yes unattended off Greet somebody."
+    assert rows["fs_read_file"].startswith("builtin by name ask - Read a text file")
+    assert rows["fs_delete_file"].startswith("builtin always ask - Delete a file.")
+    assert rows["run_command"].startswith(f"builtin no ask {sandboxes.limits().word} Run a command")
+    assert rows["describe_tools"].startswith("builtin as needed unattended - Read more about tools")
     tools = {tool["name"]: tool for tool in json.loads(with_one_more.stdout)["tools"]}
     assert tools["greet"] == {
         "name": "greet",
@@ -70,6 +71,7 @@ def test_tools_are_listed_with_where_they_come_from_and_whether_they_are_offered
         "offered": "yes",
         "enable": True,
         "run": "unattended",
+        "sandbox": "off",
         "summary": "Greet somebody.",
         "problem": None,
     }
@@ -89,6 +91,7 @@ def test_everything_about_a_tool_is_shown(work: Path) -> None:
 source        local
 offered       yes  {where}
 run           unattended  {where}
+sandbox       off  (the default)
 command       "echo hello {{{{ tool.arguments.name }}}}"  {where}
 timeout_secs  5.0  (--cfg conversation.tools.greet.timeout_secs=5)
 
@@ -210,7 +213,7 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     check_failure(before, 2, "there is no tool 'said'", "`jp tool ls --refresh` asks the MCP servers")
     assert asked.stderr == "note: the MCP server 'demo' has 19 tools\n"
     rows = [line.split() for line in asked.stdout.splitlines()]
-    assert ["said", "mcp.demo.echo", "no", "ask", "echo", "it"] in rows
+    assert ["said", "mcp.demo.echo", "no", "ask", "off", "echo", "it"] in rows
     assert ["demo_fail", "mcp.demo.fail", "no", "ask", "fail", "it"] in rows
     assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
     assert said == (0, "hello\n", "")

@@ -58,8 +58,12 @@ def call_question(proposal: Proposal, *, colour: bool) -> Question:
         text=f"Run {call_text(call)}?",
         keys=_CALL_KEYS,
         whole=preview_text(proposal.preview or "", colour=colour) + sanitise(arguments) + "\n",
-        introduction=preview_text(preview, colour=colour, most_lines=PREVIEW_LINES),
+        introduction=preview_text(preview, colour=colour, most_lines=PREVIEW_LINES) + _limits(proposal),
     )
+
+
+def _limits(proposal: Proposal) -> str:
+    return f"{one_line(proposal.limits)}\n" if proposal.limits else ""
 
 
 def _legible(arguments: JsonObject) -> str:

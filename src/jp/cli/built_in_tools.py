@@ -21,9 +21,11 @@ def _on_files(make: Callable[[FileSurroundings], Tool]) -> Tool:
 
 
 def _run_command() -> Tool:
+    from jp.cli.file_names import private_directories
+    from jp.tool.local.confining import Sandbox
     from jp.tool.local.run_command import RunCommand
 
-    return RunCommand()
+    return RunCommand(Sandbox(name="run_command", default="workspace-write", private=private_directories))
 
 
 def _web_fetch() -> Tool:

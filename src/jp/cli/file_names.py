@@ -31,16 +31,21 @@ class AttachmentNames:
         return IgnoreRules.around(base, root)
 
     def private(self) -> Sequence[str]:
-        """See the port: data (keys, trust, conversations), what is remembered, and the user's own configuration."""
-        import os
-        from contextlib import suppress
+        """See the port."""
+        return private_directories()
 
-        from jp.config.places import user_directory
-        from jp.errors import StorageError
-        from jp.workspace.layout import user_cache_directory, user_data_directory
 
-        directories = [] if (configuration := user_directory(os.environ)) is None else [configuration]
-        # Without a home, nothing is kept.
-        with suppress(StorageError):
-            directories += [user_data_directory(), user_cache_directory()]
-        return [str(directory) for directory in directories]
+def private_directories() -> Sequence[str]:
+    """Return where jp keeps data (keys, trust, conversations), what is remembered, and the user's own configuration."""
+    import os
+    from contextlib import suppress
+
+    from jp.config.places import user_directory
+    from jp.errors import StorageError
+    from jp.workspace.layout import user_cache_directory, user_data_directory
+
+    directories = [] if (configuration := user_directory(os.environ)) is None else [configuration]
+    # Without a home, nothing is kept.
+    with suppress(StorageError):
+        directories += [user_data_directory(), user_cache_directory()]
+    return [str(directory) for directory in directories]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from jp.mcp.connection import Connection
     from jp.mcp.definitions import Listing
     from jp.mcp.ports import Call, Called
+    from jp.mcp.starting import Surroundings
+    from jp.process.sandbox.words import Limits
     from jp.tool.base import Tool
 
 
@@ -131,7 +133,12 @@ class Servers:
         for one in offered.tools:
             self._groups.setdefault(one.group or one.name, set()).add(one.name)
         self.tools = {
-            one.name: McpTool(one, Caller(self, one.server), summary=offered.settings[one.name].summary)
+            one.name: McpTool(
+                one,
+                Caller(self, one.server),
+                summary=offered.settings[one.name].summary,
+                limits=partial(self._limits, one.server),
+            )
             for one in offered.tools
         }
         return replace(config, conversation=replace(config.conversation, tools=dict(offered.settings)))
@@ -149,16 +156,28 @@ class Servers:
         if name not in self._connections:
             from jp.cli.server_listings import unknown_server
             from jp.mcp.connection import Connection
-            from jp.mcp.starting import Surroundings
 
             config = self._configured.get(name)
             if config is None:
                 raise unknown_server(name, self._configured)
-            around = Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ)
+            around = self._around()
+            limits = _limits_of(config, around)
+            if limits.word in {"none", "partly"}:
+                notice(self._options, f"the MCP server {name!r}: {limits.text}")
             talk = Talking(self._options, self._listings, self._configured, self._awaited)
             self._connections[name] = Connection(name, config, around, talk)
         self._connections[name].begin()
         return self._connections[name]
+
+    def _around(self) -> Surroundings:
+        from jp.cli.file_names import private_directories
+        from jp.mcp.starting import Surroundings
+
+        private = tuple(private_directories())
+        return Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ, private=private)
+
+    def _limits(self, name: str) -> Limits:
+        return _limits_of(self._configured[name], self._around())
 
     def asked(self, name: str) -> Connection:
         """The same for who says by themselves what goes wrong with it.
@@ -242,6 +261,19 @@ class Caller:
     async def call(self, call: Call) -> Called:
         """See `jp.tool.mcp.tool.Server`."""
         return await self._servers.connection(self._name).call(call)
+
+
+def _limits_of(config: McpServerConfig, around: Surroundings) -> Limits:
+    """What confines the program of a server."""
+    from jp.mcp.starting import confinement
+    from jp.process.sandbox.words import Limits
+
+    limits = confinement(config, around)
+    if limits is None:
+        return Limits(word="off", text="")
+    from jp.process.sandbox.launching import in_force
+
+    return in_force(limits)
 
 
 def _names_servers(settings: Mapping[str, ToolConfig]) -> bool:

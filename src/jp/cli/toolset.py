@@ -114,6 +114,23 @@ class Toolset:
         for name in self.settings:
             if name != ALL and not self.is_known(name):
                 raise self.unknown(name)
+            self._check_sandbox(name)
+
+    def _check_sandbox(self, name: str) -> None:
+        """Refuse a sandbox for a tool that starts no program of its own: none would confine it."""
+        source = self.source(name)
+        own = self._config.conversation.tools.get(name, _UNSET)
+        if name in {ALL, "run_command"} or isinstance(source, Local) or own.sandbox == _UNSET.sandbox:
+            return
+        if isinstance(source, OnServer):
+            raise ConfigurationError(
+                f"the tool {name!r} is confined as its MCP server is",
+                hint=f"set `providers.mcp.{source.server}.sandbox` instead",
+            )
+        raise ConfigurationError(
+            f"the tool {name!r} acts in jp's own process, where no sandbox confines it",
+            hint=f"remove `conversation.tools.{name}.sandbox`",
+        )
 
     def tool(self, name: str) -> Tool:
         """The tool of that name.
@@ -133,6 +150,7 @@ class Toolset:
         """
         from jp.tool.base import ConfiguredTool
 
+        self._check_sandbox(name)
         return ConfiguredTool(tool=self.tool(name), settings=settings_of(name, self.settings))
 
     def toolbox(self) -> Toolbox:
@@ -158,10 +176,12 @@ class Toolset:
             case BuiltIn() if name in _NAMES:
                 return self._built_in(name)
             case Local() if self.settings[name].command is not None:
+                from jp.cli.file_names import private_directories
                 from jp.tool.local.tool import LocalTool
                 from jp.workspace.layout import workspace_id
 
-                return LocalTool(name, settings_of(name, self.settings), workspace_id=workspace_id(self._root))
+                settings = settings_of(name, self.settings)
+                return LocalTool(name, settings, workspace_id=workspace_id(self._root), private=private_directories)
             case OnServer() if self._servers is not None and name in self._servers:
                 return self._servers[name]
             case InPackage() if name in self._packaged:

@@ -12,6 +12,7 @@ from jp.config.kinds import JsonObject, Positive, RunMode, Seconds, Section, Url
 Enable = bool | Literal["explicit", "always"]
 ResultMode = Literal["unattended", "ask", "edit", "skip"]
 Half = Literal["keep", "strip"]
+SandboxMode = Literal["workspace-write", "read-only", "off"]
 DigestKind = Literal["terminal", "read", "search", "patch", "web", "test", "json", "other"]
 
 
@@ -87,6 +88,19 @@ class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether `web_fetch` may reach this machine and its private network."""
 
 
+class SandboxConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How the operating system confines a program that runs."""
+
+    mode: SandboxMode | None = None
+    """Where it may write: in the workspace and a temporary directory of its own, only in the latter, or anywhere."""
+    network: bool | None = None
+    """Whether it may use the network, never with `read-only`; where not set, only where a person agreed to the call."""
+    writable: tuple[str, ...] = ()
+    """Further directories that `workspace-write` lets it change: absolute, from the workspace's root, or with `~`."""
+    required: bool | None = None
+    """Whether it must not run where some of this cannot be held."""
+
+
 class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a compaction that strips tool calls does with those of this tool (RFD D17)."""
 
@@ -133,6 +147,7 @@ class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True,
     options: JsonObject = {}
     """What the tool itself is told; jp does not read it."""
     access: AccessConfig = AccessConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     environment: tuple[VariableName, ...] = ()
     """Variables of jp's environment that a local tool gets besides PATH, HOME, LANG and their like."""
     timeout_secs: Seconds | None = None
@@ -168,3 +183,4 @@ class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether jp goes on without it, with a notice, where it does not start."""
     startup_timeout_secs: Seconds = 60
     """How long it may take to start, in seconds; 0 means forever."""
+    sandbox: SandboxConfig = SandboxConfig()

@@ -6,6 +6,7 @@ after the user has seen it. A value that one of the user's own layers declares j
 
 from __future__ import annotations
 
+import operator
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -101,6 +102,11 @@ _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     # A server of the user's own would be started in a stranger's directory.
     (("conversation", "tools", "*", "source"), _is_on_server),
     (("conversation", "tools", "*", "access"), _always),
+    # Only the strictest value is sure to loosen nothing.
+    (("conversation", "tools", "*", "sandbox", "mode"), _is("off", "workspace-write")),
+    (("conversation", "tools", "*", "sandbox", "network"), bool),
+    (("conversation", "tools", "*", "sandbox", "writable"), _always),
+    (("conversation", "tools", "*", "sandbox", "required"), operator.not_),
     (("conversation", "tools", "*", "environment"), _always),
     # An answer that is always given may be the consent to overwrite a file.
     (("conversation", "tools", "*", "questions"), _always),

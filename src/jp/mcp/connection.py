@@ -20,7 +20,7 @@ from jp.mcp.failures import explained
 from jp.mcp.http import HttpLink
 from jp.mcp.ports import Call, Called, Talk
 from jp.mcp.session import Session, open_session
-from jp.mcp.starting import Surroundings, check, headers_of, start
+from jp.mcp.starting import Surroundings, check, headers_of, started
 from jp.mcp.stdio import StdioLink
 from jp.process.programs import exit_code_text
 
@@ -169,7 +169,11 @@ class Connection:
             )
 
     async def _serve_process(self, scope: CancelScope) -> None:
-        process = self._process = start(self.name, self.config, self._around)
+        with started(self.name, self.config, self._around) as process:
+            await self._serve_started(process, scope)
+
+    async def _serve_started(self, process: ServerProcess, scope: CancelScope) -> None:
+        self._process = process
         link = StdioLink(process, lambda line: self._talk.log(f"{self.name}: {line}"))
         try:
             async with open_session(self.name, link.transport(), self._talk) as session:

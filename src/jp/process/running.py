@@ -8,12 +8,16 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from anyio import CancelScope, create_task_group, current_time, move_on_after, wait_readable, wait_writable
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from jp.process.sandbox.policy import Confinement
 
 _CHUNK = 64 * 1024
 
@@ -63,13 +67,14 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """What is run: `words[0]` is a path. `stdin` is what it may read, None where that is nothing.
 
-    Nothing in `words` and `environment` may hold a zero byte.
+    Nothing in `words` and `environment` may hold a zero byte. `sandbox` confines it, None where nothing does.
     """
 
     words: Sequence[str]
     directory: str
     environment: Mapping[str, str]
     stdin: bytes | None = None
+    sandbox: Confinement | None = None
 
 
 async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> Ended:
@@ -77,7 +82,19 @@ async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) 
 
     Raises:
         OSError: it cannot be started.
+        SandboxError: it must not run, because it cannot be confined.
     """
+    if program.sandbox is None:
+        return await _run(program, output=output, limits=limits)
+    from jp.process.sandbox.launching import confined
+
+    command = (program.words, program.environment)
+    with confined(*command, directory=program.directory, confinement=program.sandbox) as launch:
+        confined_program = replace(program, words=launch.words, environment=launch.environment)
+        return await _run(confined_program, output=output, limits=limits)
+
+
+async def _run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> Ended:
     process = _start(program)
     running = _Running(process, output)
     with process:

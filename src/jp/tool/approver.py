@@ -14,13 +14,15 @@ from jp.tool.base import ToolOutput
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What a person is asked about: a call with the arguments that it would run with.
 
-    `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit.
+    `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit; `limits`
+    is what confines the call, empty where that is no matter.
     """
 
     call: ToolCallRequest
     arguments: JsonObject
     preview: str | None
     problems: Callable[[JsonObject], Sequence[str]]
+    limits: str = ""
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -12,6 +12,9 @@ from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest, Usage
 from jp.conversation.resource import Block, Carrier, TextBlock
 from jp.conversation.thread import ToolDefinition
+
+if TYPE_CHECKING:
+    from jp.process.sandbox.words import Limits
 
 C = TypeVar("C", bound=Carrier)
 
@@ -139,7 +142,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
     the tool has to ask while it runs; `progress` shows a person one line of how far it is, `notice` what they should
     know although the call goes on, `log` tells who looks for a reason. `stream` is the log of the conversation that the
-    call belongs to.
+    call belongs to. `is_agreed`: a person has seen this call and lets it run.
     """
 
     arguments: JsonObject
@@ -150,6 +153,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     notice: Callable[[str], None] = _ignore
     log: Callable[[str], None] = _ignore
     stream: Stream = NoStream()
+    is_agreed: bool = False
 
 
 class Tool(Protocol):
@@ -175,6 +179,15 @@ class Previewed(Protocol):
         Nothing is changed by it. Of a long one the beginning is shown unasked. What fails here fails when the call
         runs: then None.
         """
+        ...
+
+
+@runtime_checkable
+class Confined(Protocol):
+    """A tool whose calls the operating system may confine."""
+
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """Return what confines a call. Its text is for the person who is asked, empty where nothing has to be said."""
         ...
 
 

@@ -17,13 +17,14 @@ _NAMES_SHOWN = 50
 class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that can be run, with the arguments that it is run with: what was left out has its default.
 
-    `is_edited`: a person has changed them.
+    `is_edited`: a person has changed them. `is_agreed`: a person has seen this call and lets it run.
     """
 
     call: ToolCallRequest
     configured: ConfiguredTool
     arguments: JsonObject
     is_edited: bool = False
+    is_agreed: bool = False
 
 
 def check(call: ToolCallRequest, toolbox: Toolbox) -> CheckedCall | ToolOutput:

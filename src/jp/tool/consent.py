@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.config.kinds import RunMode
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import TextBlock
 from jp.tool.approver import Approver, Declined, Edited, Granted, Nobody, Proposal, Replaced
-from jp.tool.base import Previewed, Stream, ToolInvocation, ToolOutput
+from jp.tool.base import Confined, Previewed, Stream, ToolInvocation, ToolOutput
 from jp.tool.checking import CheckedCall, problems_of, with_arguments
 from jp.tool.permission import Allowed, Answers, Decision, Denied, decide, explain_withheld
 from jp.tool.remembered import RememberedAnswers
@@ -99,19 +100,20 @@ class Consent:
 
     async def _reply(self, asking: Asking, stream: Stream, invoke: Invoke) -> CheckedCall | Asking | Denied:
         checked, approver = asking.checked, self._approver
+        agreed = replace(checked, is_agreed=True)
         name, arguments = checked.call.name, checked.arguments
         if approver is None:
             return Denied(cause="nobody")
         remembered = self._remembered.answer(stream, name, arguments)
         if remembered is not None:
-            return checked if remembered else Denied(cause="declined")
-        proposal = await _proposal(checked, invoke)
+            return agreed if remembered else Denied(cause="declined")
+        proposal = await _proposal(agreed, invoke)
         reply = await (approver.edit(proposal) if asking.edits_first else approver.approve(proposal))
         if isinstance(reply, Granted | Declined) and reply.remember:
             self._remembered.remember(stream, name, arguments, may_run=isinstance(reply, Granted))
         match reply:
             case Granted():
-                return checked
+                return agreed
             case Declined(reason=reason):
                 return Denied(cause="declined", reason=reason)
             case Edited(arguments=edited):
@@ -127,7 +129,9 @@ async def _proposal(checked: CheckedCall, invoke: Invoke) -> Proposal:
         return problems_of(with_arguments(checked, arguments))
 
     preview = await _preview(checked, invoke)
-    return Proposal(call=checked.call, arguments=checked.arguments, preview=preview, problems=problems)
+    tool = checked.configured.tool
+    limits = tool.sandbox_limits(invoke(checked)).text if isinstance(tool, Confined) else ""
+    return Proposal(call=checked.call, arguments=checked.arguments, preview=preview, problems=problems, limits=limits)
 
 
 async def _preview(checked: CheckedCall, invoke: Invoke) -> str | None:

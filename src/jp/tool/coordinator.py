@@ -248,6 +248,7 @@ class _Cycle:
             notice=self._ports.notice,
             log=self._ports.log,
             stream=self._stream,
+            is_agreed=checked.is_agreed,
         )
 
     def _tell(self, event: ToolEvent) -> None:

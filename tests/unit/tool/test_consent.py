@@ -4,6 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from doubles import MemoryRecorder
 from jp.config.tools import ResultMode, RuleConfig, ToolConfig
@@ -145,7 +146,7 @@ def test_a_person_says_yes_or_no_and_sees_what_would_be_done() -> None:
     consent = Consent(Answers(), person)
     call = checked()
 
-    assert asked(consent, call) is call
+    assert asked(consent, call) == replace(call, is_agreed=True)
     assert asked(consent, checked()) == Denied(cause="declined", reason="not on Fridays")
     assert asked(consent, checked()) == Denied(cause="nobody")
     assert person.asked == [("approve", {"path": "a", "lines": 1}, "would write a in /w")] * 3

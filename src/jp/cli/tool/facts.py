@@ -5,29 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.config.keys import key_text
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
+from jp.tool.base import Confined, ToolInvocation
 from jp.tool.standing import STANDING, STANDING_SETTINGS
 from jp.tool.toolbox import ALL, is_enabled, settings_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jp.cli.toolset import Toolset
     from jp.config.layers import Resolved
+    from jp.process.sandbox.words import Limits
     from jp.tool.base import Tool
 
 _UNSET = ToolConfig()
 
 
 class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool. `tool` is None where it cannot be made, and `problem` says why."""
+    """One tool. `tool` is None where it cannot be made, and `problem` says why.
+
+    `limits` are what confines its programs, None where it acts in jp's own process.
+    """
 
     name: str
     source: str
     settings: ToolConfig
     tool: Tool | None
     problem: str = ""
+    limits: Limits | None = None
 
     @property
     def offered(self) -> str:
@@ -55,6 +64,11 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
         sentence, end, _ = " ".join(self.tool.definition.description.split()).partition(". ")
         return f"{sentence}{end.rstrip()}"
 
+    @property
+    def sandbox(self) -> str:
+        """What confines its programs, in words; empty where it has none."""
+        return "" if self.limits is None else self.limits.text.removeprefix("sandbox: ") or self.limits.word
+
     def value(self) -> dict[str, Any]:
         """As `--format json` has it."""
         return {
@@ -63,19 +77,32 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
             "offered": self.offered,
             "enable": self.settings.enable,
             "run": self.run,
+            "sandbox": self.sandbox or None,
             "summary": self.summary if self.tool is not None else None,
             "problem": self.problem or None,
         }
 
 
-def facts_of(name: str, toolset: Toolset) -> ToolFacts:
-    """What there is to know of the tool `name`, which is known."""
+def facts_of(name: str, toolset: Toolset, root: Path) -> ToolFacts:
+    """What there is to know of the tool `name`, which is known, in the workspace at `root`."""
     settings = settings_of(name, toolset.settings)
     source = toolset.source(name).text
     try:
-        return ToolFacts(name=name, source=source, settings=settings, tool=toolset.tool(name))
+        tool = toolset.tool(name)
+        limits = _limits(tool, settings, root)
+        return ToolFacts(name=name, source=source, settings=settings, tool=tool, limits=limits)
     except ConfigurationError as error:
         return ToolFacts(name=name, source=source, settings=settings, tool=None, problem=error.message)
+
+
+def _limits(tool: Tool, settings: ToolConfig, root: Path) -> Limits | None:
+    if not isinstance(tool, Confined):
+        return None
+    call = ToolInvocation(arguments={}, root=root, settings=settings)
+    limits, agreed = (tool.sandbox_limits(replace(call, is_agreed=is_agreed)) for is_agreed in (False, True))
+    if limits == agreed or settings.run not in {None, "ask", "edit"}:
+        return limits
+    return replace(agreed, text=f"{agreed.text} once you agree to the call")
 
 
 def plain(settings: ToolConfig) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jp.cli.tool.reading import ReadTools
     from jp.cli.toolset import Toolset
 
-_HEAD = ("name", "source", "offered", "run", "summary")
+_HEAD = ("name", "source", "offered", "run", "sandbox", "summary")
 
 
 def ls(
@@ -30,7 +30,9 @@ def ls(
 
     `offered` says whether the model gets to know a tool: yes, no, always, by name (only `jp query --tool=NAME` offers
     it) or as needed (jp offers it by itself where it is of use). `run` says what happens when the model calls it: ask,
-    unattended, edit or skip. No MCP server is started without --refresh: its tools are those that it had last time.
+    unattended, edit or skip. `sandbox` says what confines the programs that it starts: workspace (they change files
+    only there), read-only, partly, none (nothing here can), or off; a tool without one starts none. No MCP server is
+    started without --refresh: its tools are those that it had last time.
 
     Examples:
         jp tool ls
@@ -54,7 +56,7 @@ def ls(
     for name in toolset.settings:
         if name != ALL and not toolset.is_known(name):
             notice(options, toolset.unknown(name).message)
-    found = [facts_of(name, toolset) for name in toolset.all_names]
+    found = [facts_of(name, toolset, read.root) for name in toolset.all_names]
     text = text_table(_HEAD, [_row(facts) for facts in found], width=width_of_stdout(options))
     print_result(options, text=text, value={"tools": [facts.value() for facts in found]})
     return None
@@ -78,4 +80,5 @@ def _refreshed(read: ReadTools) -> tuple[Toolset | None, ExitCode | None]:
 
 
 def _row(facts: ToolFacts) -> tuple[str, ...]:
-    return facts.name, facts.source, facts.offered, facts.run, facts.summary
+    sandbox = "-" if facts.limits is None else facts.limits.word
+    return facts.name, facts.source, facts.offered, facts.run, sandbox, facts.summary

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from jp.cli.tool.facts import ToolFacts
 
-_APART = frozenset({"source", "enable", "run", "summary", "description", "examples", "parameters"})
+_APART = frozenset({"source", "enable", "run", "sandbox", "summary", "description", "examples", "parameters"})
 """Settings that stand elsewhere on the page than in the list of those that are set."""
 
 
@@ -32,7 +32,7 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
     toolset = read.toolset()
     if not toolset.is_known(name):
         raise unknown_name(name, toolset, read)
-    facts = facts_of(name, toolset)
+    facts = facts_of(name, toolset, read.root)
     origins = origins_of(facts, read.resolved)
     value = {"tool": {**facts.value(), **_details(facts), "origins": origins}}
     print_result(options, text=_text(facts, origins), value=value)
@@ -60,6 +60,8 @@ def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
         _line("offered", facts.offered, origins.get("enable", "the default")),
         _line("run", facts.run, origins.get("run", "the default")),
     ]
+    if facts.sandbox:
+        lines.append(_line("sandbox", facts.sandbox, origins.get("sandbox", "the default")))
     settings = plain(facts.settings)
     lines += [
         _line(setting, _json(settings[setting]), origin) for setting, origin in origins.items() if setting not in _APART

@@ -19,6 +19,7 @@ from jp.tool.local.words import CommandLine
 
 if TYPE_CHECKING:
     from jp.process.running import Captured, Ended
+    from jp.process.sandbox.policy import Confinement
 
 KEPT_BYTES = 4 * 1024 * 1024
 """Of each output so much is kept: what a model is shown of it is bounded anyway, and the whole goes to the log."""
@@ -43,13 +44,15 @@ async def execute(
     timeout_secs: float | None,
     named: Collection[str] = (),
     stdin: bytes | None = None,
+    sandbox: Confinement | None = None,
 ) -> Ended:
     """Run a command in `root`. `timeout_secs` 0 means forever; `named` are variables that it gets besides the usual.
 
-    Cancellation, too, ends it with all that it started.
+    `sandbox` confines it, None where nothing does. Cancellation, too, ends it with all that it started.
 
     Raises:
         ProgramError: it cannot be started.
+        SandboxError: it must not run, because it cannot be confined.
     """
     from jp.process.environment import child_environment
     from jp.process.running import OutputLimits, ProcessLimits, Program, run
@@ -62,6 +65,7 @@ async def execute(
         directory=directory,
         environment={**environment, **line.variables},
         stdin=stdin,
+        sandbox=sandbox,
     )
     _check(line)
     seconds = TIMEOUT_SECS if timeout_secs is None else timeout_secs or math.inf

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.local.confining import Sandbox
 from jp.tool.local.execution import execute, transcript
 from jp.tool.local.words import CommandLine, visible
+
+if TYPE_CHECKING:
+    from jp.process.sandbox.words import Limits
 
 MOST_SECS = 600
 """How long the model may let a command take where the configuration does not say."""
@@ -33,7 +39,10 @@ DEFINITION = ToolDefinition(
 
 
 class RunCommand:
-    """Runs what the model asks for. Nothing of it is confined: whoever permits a call permits the command."""
+    """Run what the model asks for, confined by `sandbox`."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
 
     @property
     def definition(self) -> ToolDefinition:
@@ -49,16 +58,26 @@ class RunCommand:
         """The command, whole."""
         return visible(str(invocation.arguments["command"]))
 
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """See the port."""
+        return self._sandbox.limits(invocation)
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Run it.
 
         Raises:
-            ProgramError: it cannot be started.
+            JpError: it cannot be started, or must not.
         """
         seconds = _seconds(invocation)
         line = CommandLine(words=("/bin/sh", "-c", str(invocation.arguments["command"])))
-        ended = await execute(line, root=invocation.root, timeout_secs=seconds, named=invocation.settings.environment)
-        return transcript(ended, timeout_secs=seconds)
+        ended = await execute(
+            line,
+            root=invocation.root,
+            timeout_secs=seconds,
+            named=invocation.settings.environment,
+            sandbox=self._sandbox.of_call(invocation),
+        )
+        return self._sandbox.explained(transcript(ended, timeout_secs=seconds), ended, invocation)
 
 
 def _seconds(invocation: ToolInvocation) -> float | None:

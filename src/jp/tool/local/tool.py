@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +14,7 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
+from jp.tool.local.confining import Sandbox
 from jp.tool.local.execution import execute, facts_of, is_text, no_text, said, transcript
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.output import Returned, read_output
@@ -22,6 +23,7 @@ from jp.tool.local.words import CommandLine, check_script, command_of, plain, re
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
+    from jp.process.sandbox.words import Limits
 
 _NOTHING = (TextBlock(text="(no output)"),)
 _MOST_QUESTIONS = 20
@@ -31,10 +33,13 @@ _MOST_QUESTIONS = 20
 class LocalTool:
     """A tool whose `settings` say what it runs.
 
-    `workspace_id` is what the command is told of where it runs. What it says on its standard error is for the log.
+    `workspace_id` is what the command is told of where it runs; `private` gives the directories of jp itself, which a
+    confined one cannot read. What it says on its standard error is for the log.
     """
 
-    def __init__(self, name: str, settings: ToolConfig, *, workspace_id: str = "") -> None:
+    def __init__(
+        self, name: str, settings: ToolConfig, *, workspace_id: str = "", private: Callable[[], Sequence[str]] = tuple
+    ) -> None:
         """Check what can be checked before it runs.
 
         Raises:
@@ -46,6 +51,7 @@ class LocalTool:
         if not self._takes_json:
             check_script(name, self._command)
         self._workspace_id = workspace_id
+        self._sandbox = Sandbox(name=name, default="off", private=private)
         self._definition = definition_of(name, settings)
 
     @property
@@ -67,6 +73,10 @@ class LocalTool:
         except JpError:
             return None
 
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """See the port."""
+        return self._sandbox.limits(invocation)
+
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Run the command, and again with the answers as often as it asks.
 
@@ -78,7 +88,7 @@ class LocalTool:
             ended = await self._execute(invocation, answers)
             asked = self._output(ended, invocation.settings.timeout_secs)
             if isinstance(asked, ToolOutput):
-                return asked
+                return self._sandbox.explained(asked, ended, invocation)
             answer = await invocation.inquirer.ask(asked)
             if isinstance(answer, Unanswered):
                 return error_output(unanswered(self._name, asked, answer))
@@ -101,6 +111,7 @@ class LocalTool:
             timeout_secs=settings.timeout_secs,
             named=settings.environment,
             stdin=msgspec.json.encode(values) + b"\n" if self._takes_json else None,
+            sandbox=self._sandbox.of_call(invocation),
         )
         for line in said(ended.stderr).splitlines():
             invocation.log(f"{self._name}: {line}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from jp.conversation.entries import Facts
@@ -11,10 +11,15 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.mcp.forms import Elicitation, Filled
 from jp.mcp.ports import Call, Called
+from jp.process.sandbox.words import Limits
 from jp.tool.base import ToolInvocation, ToolOutput, error_output
 from jp.tool.mcp.filling import answer
 from jp.tool.mcp.offered import OfferedTool
 from jp.tool.sources import OnServer
+
+
+def _unconfined() -> Limits:
+    return Limits(word="off", text="")
 
 
 class Server(Protocol):
@@ -32,11 +37,19 @@ class Server(Protocol):
 class McpTool:
     """A tool of a server. Whatever becomes of the server costs this tool a result that says so, and nothing else."""
 
-    def __init__(self, offered: OfferedTool, server: Server, *, summary: str | None = None) -> None:
-        """`summary` takes the place of what the server says of the tool."""
+    def __init__(
+        self,
+        offered: OfferedTool,
+        server: Server,
+        *,
+        summary: str | None = None,
+        limits: Callable[[], Limits] = _unconfined,
+    ) -> None:
+        """`summary` takes the place of what the server says of the tool; `limits` says what confines the server."""
         self._offered = offered
         self._server = server
         self._summary = summary
+        self._limits = limits
 
     @property
     def definition(self) -> ToolDefinition:
@@ -55,6 +68,10 @@ class McpTool:
     def hints(self) -> tuple[str, ...]:
         """What the server says of its effects, for a person. It may be wrong, and is never consent."""
         return self._offered.tool.hints.sentences
+
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """See the port."""
+        return self._limits()
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Call it, and let the server ask meanwhile."""

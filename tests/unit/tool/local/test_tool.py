@@ -15,10 +15,12 @@ from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import ConfigurationError, JpError
 from jp.tool.base import Answer, ToolInvocation, ToolOutput, Unanswered
 from jp.tool.local import execution
+from jp.tool.local.confining import Sandbox
 from jp.tool.local.run_command import RunCommand
 from jp.tool.local.tool import LocalTool
 
 PATIENCE = 20.0
+FREE = Sandbox(name="run_command", default="off")
 
 
 class Answers:
@@ -273,7 +275,7 @@ def test_a_person_sees_the_command_before_it_runs(tmp_path: Path) -> None:
 def commanded(root: Path, settings: ToolConfig, **arguments: Any) -> ToolOutput:
     async def run() -> ToolOutput:
         with anyio.fail_after(PATIENCE):
-            return await RunCommand().run(invocation(root, settings, **arguments))
+            return await RunCommand(FREE).run(invocation(root, settings, **arguments))
 
     return anyio.run(run)
 
@@ -319,6 +321,6 @@ def test_the_model_may_say_how_long_within_what_the_configuration_allows(
 def test_the_whole_command_is_shown_before_it_runs(tmp_path: Path) -> None:
     command = "cat <<END\n" + "long line " * 200 + "\nEND"
 
-    shown = anyio.run(lambda: RunCommand().preview(invocation(tmp_path, ToolConfig(), command=command)))
+    shown = anyio.run(lambda: RunCommand(FREE).preview(invocation(tmp_path, ToolConfig(), command=command)))
 
     assert shown == command

@@ -1,0 +1,122 @@
+"""The mechanisms of systems that confine a program, and how each is told the rules. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+import msgspec
+
+from jp.process.sandbox.policy import PathRule, Rules, access_of, is_below
+
+
+class Bubblewrap(msgspec.Struct, frozen=True):
+    """Namespaces, by `program`: all of a confinement is held."""
+
+    program: str
+
+
+class Landlock(msgspec.Struct, frozen=True):
+    """An allow-list of the kernel, in its `version`: part of a confinement is held. See `why` for what is missing."""
+
+    version: int
+    why: str
+
+
+class Seatbelt(msgspec.Struct, frozen=True):
+    """The sandbox of macOS."""
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Nothing here can confine a program; `why` says why not."""
+
+    why: str
+
+
+Mechanism = Bubblewrap | Landlock | Seatbelt | Missing
+
+
+def bwrap_words(program: str, rules: Rules, *, directory: str, empty: str, network: bool) -> list[str]:
+    """The words before a command that have bubblewrap run it by these rules.
+
+    `empty` is an empty file, put in place of hidden ones. No option is newer than version 0.3.
+    """
+    words = [program, "--unshare-all", *(["--share-net"] if network else []), "--die-with-parent", "--cap-drop", "ALL"]
+    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    hidden: list[str] = []
+    for rule in rules.paths:
+        path = rule.path
+        match rule.access:
+            case "write":
+                words += ["--bind", path, path]
+            case "read":
+                words += ["--ro-bind", path, path]
+            case "fresh":
+                words += ["--tmpfs", path]
+            case "hidden" if rule.is_directory:
+                words += ["--tmpfs", path]
+                hidden.append(path)
+            case "hidden":
+                words += ["--ro-bind", empty, path]
+            case _:
+                assert_never(rule.access)
+    for path in hidden:
+        # Only now: what is deeper had to be put into it.
+        words += ["--remount-ro", path]
+    return [*words, "--chdir", directory, "--"]
+
+
+def seatbelt_profile(rules: Rules, *, temporary: str, network: bool) -> str:
+    """The profile for `sandbox-exec` of macOS. The last line that matches decides."""
+    lines = ["(version 1)", "(allow default)", "(deny file-write*)"]
+    devices = ("/dev/null", "/dev/zero", "/dev/dtracehelper", "/dev/tty")
+    lines += [f"(allow file-write* (literal {_quoted(device)}))" for device in devices]
+    for rule in rules.paths:
+        where = f"({'subpath' if rule.is_directory else 'literal'} {_quoted(rule.path)})"
+        match rule.access:
+            case "write":
+                lines += [f"(allow file-read* {where})", f"(allow file-write* {where})"]
+            case "read":
+                lines += [f"(allow file-read* {where})", f"(deny file-write* {where})"]
+            case "fresh" | "hidden":
+                lines += [f"(deny file-read* {where})", f"(deny file-write* {where})"]
+            case _:
+                assert_never(rule.access)
+    place = f"(subpath {_quoted(temporary)})"
+    lines += [f"(allow file-read* {place})", f"(allow file-write* {place})"]
+    if not network:
+        lines.append("(deny network*)")
+    lines += [
+        "(deny process-info*)",
+        "(allow process-info* (target same-sandbox))",
+        "(deny signal)",
+        "(allow signal (target same-sandbox))",
+        "(deny appleevent-send)",
+        '(deny mach-lookup (global-name "com.apple.coreservices.launchservicesd"))',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def readable_parts(rules: Sequence[PathRule], listed: Callable[[str], Sequence[str]]) -> list[str]:
+    """The paths that an allow-list names so that all may be read but what the rules hide.
+
+    `listed` gives the names in a directory, without links: one that is allowed would lead to what is hidden.
+    """
+    found: list[str] = []
+    pending = ["/"]
+    while pending:
+        path = pending.pop()
+        below = [rule for rule in rules if rule.path != path and is_below(rule.path, path)]
+        if access_of(path, rules) in {"hidden", "fresh"}:
+            pending += [rule.path for rule in below if rule.access in {"read", "write"}]
+        elif any(rule.access in {"hidden", "fresh"} for rule in below):
+            pending += [posixpath.join(path, name) for name in listed(path)]
+        else:
+            found.append(path)
+    return sorted(set(found))

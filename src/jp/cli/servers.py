@@ -156,7 +156,8 @@ class Servers:
                 raise unknown_server(name, self._configured)
             around = Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ)
             talk = Talking(self._options, self._listings, self._configured, self._awaited)
-            self._connections[name] = Connection(name, config, around, talk)
+            remembered = self._listings.opening(config)
+            self._connections[name] = Connection(name, config, around, talk, remembered=remembered)
         self._connections[name].begin()
         return self._connections[name]
 

@@ -2,7 +2,9 @@
 
 Each of its tools does what its name says. `MCP_TRACE` names a file to which it appends the methods that it hears;
 `MCP_TOOLS` are the names of the tools that it lists, all without it; `MCP_START` makes it `exit`, `hang`, print
-`noise` or `refuse` instead of starting.
+`noise` or `refuse` instead of starting. `MCP_ERA` makes it `strict`, so that it ends at anything before `initialize`,
+as the Python SDK up to 1.8 does; or speak `both` the handshake and the version of 2026, in which it cannot ask
+anything, as the current SDK does; or only that `new` one.
 """
 
 from __future__ import annotations
@@ -135,6 +137,8 @@ FORM: Json = {
 
 
 def asked(params: Json) -> Json:
+    if is_modern():
+        raise ValueError("this transport context has no back-channel")
     send({"id": "question", "method": "elicitation/create", "params": params})
     answer = next(message for message in INCOMING if message.get("id") == "question")
     return text(json.dumps(answer.get("result", answer.get("error")), sort_keys=True))
@@ -147,6 +151,27 @@ def ask(_: Json, __: Json) -> Json:
 def ask_page(_: Json, __: Json) -> Json:
     page = {"mode": "url", "message": "Sign in", "url": "https://example.com/login", "elicitationId": "1"}
     return asked(page)
+
+
+def crowd(_: Json, __: Json) -> Json:
+    """Ask more at once than anybody answers."""
+    for number in range(20_000):
+        send({"id": f"crowd{number}", "method": "ping"})
+    return text("done")
+
+
+def blocks(_: Json, __: Json) -> Json:
+    return {"content": [{"type": "text", "text": "x"}] * 100_000}
+
+
+def values(_: Json, __: Json) -> Json:
+    return {"content": [], "structuredContent": {"values": [[]] * 1_000_000}}
+
+
+def log(_: Json, __: Json) -> Json:
+    for number in range(5000):
+        send({"method": "notifications/message", "params": {"level": "info", "data": f"{number} {'x' * 5000}"}})
+    return text("done")
 
 
 def sample(_: Json, __: Json) -> Json:
@@ -185,7 +210,7 @@ TOOLS: dict[str, Callable[[Json, Json], Json]] = {
     tool.__name__: tool
     for tool in (
         echo, fail, refuse, die, hang, flood, noise, half, no_answer, picture, everything, structured, steps, ask,
-        ask_page, sample, environment, change, slow_to_end,
+        ask_page, crowd, blocks, values, log, sample, environment, change, slow_to_end,
     )
 }  # fmt: skip
 LISTED = os.environ.get("MCP_TOOLS", ",".join(TOOLS)).split(",")
@@ -218,8 +243,33 @@ def read(uri: object) -> Json:
     return {"contents": [{"uri": uri, **item} for item in contents[str(uri)]]}
 
 
+ERA = os.environ.get("MCP_ERA")
+SPOKEN: list[str] = []
+"""What the session began with."""
+
+
+class UnsupportedVersionError(Exception):
+    """The handshake is not known."""
+
+
+def begin(method: str) -> None:
+    if not SPOKEN:
+        SPOKEN.append(method)
+    if ERA == "strict" and SPOKEN[0] != "initialize":
+        sys.exit("Received request before initialization was complete")
+    if ERA == "new" and method == "initialize":
+        raise UnsupportedVersionError
+
+
+def is_modern() -> bool:
+    return ERA in {"both", "new"} and SPOKEN != ["initialize"]
+
+
 def respond(method: str, params: Json) -> Json:
     match method:
+        case "server/discover" if is_modern():
+            capabilities = {"tools": {}, "resources": {}}
+            return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}
         case "initialize" if os.environ.get("MCP_START") == "refuse":
             raise ValueError("no licence")
         case "initialize":
@@ -254,7 +304,14 @@ def start() -> None:
 def handle(message: Json) -> None:
     CURRENT.append(message["id"])
     try:
-        send({"id": message["id"], "result": respond(message["method"], message.get("params", {}))})
+        begin(message["method"])
+        result = respond(message["method"], message.get("params", {}))
+        if is_modern():
+            result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public", **result}
+        send({"id": message["id"], "result": result})
+    except UnsupportedVersionError:
+        data = {"supported": ["2026-07-28"], "requested": message["params"]["protocolVersion"]}
+        send({"id": message["id"], "error": {"code": -32022, "message": "Unsupported version", "data": data}})
     except LookupError:
         send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
     except ValueError as error:

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from chat_wire import answer, says
 from failures import check_failure
 from forked import run_jp, start_jp
@@ -23,6 +25,7 @@ from jp.conversation.resource import TextBlock
 from loopback import Loopback, Reply
 from mcp_connections import PATIENCE, SERVER
 from running import Result, home_beside
+from running import run_jp as plain_jp
 from stage import entries_of, logs, make_workspace
 
 CALLS = """
@@ -283,3 +286,136 @@ def test_a_call_that_is_interrupted_is_cancelled_at_the_server_which_ends(tmp_pa
     assert said.splitlines()[-1] == b"notifications/cancelled"
     (response,) = [entry for entry in entries_of(logs(work)[-1]) if isinstance(entry, ToolCallResponse)]
     assert response.is_error
+
+
+ASKING = """
+[[reply]]
+when = { contains = "call" }
+times = 1
+calls = [{ name = "notes_ask", arguments = {} }, { name = "notes_echo", arguments = { text = "hé" } }]
+
+[[reply]]
+text = "Done."
+"""
+
+
+def answers_of(work: Path) -> list[str]:
+    """What the calls of the last conversation were answered, in the order of the log."""
+    responses = [entry for entry in entries_of(logs(work)[-1]) if isinstance(entry, ToolCallResponse)]
+    blocks = [block for response in responses for block in response.content]
+    return [block.text or "" for block in blocks if isinstance(block, TextBlock)]
+
+
+@pytest.mark.parametrize("era", ["strict", "both"])
+def test_a_server_that_knows_the_handshake_hears_it_first_and_can_ask(era: str, tmp_path: Path) -> None:
+    questions = """
+[conversation.tools.notes.questions]
+name = { answer = "Ada" }
+colour = { answer = "red" }
+age = { answer = 36 }
+member = { answer = true }
+days = { answer = "mon" }
+"""
+    work = desk(tmp_path, scenario=ASKING, tools=GROUP + questions, MCP_ERA=era, MCP_TOOLS="echo,ask")
+
+    result = query(work, "call")
+
+    assert (result.code, result.stdout) == (0, "Done.\n"), result
+    asked, echoed = answers_of(work)
+    assert json.loads(asked)["content"]["name"] == "Ada"
+    assert echoed == "hé"
+    assert "server/discover" not in heard(work)
+
+
+def test_a_server_that_does_not_know_the_handshake_is_begun_with_otherwise_and_that_is_remembered(
+    tmp_path: Path,
+) -> None:
+    work = desk(tmp_path, scenario=ASKING, MCP_ERA="new", MCP_TOOLS="echo,ask")
+
+    first = query(work, "call")
+
+    assert (first.code, first.stdout) == (0, "Done.\n"), first
+    assert answers_of(work) == ["the MCP server 'notes' says: this transport context has no back-channel", "hé"]
+    assert heard(work)[:3] == ["initialize", "server/discover", "tools/list"]
+    assert query(work, "call").code == 0
+    assert heard(work)[:2] == ["server/discover", "tools/list"]
+
+
+def test_the_opening_is_what_the_user_says(tmp_path: Path) -> None:
+    work = desk(tmp_path, scenario=ASKING, more='protocol = "discover"', MCP_ERA="both", MCP_TOOLS="echo,ask")
+    assert query(work, "call").code == 0
+    assert heard(work)[0] == "server/discover"
+
+    failed = run_jp("query", "--new", "call", "--cfg", "providers.mcp.notes.protocol=later", cwd=work)
+    assert (failed.code, heard(work)) == (3, [])
+
+    other = desk(tmp_path / "other", more='protocol = "initialize"', MCP_ERA="new", MCP_TOOLS="echo,ask")
+    refused = query(other, "call")
+    assert refused.code == 1
+    assert "the MCP server 'notes' says: Unsupported version" in refused.stderr
+    assert heard(other) == ["initialize"]
+
+
+def test_a_server_that_ends_at_the_remembered_opening_is_started_again(tmp_path: Path) -> None:
+    work = desk(tmp_path, scenario=ASKING, MCP_ERA="new", MCP_TOOLS="echo,ask")
+    query(work, "--dry-run", "hello")
+    heard(work)
+    configure(work, settings({"MCP_TRACE": str(tmp_path / "trace"), "MCP_TOOLS": "echo", "MCP_ERA": "strict"}))
+
+    result = query(work, "call")
+
+    assert (result.code, result.stdout) == (0, "Done.\n"), result
+    assert answers_of(work)[1] == "hé"
+    assert heard(work)[:3] == ["server/discover", "initialize", "notifications/initialized"]
+    assert query(work, "call").code == 0
+    assert heard(work)[0] == "initialize"
+
+
+HOSTILE = {
+    "crowd": "the MCP server 'notes' was stopped: it sent more than 100 requests without waiting for answers",
+    "blocks": "the MCP server 'notes' sent a result with 100,000 items in 'content': at most 1,000 are taken",
+    "values": "the MCP server 'notes' was stopped: it sent a message of more than 250,000 values",
+}
+
+
+@pytest.mark.parametrize("tool", HOSTILE)
+def test_a_server_that_sends_too_much_costs_its_own_call_and_little_memory(tool: str, tmp_path: Path) -> None:
+    scenario = ASKING.replace("notes_ask", f"notes_{tool}")
+    calm = desk(tmp_path / "calm", scenario=scenario.replace(f"notes_{tool}", "notes_picture"), MCP_TOOLS="echo,picture")
+    work = desk(tmp_path, scenario=scenario, MCP_TOOLS=f"echo,{tool}")
+
+    usual = peak_memory(calm)
+    peak = peak_memory(work)
+
+    assert HOSTILE[tool] in answers_of(work)
+    assert peak < usual + 60_000, (peak, usual)
+
+
+MEASURED = """
+import resource, sys
+from jp.__main__ import main
+try:
+    main()
+finally:
+    unit = 1 if sys.platform == "linux" else 1024
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit}", file=sys.stderr)
+"""
+
+
+def peak_memory(work: Path) -> int:
+    """Ask `call`, in a process that begins with nothing; return its largest size in KiB."""
+    result = plain_jp("query", "--new", "call", cwd=work, program=(sys.executable, "-c", MEASURED))
+    assert result.stdout == "Done.\n", result
+    return int(result.stderr.rsplit("peak ", 1)[1])
+
+
+def test_what_a_server_logs_is_shown_within_bounds(tmp_path: Path) -> None:
+    work = desk(tmp_path, scenario=ASKING.replace("notes_ask", "notes_log"), MCP_TOOLS="echo,log")
+
+    result = run_jp("query", "--new", "-v", "call", cwd=work)
+
+    logged = [line for line in result.stderr.splitlines() if "notes: info: " in line]
+    assert (result.code, len(logged)) == (0, 1000)
+    assert max(map(len, logged)) < 2100
+    assert "notes: it has logged 1,000 messages: no more are shown" in result.stderr
+    assert answers_of(work) == ["done", "hé"]

@@ -10,7 +10,7 @@ from jp.cli.output import log
 from jp.config.tools import McpServerConfig
 from jp.errors import ConfigurationError, JpError
 from jp.mcp.cache import ListingCache, fingerprint
-from jp.mcp.definitions import Listing
+from jp.mcp.definitions import Listing, Opening
 
 
 class ServerListings:
@@ -41,13 +41,18 @@ class ServerListings:
                 self.known[name] = self._remembered[name] = listing
         return strange
 
+    def opening(self, config: McpServerConfig) -> Opening:
+        """Return what the last session with the server began with."""
+        listing = self._cache.read(fingerprint(config, self._root))
+        return "initialize" if listing is None else listing.opening
+
     def learn(self, name: str, config: McpServerConfig, listing: Listing) -> None:
         """Remember what a server lists now. Requests of this command stay as they are."""
         before = self._remembered.get(name)
         self._remembered[name] = listing
         if listing == before:
             return
-        if before is not None:
+        if before is not None and listing.tools != before.tools:
             log(self._options, f"the tools of the MCP server {name!r} have changed: the next turn has them")
         if not self._options.persist:
             return

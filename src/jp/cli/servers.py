@@ -165,7 +165,8 @@ class Servers:
             if limits.word in {"none", "partly"}:
                 notice(self._options, f"the MCP server {name!r}: {limits.text}")
             talk = Talking(self._options, self._listings, self._configured, self._awaited)
-            self._connections[name] = Connection(name, config, around, talk)
+            remembered = self._listings.opening(config)
+            self._connections[name] = Connection(name, config, around, talk, remembered=remembered)
         self._connections[name].begin()
         return self._connections[name]
 

@@ -179,6 +179,8 @@ class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """Headers of each request to it."""
     headers_env: dict[str, VariableName] = {}
     """Headers of each request to it whose values are in environment variables."""
+    protocol: Literal["auto", "initialize", "discover"] = "auto"
+    """The request that a session begins with: `auto` tries `initialize`, and `discover` where that is refused."""
     optional: bool = False
     """Whether jp goes on without it, with a notice, where it does not start."""
     startup_timeout_secs: Seconds = 60

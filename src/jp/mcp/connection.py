@@ -14,9 +14,9 @@ from anyio.to_thread import run_sync
 
 from jp.config.tools import McpServerConfig
 from jp.errors import JpError
-from jp.mcp.definitions import Listing
-from jp.mcp.errors import ClosedError, ServerError
-from jp.mcp.failures import explained
+from jp.mcp.definitions import Listing, Opening
+from jp.mcp.errors import ClosedError, EndedError, ServerError, UnauthorizedError
+from jp.mcp.failures import explained, speaks_otherwise
 from jp.mcp.http import HttpLink
 from jp.mcp.ports import Call, Called, Talk
 from jp.mcp.session import Session, open_session
@@ -45,12 +45,22 @@ class Connection:
     """The session with the server `name`. Who begins it closes it.
 
     It lives in a task of its own, which nothing cancels that goes on around it: a server is to hear that a call was
-    given up before it is ended.
+    given up before it is ended. It begins with what is `remembered`; where the server cannot begin so, it is started
+    again with the other opening.
     """
 
-    def __init__(self, name: str, config: McpServerConfig, around: Surroundings, talk: Talk) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: McpServerConfig,
+        around: Surroundings,
+        talk: Talk,
+        *,
+        remembered: Opening = "initialize",
+    ) -> None:
         self.name = name
         self.config = config
+        self._opening: Opening = remembered if config.protocol == "auto" else config.protocol
         self._around = around
         self._talk = talk
         self._task: Task[None] | None = None
@@ -158,15 +168,38 @@ class Connection:
     async def _serve(self) -> None:
         seconds = self.config.startup_timeout_secs or math.inf
         with CancelScope(deadline=current_time() + seconds) as scope:
-            if self.config.url is None:
-                await self._serve_process(scope)
-            else:
-                await self._serve_url(self.config.url, scope)
+            try:
+                await self._serve_once(scope)
+            except Exception as error:
+                if not self._begins_otherwise(error):
+                    raise
+                self._talk.log(f"{self.name}: {explained(self.name, error).message}; beginning with {self._opening!r}")
+                await self._serve_once(scope)
         if scope.cancelled_caught:
             raise ServerError(
                 f"the MCP server {self.name!r} did not start within {seconds:g} s",
                 hint=f"`providers.mcp.{self.name}.startup_timeout_secs` is how long it may take; -v shows what it says",
             )
+
+    async def _serve_once(self, scope: CancelScope) -> None:
+        if self.config.url is None:
+            await self._serve_process(scope)
+        else:
+            await self._serve_url(self.config.url, scope)
+
+    def _begins_otherwise(self, error: Exception) -> bool:
+        """Change the opening, where the server may know the other one: return whether that is so.
+
+        One that knows `initialize` only may end when it hears `discover` (the Python SDK up to 1.8 does). One that
+        knows `discover` only says so: to start every server twice that does not start would cost more than it finds.
+        """
+        if self.config.protocol != "auto" or self._settled.is_set() or self._closing.is_set():
+            return False
+        if self._opening == "discover":
+            self._opening = "initialize"
+            return isinstance(error, EndedError)
+        self._opening = "discover"
+        return speaks_otherwise(error)
 
     async def _serve_process(self, scope: CancelScope) -> None:
         with started(self.name, self.config, self._around) as process:
@@ -176,7 +209,7 @@ class Connection:
         self._process = process
         link = StdioLink(process, lambda line: self._talk.log(f"{self.name}: {line}"))
         try:
-            async with open_session(self.name, link.transport(), self._talk) as session:
+            async with open_session(self.name, link, self._talk, opening=self._opening) as session:
                 await self._open(session, scope, link.ended)
         except Exception as error:
             reason = explained(self.name, error)
@@ -187,27 +220,35 @@ class Connection:
     def _ended(self, process: ServerProcess, link: StdioLink) -> ServerError:
         said = f"; the last that it said: {process.last_words}" if process.last_words else ""
         if link.broken:
-            return ServerError(f"the MCP server {self.name!r} was stopped: {link.broken}{said}")
+            return self._stopped(link.broken, said)
         code = process.exit_code
         how = "" if code is None else f" with exit code {exit_code_text(code)}"
-        return ServerError(f"the MCP server {self.name!r} ended{how}{said}")
+        return EndedError(f"the MCP server {self.name!r} ended{how}{said}")
+
+    def _stopped(self, why: str, said: str = "") -> ServerError:
+        return ServerError(f"the MCP server {self.name!r} was stopped: {why}{said}")
 
     async def _serve_url(self, url: str, scope: CancelScope) -> None:
         link = HttpLink(url, headers_of(self.name, self.config, self._around.environment))
         try:
-            async with open_session(self.name, link.transport(), self._talk) as session:
+            async with open_session(self.name, link, self._talk, opening=self._opening) as session:
                 link.refused = None
-                await self._open(session, scope, Event())
+                await self._open(session, scope, link.ended)
         except Exception as error:
+            if link.broken:
+                raise self._stopped(link.broken) from error
             if link.refused is not None:
                 raise self._refused(link.refused) from error
             raise
+        if link.broken:
+            raise self._stopped(link.broken)
 
     def _refused(self, status: int) -> ServerError:
-        hint = ""
+        message = f"the MCP server {self.name!r} answers with the status {status}"
         if status in _UNAUTHORISED:
             hint = f"`providers.mcp.{self.name}.headers_env` says in which variables headers with credentials are"
-        return ServerError(f"the MCP server {self.name!r} answers with the status {status}", hint=hint)
+            return UnauthorizedError(message, hint=hint)
+        return ServerError(message, hint=f"`jp config get providers.mcp.{self.name}` shows its address")
 
     async def _open(self, session: Session, scope: CancelScope, ended: Event) -> None:
         """Let everybody have the session until it has `ended` or is closed. It may take as long as it likes."""

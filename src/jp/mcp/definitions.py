@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from jp.config.kinds import JsonObject
+
+Opening = Literal["initialize", "discover"]
+"""What a session begins with: the handshake of all versions before 2026-07-28, or a request of that version."""
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,9 +43,10 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The tools of a server, sorted by name."""
+    """The tools of a server, sorted by name, and what a session with it begins with."""
 
     tools: tuple[ServerTool, ...] = ()
+    opening: Opening = "initialize"
 
     def tool(self, name: str) -> ServerTool | None:
         """The tool of that name."""

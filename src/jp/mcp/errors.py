@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from jp.errors import JpError
+from jp.errors import ExitCode, JpError
 
 
 class ServerError(JpError):
     """A server cannot be used: it does not start, has ended, or does not speak the protocol."""
+
+
+class EndedError(ServerError):
+    """The process of a server has ended."""
+
+
+class UnauthorizedError(ServerError):
+    """A server does not accept the credentials, or demands some."""
+
+    exit_code = ExitCode.AUTHENTICATION
 
 
 class RefusalError(JpError):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _MOST_ASKED = 4
 """So many questions of a server wait for answers at once; further ones get none."""
 
+_MOST_LOGGED = 1000
+_LONGEST_LOGGED = 2000
+
 
 class Hearing:
     """Answers what the server `name` asks while calls run, and notes that its list of tools has changed."""
@@ -28,6 +31,7 @@ class Hearing:
         self._talk = talk
         self._calls: list[Call] = []
         self._asked = 0
+        self._logged = 0
 
     @contextmanager
     def during(self, call: Call) -> Generator[None]:
@@ -47,7 +51,11 @@ class Hearing:
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Take a line of the server's log."""
-        self._talk.log(f"{self._name}: {params.level}: {params.data}")
+        if self._logged == _MOST_LOGGED:
+            self._talk.log(f"{self._name}: it has logged {_MOST_LOGGED:,} messages: no more are shown")
+        elif self._logged < _MOST_LOGGED:
+            self._talk.log(f"{self._name}: {params.level}: {str(params.data)[:_LONGEST_LOGGED]}")
+        self._logged += 1
 
     async def elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams

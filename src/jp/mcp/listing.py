@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.mcp.definitions import Hints, Listing, ServerTool
+from jp.mcp.definitions import Hints, Listing, Opening, ServerTool
 from jp.mcp.errors import ServerError
 from jp.mcp.schemas import object_schema
 
@@ -21,24 +21,27 @@ _LONGEST_NAME = 256
 _LONGEST_DESCRIPTION = 16 * 1024
 
 
-async def list_tools(client: Client, server: str) -> Listing:
-    """Every tool of the server called `server`, of those of one name the first.
+async def list_tools(client: Client, server: str, *, opening: Opening) -> Listing:
+    """Every tool of the server called `server`, of those of one name the first. The session began with `opening`.
 
     Raises:
         ServerError: they are more than a server can mean.
     """
     tools: dict[str, ServerTool] = {}
     cursor: str | None = None
+    size = 0
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
+            # The SDK keeps what a result must be, of tools that are not taken here, too.
+            size += len(msgspec.json.encode((tool.name, tool.description, tool.input_schema, tool.output_schema)))
             if 0 < len(tool.name) <= _LONGEST_NAME:
                 tools.setdefault(tool.name, _of(tool))
         cursor = page.next_cursor
-        if cursor is None or len(tools) > _MOST_TOOLS:
+        if cursor is None or len(tools) > _MOST_TOOLS or size > _LARGEST:
             break
-    listing = Listing(tools=tuple(tools[name] for name in sorted(tools)))
-    if cursor is not None or len(tools) > _MOST_TOOLS or len(msgspec.json.encode(listing)) > _LARGEST:
+    listing = Listing(tools=tuple(tools[name] for name in sorted(tools)), opening=opening)
+    if cursor is not None or len(tools) > _MOST_TOOLS or size > _LARGEST:
         most = f"{_MOST_TOOLS:,} tools or {_LARGEST:,} bytes of definitions"
         raise ServerError(f"the MCP server {server!r} lists more than {most}")
     return listing

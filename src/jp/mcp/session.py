@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -12,8 +12,9 @@ from anyio import Event
 from jp import __version__
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
+from jp.mcp.bounds import BoundedTransport, Link
 from jp.mcp.content import blocks_of, resource_of
-from jp.mcp.definitions import Listing
+from jp.mcp.definitions import Listing, Opening
 from jp.mcp.errors import ServerError
 from jp.mcp.failures import explained
 from jp.mcp.hearing import Hearing
@@ -25,7 +26,6 @@ from jp.mcp.uris import canonical_uri
 if TYPE_CHECKING:
     import mcp_types as types
     from mcp.client import Client
-    from mcp.client._transport import TransportStreams
 
 T = TypeVar("T")
 
@@ -36,22 +36,23 @@ _LISTED = 10
 
 
 @asynccontextmanager
-async def open_session(
-    name: str, transport: AbstractAsyncContextManager[TransportStreams], talk: Talk
-) -> AsyncGenerator[Session]:
-    """A session over `transport` with the server `name`, from the agreement on a version to the end.
+async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -> AsyncGenerator[Session]:
+    """A session over `link` with the server `name`, from the agreement on a version to the end.
 
-    Sampling is not offered: a server cannot spend the user's tokens.
+    Sampling is not offered: a server cannot spend the user's tokens. With `discover`, the SDK goes on with
+    `initialize` where the server says that it does not know the former.
 
     Raises:
         Exception: whatever the SDK, the network and the process bring about; see `explained`.
     """
     from mcp.client import Client
     from mcp_types import Implementation
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
     hearing = Hearing(name, talk)
     client = Client(
-        transport,
+        BoundedTransport(link),
+        mode="legacy" if opening == "initialize" else "auto",
         elicitation_callback=hearing.elicit,
         message_handler=hearing.message,
         logging_callback=hearing.log,
@@ -59,7 +60,10 @@ async def open_session(
         cache=None,
     )
     async with client:
-        listing = await list_tools(client, name) if client.server_capabilities.tools else Listing()
+        spoken = opening if client.protocol_version in MODERN_PROTOCOL_VERSIONS else "initialize"
+        listing = Listing(opening=spoken)
+        if client.server_capabilities.tools:
+            listing = await list_tools(client, name, opening=spoken)
         yield Session(client, hearing, name=name, listing=listing, talk=talk)
 
 
@@ -153,9 +157,12 @@ class Session:
             await self._list_again()
 
     async def _list_again(self) -> None:
-        before, self._newest = self._newest, await list_tools(self._client, self._name)
+        before, self._newest = self._newest, await self._list()
         if self._newest != before:
             self._talk.listed(self._name, self._newest)
+
+    async def _list(self) -> Listing:
+        return await list_tools(self._client, self._name, opening=self.listing.opening)
 
     async def _linked(self, result: types.CallToolResult) -> dict[str, Block]:
         """What is read of the resources that a result links to, by their URIs. What fails stays a link."""

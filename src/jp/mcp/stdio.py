@@ -20,6 +20,7 @@ from anyio import (
     move_on_after,
 )
 
+from jp.mcp.bounds import TooManyValuesError, ValueMeter
 from jp.mcp.messages import message_of
 from jp.mcp.process import ServerProcess
 
@@ -48,6 +49,7 @@ class StdioLink:
         self._process = process
         self._log = log
         self._noise = 0
+        self._values = ValueMeter()
         self._writing = CancelScope()
 
     @asynccontextmanager
@@ -91,12 +93,23 @@ class StdioLink:
             while not self.broken and (chunk := await self._process.read()):
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
+                    self._count(line)
+                    if self.broken:
+                        break
                     await self._take(bytes(begun + line), incoming)
                     begun.clear()
+                    self._values.reset()
                 begun += rest
+                self._count(rest)
                 if len(begun) > LONGEST_MESSAGE:
-                    self._break(f"it sent a message of more than {LONGEST_MESSAGE:,} bytes")
+                    self.stop(f"it sent a message of more than {LONGEST_MESSAGE:,} bytes")
         self.ended.set()
+
+    def _count(self, piece: bytes) -> None:
+        try:
+            self._values.feed(piece)
+        except TooManyValuesError as error:
+            self.stop(f"it sent {error}")
 
     async def _take(self, line: bytes, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         from mcp.shared.message import SessionMessage
@@ -110,10 +123,11 @@ class StdioLink:
         if line.strip() and self._noise <= _SHOWN:
             self._log(line[:_SHOWN].decode("utf-8", "replace"))
         if self._noise > _MOST_NOISE and not self.broken:
-            self._break(f"it printed more than {_MOST_NOISE:,} bytes that are no messages")
+            self.stop(f"it printed more than {_MOST_NOISE:,} bytes that are no messages")
 
-    def _break(self, why: str) -> None:
-        self.broken = why
+    def stop(self, why: str) -> None:
+        """See `jp.mcp.bounds.Link`."""
+        self.broken = self.broken or why
         self._process.kill()
 
     async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage], written: Event) -> None:

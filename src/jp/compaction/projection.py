@@ -163,7 +163,7 @@ def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners:
     """Show a turn cycle by cycle: a summary may end inside it, or stand for its finished cycles."""
     if not cycles:
         draft.keep(view.number)
-    work: Coverage | None = None
+    work: Coverage | None = None  # it never stands for the newest cycle, so another one follows
     for cycle in cycles:
         place = (view.number, cycle.number)
         policies = winners.at(place)
@@ -180,5 +180,3 @@ def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners:
             work = summary
         else:
             draft.summarise(summary, view.number)
-    if work is not None:
-        draft.add_work(work, view.number)

@@ -376,6 +376,16 @@ def test_a_summary_inside_a_turn_stands_for_finished_cycles_behind_the_users_req
     assert events_of(*long_turn(6), compaction, Revert(entries=("z",))) == plain
 
 
+def test_a_summary_inside_a_turn_stands_before_what_another_overlay_summarises_next() -> None:
+    """Damaged logs have overlays that no planner makes: a summary of a turn that began before another one's did."""
+    inside = Compaction(from_turn=0, to_turn=0, to_cycle=1, summary=SummaryPolicy(text="early work"))
+    other = Compaction(from_turn=0, to_turn=0, to_cycle=4, summary=SummaryPolicy(text="later work"))
+
+    texts = [event.text for event in events_of(*long_turn(6), other, inside) if isinstance(event, UserText)]
+
+    assert [text.split("\n\n")[-1] for text in texts] == ["question", "early work", "later work"]
+
+
 def test_a_later_summary_inside_a_turn_or_of_all_of_it_takes_the_place_of_an_earlier_one() -> None:
     early = Compaction(from_turn=0, to_turn=0, to_cycle=1, summary=SummaryPolicy(text="early"))
     late = Compaction(from_turn=0, to_turn=0, to_cycle=4, summary=SummaryPolicy(text="late"))

@@ -29,7 +29,7 @@ from jp.conversation.entries import (
     SummaryPolicy,
 )
 from jp.conversation.resource import Payload, Resource, checksum
-from logs import ask, call, log, respond, say, start, whole_turn
+from logs import ask, call, end, log, respond, say, start, think, whole_turn
 
 ASKING = Asking(fence="0123456789abcdef", today="2026-01-01")
 TERMS = Terms(window=100_000, limit=10_000, may_fall_back=False, calls=4)
@@ -93,6 +93,32 @@ def test_no_view_and_no_earlier_summary_is_shown_to_a_summarizer() -> None:
     assert "an older summary" not in asked.record
     assert "make the tests pass" not in asked.record
     assert "question 0" in asked.record
+
+
+def test_a_summary_inside_a_turn_tells_of_its_first_cycles_without_its_request() -> None:
+    cycles = [
+        entry
+        for number in range(4)
+        for entry in (
+            think(f"thought {number}"),
+            call(f"c{number}"),
+            end("tools"),
+            respond(f"c{number}", f"out {number}"),
+        )
+    ]
+    unanswered = call("c9")
+    entries = log(HEADER, *whole_turn(0), start(1), ask("the request"), *cycles, unanswered)
+
+    told = messages_of(entries, Range(first=1, last=1, to_cycle=1))
+    whole = messages_of(entries, Range(first=1, last=1, to_cycle=4))
+
+    assert [message.role for message in told] == ["assistant", "tool", "assistant", "tool"]
+    assert [message.role for message in whole] == ["assistant", "tool"] * 5
+    outcome, (request,) = run(entries, Range(first=1, last=1, to_cycle=1), ACCOUNT)
+    assert isinstance(outcome, Summarised)
+    assert "out 1" in request.record
+    assert "out 2" not in request.record
+    assert "the request" not in request.record
 
 
 def test_what_the_user_answered_to_tools_is_kept_as_the_users_words() -> None:

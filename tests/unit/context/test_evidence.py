@@ -93,6 +93,15 @@ def test_what_is_observed_depends_on_the_kind_of_the_tool(kind: str, lines: tupl
     assert observe(text, kind=kind, is_error=is_error) == Observed(lines=lines)
 
 
+def test_evidence_ends_where_there_is_no_room_for_another_line() -> None:
+    text = "".join(f"FAILED {letter * 193}\nplain\n" for letter in "abc")
+
+    found = observe(text, kind="terminal").lines
+
+    assert [len(line) for line in found] == [200, 199]
+    assert found[1].endswith("…")
+
+
 def test_an_output_without_a_failure_is_told_by_its_first_and_last_line() -> None:
     assert observe("first\nsecond\nlast\n").lines == ("first", "last")
     assert observe("").lines == ()

@@ -215,3 +215,51 @@ def test_the_price_of_failure_is_told_as_json_too(root: Path) -> None:
 
     assert (done.code, done.stdout) == (4, "")
     assert json.loads(done.stderr.splitlines()[-1])["error"]["exit_code"] == 4
+
+
+def active_in(root: Path) -> str:
+    listed = json.loads(run_jp("conversation", "ls", "-F", "json", cwd=root, env=SESSION).stdout)
+    return next((one["id"] for one in listed["conversations"] if one["active"]), "")
+
+
+SESSION = {**ENVIRONMENT, "JP_SESSION": "here"}
+
+
+def test_a_fork_whose_summary_fails_is_not_there_and_the_active_one_stays(root: Path) -> None:
+    run_jp("conversation", "use", "last", cwd=root, env=SESSION)
+    before = active_in(root)
+
+    cfg = ("--cfg", "conversation.compaction.keep_last=1")
+    forked = run_jp("conversation", "fork", "--compact=heavy", *cfg, cwd=root, env=SESSION)
+
+    assert (forked.code, forked.stdout) == (5, "")
+    assert "gave no summary that can be used" in forked.stderr
+    assert "copied" not in forked.stderr
+    assert len(logs(root)) == 1
+    assert before
+    assert active_in(root) == before
+
+
+def test_compacting_before_a_query_takes_the_session_s_conversation_without_a_terminal(root: Path) -> None:
+    run_jp("conversation", "use", "last", cwd=root, env=SESSION)
+
+    asked = run_jp("query", "--compact=light", "and now?", cwd=root, env=SESSION)
+    then = run_jp("query", "and then?", cwd=root, env=SESSION)
+
+    assert (asked.code, then.code) == (0, 0)
+    assert len(logs(root)) == 1
+    assert logs(root)[0].read_bytes().count(b'"chat_request"') == 4
+
+
+@pytest.mark.parametrize("words", [(), ("--new",), ("--dry-run",)])
+def test_compacting_before_a_query_needs_a_conversation(root: Path, words: Sequence[str]) -> None:
+    session = {"JP_SESSION": "another" if words else ""}
+
+    refused = run_jp("query", "--compact", *words, "and now?", cwd=root, env=session)
+
+    assert (refused.code, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        "error: --compact needs a conversation, and none is active here\n"
+        "hint: name one with `--id`, or set JP_SESSION to the name of its session\n"
+    )
+    assert len(logs(root)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -106,9 +107,15 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
         try:
             self._pass_trust_on(fork, info)
         except StorageError:
-            self.workspace.remove(info, None)
+            self.take_back(info)
             raise
         return info
+
+    def take_back(self, info: ConversationInfo) -> None:
+        """Remove a fork that could not be completed."""
+        with suppress(StorageError):
+            self.workspace.remove(info, None)
+        trust_store(self.options, self.workspace, info).forget()
 
     def _pass_trust_on(self, fork: Fork, info: ConversationInfo) -> None:
         """Have the user's decisions about the source hold for its fork."""

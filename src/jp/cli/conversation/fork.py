@@ -85,9 +85,13 @@ def fork(
     for text in prepared.notices:
         notice(options, text)
     info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
+    try:
+        _compact(options, info.id, compact)
+    except BaseException:
+        forking.take_back(info)
+        raise
     is_active = _used(session, info.id, stays=no_use)
     notice(options, _said(prepared, title_of(source), is_active=is_active))
-    _compact(options, info.id, compact)
     value = {
         "id": info.id,
         "title": info.metadata.title,

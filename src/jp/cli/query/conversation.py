@@ -112,9 +112,14 @@ async def choose_conversation(arguments: QueryArguments, place: Place) -> Conver
     """The conversation to continue, None for a new one.
 
     Raises:
-        UsageError: the one that was named does not exist, or is not the only one.
+        UsageError: the one that was named does not exist, or is not the only one, or a new one is to be compacted.
     """
     found = await _continued(arguments, place)
+    if found is None and arguments.compact is not None:
+        raise UsageError(
+            "--compact needs a conversation, and none is active here",
+            hint="name one with `--id`, or set JP_SESSION to the name of its session",
+        )
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
     return found
@@ -128,7 +133,7 @@ async def _continued(arguments: QueryArguments, place: Place) -> ConversationInf
 
         target = "." if arguments.target is None else arguments.target
         return await choose_async(target, place.workspace, place.session, is_attended=is_attended())
-    if not is_attended():
+    if not is_attended() and not os.environ.get("JP_SESSION"):
         return None
     active = place.session.active()
     return None if active is None else place.workspace.get(active)

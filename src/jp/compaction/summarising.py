@@ -109,7 +109,7 @@ def summarising(
         return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(None, told, leaving.computed, artifacts)
-    state = without_secrets(_with_requirements(state, superseded_states(entries, found)))
+    state = _with_requirements(state, superseded_states(entries, found))
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
     policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))
@@ -171,4 +171,4 @@ def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState]) -> 
     account = state.account
     for one in reversed(earlier):
         account = fold_summaries(one.account, account)
-    return msgspec.structs.replace(state, account=account)
+    return msgspec.structs.replace(state, account=without_secrets(account))

@@ -61,7 +61,7 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
         for text in computed.evicted
     )
     state = SummaryState(
-        account=fold_summaries(before.account, told.account),
+        account=without_secrets(fold_summaries(before.account, told.account)),
         spoken=computed.spoken,
         ledger=merge_ledgers(before.ledger, computed.ledger),
         mentions=merge_mentions(before.mentions, computed.mentions),
@@ -75,15 +75,14 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
             updates=before.provenance.updates + (previous is not None),
         ),
     )
-    return within_requirements(without_secrets(state), artifacts, MOST_REQUIREMENTS)
+    return within_requirements(state, artifacts, MOST_REQUIREMENTS)
 
 
-def without_secrets(state: SummaryState) -> SummaryState:
-    """`state` with what may be a secret replaced: a model, or an earlier version of jp, may have kept one."""
-    known: dict[str, str] = {}
-    account = cast("object", msgspec.to_builtins(state))
-    clean = _clean(account, known)
-    return state if clean == account else msgspec.convert(clean, SummaryState)
+def without_secrets(account: StructuredSummary) -> StructuredSummary:
+    """`account` with what may be a secret replaced: a model, or an earlier version of jp, may have put one there."""
+    told = cast("object", msgspec.to_builtins(account))
+    clean = _clean(told, {})
+    return account if clean == told else msgspec.convert(clean, StructuredSummary)
 
 
 def _clean(value: object, known: dict[str, str]) -> object:

@@ -50,6 +50,12 @@ HARMLESS = (
     '{"tokens": {"input": 12, "output": 7, "model": "claude-haiku"}}',
     "export OPENAI_API_KEY=sk-...",
     "100%20of%20it",
+    "the session abc123def456ghi789 is old",
+    "keys: {a1b2c3d4e5f6: 1}",
+    '{"tokens": {"created": "2026-11-02T10:00:00Z"}}',
+    '{"tokens": {"id": "79b891f0-6e3d-482c-ba5d-b9138744f17e"}}',
+    "secret:\n  plain words\n",
+    "secret:\n  configuration\n",
     "http-server-with-a-long-name listens",
 )
 

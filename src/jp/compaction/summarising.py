@@ -111,7 +111,7 @@ def summarising(
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(None, told, leaving.computed, artifacts)
     evidence = evidence_of(leaving)
-    state = without_secrets(_with_requirements(state, superseded_states(entries, found), evidence))
+    state = _with_requirements(state, superseded_states(entries, found), evidence)
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
     policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))
@@ -185,4 +185,5 @@ def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], evi
     for one in reversed(earlier):
         account = fold_summaries(one.account, account)
     said = tuple(text for text in account.requirements if evidence.is_said(text))
-    return msgspec.structs.replace(state, account=msgspec.structs.replace(account, requirements=said))
+    account = msgspec.structs.replace(account, requirements=said)
+    return msgspec.structs.replace(state, account=without_secrets(account))

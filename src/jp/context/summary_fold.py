@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -61,7 +61,7 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
         for text in computed.evicted
     )
     state = SummaryState(
-        account=fold_summaries(before.account, told.account),
+        account=without_secrets(fold_summaries(before.account, told.account)),
         spoken=computed.spoken,
         ledger=merge_ledgers(before.ledger, computed.ledger),
         mentions=merge_mentions(before.mentions, computed.mentions),
@@ -75,27 +75,28 @@ def fold_state(previous: SummaryState | None, told: Told, computed: Computed, ar
             updates=before.provenance.updates + (previous is not None),
         ),
     )
-    return within_requirements(without_secrets(state), artifacts, MOST_REQUIREMENTS)
+    return within_requirements(state, artifacts, MOST_REQUIREMENTS)
 
 
-def without_secrets(state: SummaryState) -> SummaryState:
-    """`state` with what may be a secret replaced: a model, or an earlier version of jp, may have kept one."""
-    known: dict[str, str] = {}
-    account = cast("object", msgspec.to_builtins(state))
-    clean = _clean(account, known)
-    return state if clean == account else msgspec.convert(clean, SummaryState)
+_Nested: TypeAlias = "str | dict[str, _Nested] | list[_Nested] | tuple[_Nested, ...]"
+"""An account without its types: it has texts and nothing else."""
 
 
-def _clean(value: object, known: dict[str, str]) -> object:
+def without_secrets(account: StructuredSummary) -> StructuredSummary:
+    """`account` with what may be a secret replaced: a model, or an earlier version of jp, may have put one there."""
+    told: _Nested = msgspec.to_builtins(account)
+    clean = _clean(told, {})
+    return account if clean == told else msgspec.convert(clean, StructuredSummary)
+
+
+def _clean(value: _Nested, known: dict[str, str]) -> _Nested:
     match value:
         case str():
             return redacted(value, known)
         case dict():
-            return {name: _clean(below, known) for name, below in cast("dict[str, object]", value).items()}
-        case list() | tuple():
-            return [_clean(item, known) for item in cast("Sequence[object]", value)]
+            return {name: _clean(below, known) for name, below in value.items()}
         case _:
-            return value
+            return tuple(_clean(item, known) for item in value)
 
 
 def with_whole_request(state: SummaryState, artifacts: Artifacts) -> SummaryState:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
+from jp.context import redaction
 from jp.context.redaction import Redacted, redact
 
 VALUE = "hunter2-XYZ"
@@ -22,6 +24,7 @@ NAMED = (
     ("db_pass = '{}'", "password"),
     ("psql --password {} --verbose", "password"),
     ("tool --api-key={} --verbose", "key"),
+    ("psql --password '{}' --verbose", "password"),
     ("<password>{}</password>", "password"),
     ("https://user:{}@host/x", "password"),
     ("https://host/x?a=1&token={}&b=2", "token"),
@@ -129,6 +132,18 @@ def test_what_a_vendor_issued_is_known_by_its_shape(key: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_only_looks_like_a_secret_stays_the_very_same_object(text: str) -> None:
     assert redact(text).text is text
+
+
+def test_what_finds_secrets_is_loaded_for_the_first_text_that_may_have_one() -> None:
+    spec = spec_from_file_location("fresh", redaction.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    fresh = module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+
+    assert fresh.redact("fix issue 42 of it").found == ()
+    assert fresh.redact(f"fix API_KEY={VALUE}").text == "fix API_KEY=[redacted:key]"
+    assert fresh.redact("fix issue 42 of it").found == ()
 
 
 def test_every_string_of_a_list_goes() -> None:

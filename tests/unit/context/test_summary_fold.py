@@ -9,7 +9,7 @@ from jp.context.mentions import Mentions
 from jp.context.spoken import Spoken
 from jp.context.summary_fallback import answers_in, told_locally
 from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Computed, Told, fold_state, fold_summaries, with_whole_request
+from jp.context.summary_fold import Computed, Told, fold_state, fold_summaries, with_whole_request, without_secrets
 from jp.context.summary_schema import NOTHING_SAID, Decision
 from jp.context.summary_state import Provenance, Recallable, SummaryState
 from jp.context.summary_text import render_summary
@@ -42,6 +42,20 @@ def test_requirements_that_a_model_lost_come_back_first() -> None:
         "b",
         *newer.requirements,
     )
+
+
+def test_no_secret_that_a_model_or_an_earlier_summary_has_told_stays() -> None:
+    told = replace(
+        ACCOUNT, decisions=(Decision(what="keep it", why="export API_KEY=a1b2c3d4e5f6"),), open=("token=Z9y8X7w6V5u4",)
+    )
+    earlier = SummaryState(account=replace(ACCOUNT, requirements=("the password is hunter2-XYZ",)))
+
+    state = fold_state(earlier, Told(account=told), Computed(), MemoryArtifacts())
+
+    assert state.account.decisions == (Decision(what="keep it", why="export API_KEY=[redacted:key]"),)
+    assert state.account.open == ("token=[redacted:token]",)
+    assert "the password is [redacted:password]" in state.account.requirements
+    assert without_secrets(state.account) is state.account
 
 
 def test_answers_and_inherited_text_stay_until_a_model_accounts_for_them() -> None:

@@ -16,7 +16,6 @@ EDGES = st.sampled_from([
 ])  # fmt: skip
 FOURS = (st.integers(0, 2**32 - 1) | EDGES).map(IPv4Address)
 PREFIXES = st.sampled_from([
-    
     "64:ff9b:1::",
     "2001::",
     "2002::",

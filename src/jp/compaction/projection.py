@@ -22,7 +22,7 @@ from jp.conversation.reverts import undone
 from jp.conversation.thread import AssistantText, UserResource, UserText, ViewEvent
 from jp.conversation.turns import Cycle, cycles_of, divide
 
-VERSION = 2
+VERSION = 3
 """Of what views show. It grows whenever the same log, compacted or not, would give another one."""
 
 

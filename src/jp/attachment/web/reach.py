@@ -74,12 +74,14 @@ def zone_of(address: IpAddress) -> Zone:
             return zone_of(IPv4Address(int(address) & 0xFFFF_FFFF))
     if address in _METADATA:
         return "metadata"
-    if _is_in(address, _LOOPBACK):
-        return "loopback"
-    if _is_in(address, _LINK_LOCAL):
-        return "link-local"
-    if _is_in(address, _PRIVATE):
-        return "private"
+    zones: tuple[tuple[Zone, tuple[IPv4Network | IPv6Network, ...]], ...] = (
+        ("loopback", _LOOPBACK),
+        ("link-local", _LINK_LOCAL),
+        ("private", _PRIVATE),
+    )
+    for zone, networks in zones:
+        if _is_in(address, networks):
+            return zone
     return "public" if _is_public(address) else "reserved"
 
 

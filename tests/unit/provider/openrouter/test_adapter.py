@@ -41,6 +41,7 @@ def test_a_request_says_where_a_conversation_belongs_and_what_is_kept() -> None:
         "model": CLAUDE,
         "stream": True,
         "session_id": "jp-c1",
+        "provider": {"data_collection": "deny"},
         "messages": [
             {"role": "system", "content": [{"type": "text", "text": "Be brief.", **marker}]},
             {"role": "user", "content": [{"type": "text", "text": "Hi", **marker}]},

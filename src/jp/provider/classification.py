@@ -50,11 +50,10 @@ _REASONING = re.compile(
     r"|encrypted content .{0,120}could not be|invalid_encrypted_content",
     re.IGNORECASE,
 )
-_SETTINGS = (
+_SETTINGS = (  # which one lets a request through, by what an error says
     (b"verified to generate reasoning summaries", "reasoning_summary=none", "openai", "without summaries it works"),
     (b"matching your data policy", "store=true", "openrouter", "requests may then go to vendors that keep them"),
 )
-"""Which setting lets a request through, by what an error says."""
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
 _NO_MODEL = re.compile(

@@ -63,7 +63,7 @@ class LocalTool:
         if self._takes_json:
             return None
         try:
-            return shown(self._line(self._values(invocation, {})))
+            return shown(await self._line(self._values(invocation, {})))
         except JpError:
             return None
 
@@ -89,14 +89,14 @@ class LocalTool:
     def _takes_json(self) -> bool:
         return self._settings.input == "json"
 
-    def _line(self, values: JsonObject) -> CommandLine:
-        return plain(self._command) if self._takes_json else rendered(self._command, values)
+    async def _line(self, values: JsonObject) -> CommandLine:
+        return plain(self._command) if self._takes_json else await rendered(self._command, values)
 
     async def _execute(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> Ended:
         settings = invocation.settings
         values = self._values(invocation, answers)
         ended = await execute(
-            self._line(values),
+            await self._line(values),
             root=invocation.root,
             timeout_secs=settings.timeout_secs,
             named=settings.environment,

@@ -1,26 +1,18 @@
 """Jinja's templates within bounds: `'a' * 10 ** 10` is quick to write and takes all memory.
 
-What only puts values in their places is rendered here and now. Everything else is rendered apart, in a process whose
-time and memory are bounded.
+What only puts values in their places is rendered here and now; everything else by `jp.process.apart`. Pure.
 """
 
 from __future__ import annotations
 
-import json
-import signal
-import sys
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from jinja2 import Environment
     from jinja2.nodes import Node
 
-COMPUTING_SECS = 5.0
-"""How much one template may compute."""
-
-_MOST_BYTES = 256 * 1024 * 1024
 _MOST_NODES = 2_000
 _PLACING = frozenset({
     *(
@@ -44,10 +36,6 @@ _FILTERS = frozenset({
     *("abs", "capitalize", "count", "d", "default", "e", "escape", "first", "float", "int", "last", "length", "lower"),
     *("string", "title", "tojson", "trim", "upper"),
 })
-
-
-class ApartError(Exception):
-    """A template was not rendered; the text says why."""
 
 
 def is_placing(environment: Environment, template: str) -> bool:
@@ -79,40 +67,6 @@ def _is_further_filter(node: Node) -> bool:
     found = cast("Any", node)
     has_arguments = any((found.args, found.kwargs, found.dyn_args, found.dyn_kwargs))
     return found.name not in _FILTERS or (has_arguments and found.name not in {"d", "default"})
-
-
-async def rendered_apart(module: str, task: object) -> Any:
-    """Return what `answer(…)` in `main` of `module` made of `task`, in a process of its own.
-
-    Raises:
-        ApartError: it took too long or too much memory, or could not be run.
-    """
-    import pickle
-
-    from jp.process.apart import run_apart
-    from jp.process.running import OutputLimits
-
-    output = OutputLimits(kept=2 * _MOST_BYTES, most=_MOST_BYTES)
-    try:
-        ended = await run_apart(module, pickle.dumps(task), output=output, computing_secs=COMPUTING_SECS)
-    except OSError as error:
-        raise ApartError(f"its process cannot be started: {error.strerror or error}") from None
-    if ended.exit_code == -signal.SIGPROF:
-        raise ApartError(f"it takes more than {COMPUTING_SECS:g} s of computing")
-    if ended.exit_code != 0 or ended.stopped:
-        raise ApartError("it needs too much memory, or its process was ended")
-    return json.loads(ended.stdout.head + ended.stdout.tail)
-
-
-def answer(work: Callable[[Any], object]) -> None:
-    """Do what this process was started for: give `work` the task, and tell what it returns, which is JSON."""
-    import pickle
-
-    task = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - from the jp that started this process
-    found = json.dumps(work(task))
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    sys.stdout.write(found)
-    sys.stdout.flush()
 
 
 def reason_of(error: Exception) -> str:

@@ -40,7 +40,7 @@ async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> s
         TemplateError: it cannot be rendered; the message says in which line of `text`, or of the file
             that this part of it is of.
     """
-    from jp.process.templates import ApartError, rendered_apart
+    from jp.process.apart import ApartError, rendered_apart
 
     found = _render_here((text, values)) if _is_placing(text) else None
     try:
@@ -60,8 +60,8 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    """Render apart: see `jp.process.templates.rendered_apart`."""
-    from jp.process.templates import answer
+    """Render apart: see `jp.process.apart.rendered_apart`."""
+    from jp.process.apart import answer
 
     answer(lambda task: msgspec.to_builtins(_render_here(task)))
 

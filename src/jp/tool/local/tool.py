@@ -18,7 +18,8 @@ from jp.tool.local.execution import execute, facts_of, is_text, no_text, said, t
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.output import Returned, read_output
 from jp.tool.local.parameters import definition_of
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, rendered, shown
+from jp.tool.local.rendering import rendered_in_bounds
+from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
@@ -90,7 +91,7 @@ class LocalTool:
         return self._settings.input == "json"
 
     async def _line(self, values: JsonObject) -> CommandLine:
-        return plain(self._command) if self._takes_json else await rendered(self._command, values)
+        return plain(self._command) if self._takes_json else await rendered_in_bounds(self._command, values)
 
     async def _execute(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> Ended:
         settings = invocation.settings

@@ -10,7 +10,7 @@ import msgspec
 
 from jp.config.tools import CommandConfig
 from jp.conversation.entries import JsonObject
-from jp.errors import ConfigurationError, JpError
+from jp.errors import ConfigurationError
 
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _HELD = re.compile("\ue000([0-9]+)\ue001")
@@ -80,44 +80,14 @@ def _split(name: str, command: str) -> list[str]:
     return [_HELD.sub(lambda found: held[int(found[1])], word) for word in words]
 
 
-async def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
-    """The words of a call whose templates see `values`.
+def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
+    """The words of a call whose templates see `values`: see `jp.tool.local.rendering`, which bounds what it takes.
 
     An argument that begins with a condition and comes to nothing is left out.
 
     Raises:
         TemplateError: a template cannot be rendered.
     """
-    from jp.tool.local.templates import TemplateError, are_placing
-
-    if are_placing((command.program, *command.args)):
-        return _rendered(command, values)
-    from jp.process.templates import ApartError, rendered_apart
-
-    try:
-        found = await rendered_apart(__name__, (msgspec.to_builtins(command), values))
-    except ApartError as error:
-        raise TemplateError(f"the command {command.program!r} cannot be rendered: {error}") from None
-    if isinstance(found, str):
-        raise TemplateError(found)
-    return msgspec.convert(found, CommandLine)
-
-
-def main() -> None:
-    """Render apart: see `jp.process.templates.rendered_apart`. What is wrong is told as a text."""
-    from jp.process.templates import answer
-
-    answer(_answer)
-
-
-def _answer(task: tuple[JsonObject, JsonObject]) -> object:
-    try:
-        return msgspec.to_builtins(_rendered(msgspec.convert(task[0], CommandConfig), task[1]))
-    except JpError as error:
-        return error.message
-
-
-def _rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
     from jp.tool.local.templates import render, render_script
 
     texts = ((template, render(template, values)) for template in command.args)

@@ -8,8 +8,8 @@ import pytest
 
 from jp.config.tools import CommandConfig
 from jp.errors import ConfigurationError, JpError
-from jp.tool.local import words as local_words
 from jp.tool.local.optionals import Optionals
+from jp.tool.local.rendering import rendered_in_bounds
 from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown, visible
 
 ROOT = "/srv"
@@ -21,7 +21,7 @@ def values(**arguments: Any) -> dict[str, Any]:
 
 
 def rendered(command: CommandConfig, known: dict[str, Any]) -> CommandLine:
-    return anyio.run(local_words.rendered, command, known)
+    return anyio.run(rendered_in_bounds, command, known)
 
 
 def in_shell(program: str, *args: str) -> CommandConfig:

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from jp.errors import StorageError
+from jp.reading import read_beginning
 
 _SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -18,7 +19,16 @@ _REMEDIES = {
     errno.ENOTDIR: "A file lies where a directory has to be: move it away, or let JP_USER_DATA_DIR name another place.",
     errno.ELOOP: "It is a link, and jp follows none here: put the file itself in its place.",
     errno.ESPIPE: "It is a pipe: put a file in its place.",
+    errno.ENODEV: "Put a file in its place.",
 }
+LARGEST = 2 * 1024 * 1024 * 1024
+"""How many bytes a log, or the content of a blob, may have to be read."""
+
+SMALL = 16 * 1024 * 1024
+"""How many any other file of a workspace may have."""
+
+_TOO_LARGE_TO_READ = "Nothing that jp writes is that large: move it away, or restore it from a copy."
+_TOO_LARGE_TO_WRITE = "Raise this process's limit on the size of files (`ulimit -f`)."
 _UNSYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
@@ -31,7 +41,7 @@ def _hint(action: str, number: int | None) -> str:
     if number in _SPACE:
         return "Free some space on the disk and run the command again."
     if number == errno.EFBIG:
-        return "Raise this process's limit on the size of files (`ulimit -f`)."
+        return _TOO_LARGE_TO_READ if action in _READING else _TOO_LARGE_TO_WRITE
     if number in _DENIED and action in _READING:
         return "Check who may read it: `ls -ld` shows that of a path."
     if number in _DENIED:
@@ -114,25 +124,34 @@ def replace_file(path: Path, data: bytes) -> None:
         raise failure("write", path, error) from error
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, *, most: int = LARGEST) -> bytes:
     """All of a regular file, the last link of `path` not followed: a stranger's repository may hold links to anywhere.
 
     Raises:
-        OSError: it cannot be read, or is none (`ELOOP`).
+        OSError: it cannot be read, is none, or has more than `most` bytes (`EFBIG`).
     """
-    # Without O_NONBLOCK, opening a pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        return read_all(descriptor)
-    finally:
-        os.close(descriptor)
+    data = read_beginning(path, most + 1, follows=False)
+    if len(data) > most:
+        raise _too_large(most)
+    return data
+
+
+def _too_large(most: int) -> OSError:
+    """Return the error for a file that has more than `most` bytes."""
+    return OSError(errno.EFBIG, f"it has more than {most:,} bytes")
 
 
 def read_all(descriptor: int) -> bytes:
-    """A file from its start to its end."""
+    """A file from its start to its end.
+
+    Raises:
+        OSError: it cannot be read, or has more than `LARGEST` bytes.
+    """
     chunks: list[bytes] = []
     offset = 0
     size = os.fstat(descriptor).st_size
+    if size > LARGEST:
+        raise _too_large(LARGEST)
     while chunk := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         chunks.append(chunk)
         offset += len(chunk)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
-from jp.workspace.files import failure, read_file
+from jp.workspace.files import SMALL, failure, read_file
 from jp.workspace.layout import (
     ARCHIVE,
     EVENTS,
@@ -85,7 +85,7 @@ def info_of(conversation_id: ConversationId, directory: Path, *, local: bool) ->
     metadata, problem = Metadata(), ""
     file = directory / METADATA
     try:
-        metadata = decode_metadata(read_file(file), file)
+        metadata = decode_metadata(read_file(file, most=SMALL), file)
     except FileNotFoundError:
         pass
     except OSError as error:

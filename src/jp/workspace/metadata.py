@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.errors import StorageError
-from jp.workspace.files import failure, read_file, replace_file
+from jp.workspace.files import SMALL, failure, read_file, replace_file
 from jp.workspace.layout import METADATA
 
 
@@ -131,7 +131,7 @@ def rewritten(data: bytes, after: Metadata) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_file(path)
+        return read_file(path, most=SMALL)
     except FileNotFoundError:
         return b""
     except OSError as error:

@@ -14,7 +14,7 @@ from jp.conversation.resource import Carrier
 from jp.errors import StorageError
 from jp.workspace.blobs import BlobStore
 from jp.workspace.content import inlined
-from jp.workspace.files import failure, read_file
+from jp.workspace.files import SMALL, failure, read_file
 from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS
 
 C = TypeVar("C", bound=Carrier)
@@ -220,7 +220,7 @@ def read_base_config(directory: Path) -> JsonObject:
     """
     path = directory / BASE_CONFIG
     try:
-        found = _object_decoder.decode(read_file(path))
+        found = _object_decoder.decode(read_file(path, most=SMALL))
     except FileNotFoundError:
         return {}
     except OSError as error:

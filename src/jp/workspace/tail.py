@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jp.conversation.codec import MalformedEntryError, decode
 from jp.conversation.entries import ChatRequest
+from jp.reading import open_regular
 from jp.workspace.layout import EVENTS
 
 _TAIL_BYTES = 64 * 1024
@@ -15,7 +16,7 @@ _MARK = b'"chat_request"'
 def last_request(directory: Path) -> str:
     """What was asked last in a conversation; empty where that does not stand near the end of its log."""
     try:
-        with (directory / EVENTS).open("rb") as file:
+        with open(open_regular(directory / EVENTS, follows=False), "rb") as file:  # noqa: PTH123 - a descriptor
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL_BYTES))
             tail = file.read(_TAIL_BYTES)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
+from jp.reading import read_beginning
 from jp.workspace.blobs import BlobStore, DiskBlobs
 from jp.workspace.files import create_file, failure, make_directories
 from jp.workspace.layout import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from jp.workspace.forking import Seed
 
 _NEVER_COMMITTED = "# Written by jp.\n/.id\n*.tmp\n*.torn-*\n/conversations/.*\n"
+_LARGEST_IGNORE = 1024 * 1024
 _PRIVATE = "/conversations/\n/blobs/\n"
 # Git must not change line ends: the checksum of a blob is that of its bytes.
 _ATTRIBUTES = "# Written by jp.\n/conversations/** -text\n/blobs/** -text -diff\n"
@@ -269,7 +271,7 @@ def find_workspace(
 def keeps_out_of_git(root: Path) -> bool:
     """Whether the `.jp/.gitignore` of the workspace at `root` names its conversations."""
     try:
-        lines = (root / MARKER / ".gitignore").read_bytes().splitlines()
+        lines = read_beginning(root / MARKER / ".gitignore", _LARGEST_IGNORE).splitlines()
     except OSError:
         return False
     return not {line.encode() for line in _PRIVATE.split()}.isdisjoint(lines)

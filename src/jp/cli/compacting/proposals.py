@@ -19,6 +19,7 @@ from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import Placement, divide
 from jp.errors import JpError, StorageError, UsageError
+from jp.reading import read_beginning
 from jp.workspace.files import make_directories, replace_file
 
 _VERSION = 1
@@ -100,11 +101,10 @@ class Proposals:
         if not identity.isalnum():
             raise UsageError(f"{identity!r} is no proposal", hint=hint)
         try:
-            with self._path(identity).open("rb") as file:
-                proposal = msgspec.json.decode(file.read(_MOST_BYTES), type=Proposal)
+            proposal = msgspec.json.decode(read_beginning(self._path(identity), _MOST_BYTES), type=Proposal)
         except FileNotFoundError:
             raise UsageError(f"there is no proposal {identity!r}", hint=hint) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise StorageError(f"the proposal {identity!r} cannot be read: {error}", hint=hint) from None
         if proposal.version != _VERSION:
             raise UsageError(f"the proposal {identity!r} is of another version of jp", hint=hint)

@@ -10,6 +10,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.conversation.entries import JsonObject
 from jp.errors import UsageError
+from jp.reading import read_beginning
 
 _FORM = 'an object such as {"path": "README.md"}'
 _MOST_BYTES = 10 * 1024 * 1024
@@ -35,8 +36,7 @@ async def read_arguments(options: GlobalOptions, text: str | None) -> JsonObject
 def _content(name: str) -> str:
     path = Path(name).expanduser()
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        data = read_beginning(path, _MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{str(path)!r} has more than {_MOST_BYTES:,} bytes", hint=f"arguments are {_FORM}")
         return data.decode("utf-8-sig")

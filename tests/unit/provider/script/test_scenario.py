@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from jp.errors import ConfigurationError
-from jp.provider.script.scenario import MAX_BYTES, Call, Failure, Reply, Tokens, When, load_scenario, read_scenario
+from jp.provider.script.provider import load_scenario
+from jp.provider.script.scenario import MAX_BYTES, Call, Failure, Reply, Tokens, When, read_scenario
 
 EVERYTHING = """
 description = "All keys"

@@ -17,6 +17,23 @@ _KINDS = {
 }
 
 
+def read_whole(path: str | os.PathLike[str], most: int, *, follows: bool = True) -> bytes:
+    """Return all of a regular file.
+
+    Raises:
+        OSError: see `read_beginning`; also where it has more than `most` bytes (EFBIG).
+    """
+    descriptor = open_regular(path, follows=follows)
+    try:
+        # A file may say that it has nothing, and give something all the same.
+        data = None if os.fstat(descriptor).st_size > most else _read(descriptor, most + 1)
+    finally:
+        os.close(descriptor)
+    if data is None or len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    return data
+
+
 def read_beginning(path: str | os.PathLike[str], most: int, *, follows: bool = True) -> bytes:
     """Return the first `most` bytes of a regular file, all where it has no more.
 

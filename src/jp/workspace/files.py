@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from jp.errors import StorageError
-from jp.reading import read_beginning
+from jp.reading import read_whole
 
 _SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -130,15 +130,7 @@ def read_file(path: Path, *, most: int = LARGEST) -> bytes:
     Raises:
         OSError: it cannot be read, is none, or has more than `most` bytes (`EFBIG`).
     """
-    data = read_beginning(path, most + 1, follows=False)
-    if len(data) > most:
-        raise _too_large(most)
-    return data
-
-
-def _too_large(most: int) -> OSError:
-    """Return the error for a file that has more than `most` bytes."""
-    return OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    return read_whole(path, most, follows=False)
 
 
 def read_all(descriptor: int) -> bytes:
@@ -151,7 +143,7 @@ def read_all(descriptor: int) -> bytes:
     offset = 0
     size = os.fstat(descriptor).st_size
     if size > LARGEST:
-        raise _too_large(LARGEST)
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST:,} bytes")
     while chunk := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         chunks.append(chunk)
         offset += len(chunk)

@@ -11,7 +11,7 @@ from typing import Any
 from jp.config.invalid import InvalidValueError
 from jp.config.merge import MapChange
 from jp.config.partial import read_partial
-from jp.config.scan import place_of
+from jp.config.scan import load_toml, place_of
 from jp.config.schema import FILE
 from jp.errors import ConfigurationError
 from jp.reading import read_beginning
@@ -74,7 +74,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(text)
+        return load_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:

@@ -9,6 +9,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from jp.errors import reason_of
+
 MOST_REQUIREMENTS = 40
 MOST_ITEMS = 12
 MOST_FILES = 80
@@ -110,7 +112,7 @@ def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:
         account = msgspec.json.decode(_unfenced(text).encode("utf-8", "surrogatepass"), type=StructuredSummary)
     except (msgspec.DecodeError, RecursionError) as error:
         kind: ErrorKind = "tool_markup" if _TOOL_MARKUP.search(text) else "malformed"
-        return SummaryError(kind=kind, detail=str(error))
+        return SummaryError(kind=kind, detail=reason_of(error))
     if not account.goal.strip():
         return SummaryError(kind="malformed", detail="Expected a `goal` that is not blank")
     return capped(account)

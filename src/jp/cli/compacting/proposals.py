@@ -18,7 +18,7 @@ from jp.compaction.overlays import turns_covered
 from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import Placement, divide
-from jp.errors import JpError, StorageError, UsageError
+from jp.errors import JpError, StorageError, UsageError, reason_of
 from jp.reading import read_beginning
 from jp.workspace.files import make_directories, replace_file
 
@@ -105,7 +105,7 @@ class Proposals:
         except FileNotFoundError:
             raise UsageError(f"there is no proposal {identity!r}", hint=hint) from None
         except (OSError, ValueError, RecursionError) as error:
-            raise StorageError(f"the proposal {identity!r} cannot be read: {error}", hint=hint) from None
+            raise StorageError(f"the proposal {identity!r} cannot be read: {reason_of(error)}", hint=hint) from None
         if proposal.version != _VERSION:
             raise UsageError(f"the proposal {identity!r} is of another version of jp", hint=hint)
         return proposal

@@ -9,7 +9,7 @@ import msgspec
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.conversation.entries import JsonObject
-from jp.errors import UsageError
+from jp.errors import UsageError, reason_of
 from jp.reading import read_beginning
 
 _FORM = 'an object such as {"path": "README.md"}'
@@ -53,4 +53,4 @@ def _object(text: str) -> JsonObject:
     try:
         return msgspec.json.decode(text, type=JsonObject)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise UsageError(f"the arguments are no JSON object: {error}", hint=f"write {_FORM}") from None
+        raise UsageError(f"the arguments are no JSON object: {reason_of(error)}", hint=f"write {_FORM}") from None

@@ -125,8 +125,10 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     """
     import tomllib
 
+    from jp.config.scan import load_toml
+
     try:
-        scenario = msgspec.convert(tomllib.loads(text), Scenario)
+        scenario = msgspec.convert(load_toml(text), Scenario)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"scenario {source!r} is not TOML: {error}", hint=_SHAPE) from None
     except msgspec.ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,53 @@ base_url = "%s"
         check(run_jp("query", "-m", "mine/m", "--id", "last", "more", cwd=root), 0)
     check(run_jp("conversation", "print", "last", cwd=root), 0)
     check(run_jp("conversation", "compact", "--tools", "last", cwd=root), 0, 12)
+
+
+SERVER = """
+import json, sys
+
+deep = "[" * {depth} + "]" * {depth}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    begin = '{{"jsonrpc":"2.0","id":' + json.dumps(asked["id"]) + ","
+    match asked["method"]:
+        case "initialize":
+            version = json.dumps(asked["params"]["protocolVersion"])
+            told = '"result":{{"protocolVersion":' + version + ',"capabilities":{{"tools":{{}}}},'
+            told += '"serverInfo":{{"name":"d","version":"1"}}}}'
+        case "tools/list":
+            told = '"result":{{"tools":[{{"name":"deep","description":"d","inputSchema":{{"type":"object"}}}}]}}'
+        case "tools/call":
+            told = '"result":{{"content":[{{"type":"text","text":"hi"}}],"structuredContent":{{"x":' + deep + "}}}}"
+        case _:
+            told = '"error":{{"code":-32601,"message":"no"}}'
+    print(begin + told + "}}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_what_a_server_answers(tmp_path: Path, depth: int) -> None:
+    (tmp_path / "server.py").write_text(SERVER.format(depth=depth), encoding="utf-8")
+    settings = f"""
+[providers.mcp.d]
+command = {sys.executable!r}
+arguments = [{str(tmp_path / "server.py")!r}]
+[conversation.tools.d_deep]
+enable = true
+source = "mcp.d.deep"
+"""
+    scenario = """
+[[reply]]
+when = { contains = "look" }
+calls = [{ name = "d_deep", arguments = {} }]
+[[reply]]
+text = "Noted."
+"""
+    root = make_workspace(tmp_path / "work", scenario, settings=settings)
+    run_jp("workspace", "trust", "--yes", cwd=root)
+    done = run_jp("query", "--approve-all", "look", cwd=root)
+
+    check(done, 0)
+    assert ("d_deep failed" in done.stderr) == (depth > 199)

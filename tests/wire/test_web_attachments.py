@@ -659,6 +659,16 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         assert proxy.requests[0].target == "http://pages.test/x"
 
 
+@pytest.mark.parametrize("spared", ["*", "127.0.0.0/8", "127.0.0.1", "10.0.0.0/8, 127.0.0.1"])
+def test_no_proxy_is_asked_for_what_is_spared(monkeypatch: pytest.MonkeyPatch, spared: str) -> None:
+    with Loopback() as proxy, Loopback(Reply(body=b"x", headers=TEXT)) as server:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("NO_PROXY", spared)
+
+        assert attached(server.url).text == "x"
+        assert not proxy.requests
+
+
 def test_a_proxy_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with Loopback(Reply(status=407)) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)

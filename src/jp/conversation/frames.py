@@ -30,11 +30,10 @@ def mark_of(texts: Sequence[str]) -> str:
     digest = sha256()
     for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\xff")
-    while True:
-        mark = digest.hexdigest()[:_MARK_DIGITS]
-        if not any(mark in text.lower() for text in texts):
-            return f"-{mark}"
-        digest.update(b"\xff")
+    digits = digest.hexdigest()
+    marks = (digits[start : start + _MARK_DIGITS] for start in range(len(digits) - _MARK_DIGITS))
+    # That a text holds its own checksum, or a part of it, takes longer to bring about than anybody has.
+    return f"-{next(mark for mark in marks if not any(mark in text.lower() for text in texts))}"
 
 
 def framed(tag: Tag, attributes: Mapping[str, str | None], text: str, mark: str) -> str:

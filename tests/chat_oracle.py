@@ -17,7 +17,7 @@ from sdk_types import assert_typed
 from stories import Story, Told
 
 _FOREIGN = {
-    "": frozenset({"top_k", "reasoning", "session_id", "chat_template_kwargs", "reasoning_format"}),
+    "": frozenset({"top_k", "reasoning", "session_id", "chat_template_kwargs", "reasoning_format", "provider"}),
     "messages": frozenset({"reasoning", "reasoning_content", "reasoning_details"}),
     "tool_calls": frozenset({"index"}),
     "content": frozenset({"cache_control"}),

@@ -35,6 +35,7 @@ class _Request(BaseModel):
     tools: list[types.Tool] | None = None
     tool_config: types.ToolConfig | None = None
     generation_config: types.GenerationConfig | None = None
+    store: bool | None = None
 
 
 def _same_bytes(value: object) -> object:

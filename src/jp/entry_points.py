@@ -15,6 +15,10 @@ from pathlib import Path
 
 import msgspec
 
+from jp.reading import read_beginning
+
+_LARGEST = 16 * 1024 * 1024
+
 
 class _Cache(msgspec.Struct, frozen=True, kw_only=True):
     """`directories` are those of `sys.path` and when they changed, in nanoseconds."""
@@ -56,8 +60,8 @@ def _installed(group: str) -> dict[str, str]:
 
 def _read(path: Path) -> _Cache | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Cache)
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(read_beginning(path, _LARGEST), type=_Cache)
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -67,3 +67,8 @@ class AuthenticationError(JpError):
 
 class StorageError(JpError):
     """A file of jp's own could not be read or written."""
+
+
+def reason_of(error: Exception) -> str:
+    """Return what is wrong with what was read, in words: a library has none for nesting that is too deep."""
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

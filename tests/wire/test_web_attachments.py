@@ -24,6 +24,7 @@ from jp.attachment.web.address import Address
 from jp.attachment.web.content import ContentType
 from jp.attachment.web.fetching import Fetched, FetchLimits
 from jp.attachment.web.handler import AT_ONCE, HttpHandler
+from jp.attachment.web.reach import Reach
 from jp.conversation.resource import Annotations, Resource
 from loopback import HTML, JSON, PATIENCE, Loopback, Received, Reply
 
@@ -485,7 +486,7 @@ def test_several_are_fetched_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch
     running: list[int] = []
     active = 0
 
-    async def fetch(address: Address, limits: FetchLimits, max_bytes: int) -> Fetched:
+    async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: Reach) -> Fetched:
         nonlocal active
         active += 1
         running.append(active)
@@ -569,6 +570,29 @@ def test_a_private_authority_is_trusted(tls: ssl.SSLContext) -> None:
         assert attached(server.url).text == "{}"
 
 
+@pytest.mark.usefixtures("trusted")
+def test_tls_is_spoken_with_the_name_at_the_address_that_was_judged(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named: list[str | None] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("pages.test").private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "pages.pem"))
+    context.load_cert_chain(tmp_path / "pages.pem")
+    context.sni_callback = lambda _, name, __: named.append(name)
+    resolve = socket.getaddrinfo
+
+    def at_loopback(_: str | bytes, port: int | None, *more: int) -> object:
+        return resolve("127.0.0.1", port, *more)
+
+    with Loopback(Reply(body=b"{}", headers=JSON), tls=context) as server:
+        monkeypatch.setattr(socket, "getaddrinfo", at_loopback)
+        url = server.url.replace("127.0.0.1", "pages.test")
+
+        assert attached(url).text == "{}"
+        assert (named, server.requests[0].headers["host"]) == (["pages.test"], url.removeprefix("https://"))
+        assert "is not trusted" in failure(url.replace("pages", "others")).message
+
+
 def name_by_hash(certificate: bytes) -> str:
     """How OpenSSL looks for a certificate in a directory: SHA-1 of its subject in lower case, without the header."""
     subject = x509.load_pem_x509_certificate(certificate).subject
@@ -633,6 +657,16 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         attached("http://pages.test/x")
 
         assert proxy.requests[0].target == "http://pages.test/x"
+
+
+@pytest.mark.parametrize("spared", ["*", "127.0.0.0/8", "127.0.0.1", "10.0.0.0/8, 127.0.0.1"])
+def test_no_proxy_is_asked_for_what_is_spared(monkeypatch: pytest.MonkeyPatch, spared: str) -> None:
+    with Loopback() as proxy, Loopback(Reply(body=b"x", headers=TEXT)) as server:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("NO_PROXY", spared)
+
+        assert attached(server.url).text == "x"
+        assert not proxy.requests
 
 
 def test_a_proxy_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, 
 from jp.attachment.declaration import scheme_of
 from jp.attachment.files.failures import in_units
 from jp.conversation.resource import size_in_bytes
-from jp.errors import JpError
+from jp.errors import JpError, reason_of
 
 _MOST_RESOURCES = 2_000
 _TOTAL = 10
@@ -100,7 +100,7 @@ def _checked(found: object) -> Resolution:
         for resource in resolution.resources:
             msgspec.json.encode(replace(resource, blob=None))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise _DefectError(f"gave what cannot be stored: {error}") from error
+        raise _DefectError(f"gave what cannot be stored: {reason_of(error)}") from error
     for resource in resolution.resources:
         if not scheme_of(resource.uri):
             raise _DefectError(f"gave a resource whose URI is {resource.uri!r}")

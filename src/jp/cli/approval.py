@@ -7,7 +7,7 @@ import msgspec
 from jp.cli.dialogue import Dialogue
 from jp.config.model import EditorConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
-from jp.errors import JpError
+from jp.errors import JpError, reason_of
 from jp.tool.approver import Declined, Edited, Granted, Nobody, Proposal, Replaced
 from jp.tool.base import ToolOutput
 
@@ -120,7 +120,7 @@ def _arguments(text: str, proposal: Proposal) -> JsonObject | str:
     try:
         arguments = msgspec.json.decode(text, type=JsonObject)
     except (msgspec.DecodeError, RecursionError) as error:
-        return f"That is no JSON object: {error}."
+        return f"That is no JSON object: {reason_of(error)}."
     problems = proposal.problems(arguments)
     return f"The arguments do not fit: {'; '.join(problems)}." if problems else arguments
 

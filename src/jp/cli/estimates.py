@@ -15,6 +15,7 @@ import msgspec
 
 from jp.context.calibration import Calibration, calibrate, ratio_of
 from jp.errors import StorageError
+from jp.reading import read_beginning
 from jp.turn.measuring import Measured
 
 _VERSION = 1
@@ -84,9 +85,8 @@ def _path() -> Path | None:
 
 def _read(path: Path) -> dict[str, Known]:
     try:
-        with path.open("rb") as file:
-            stored = msgspec.json.decode(file.read(_LARGEST), type=_File)
-    except (OSError, ValueError):  # msgspec's errors are ValueErrors
+        stored = msgspec.json.decode(read_beginning(path, _LARGEST), type=_File)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return {}
     return stored.models if stored.version == _VERSION else {}
 

@@ -139,6 +139,11 @@ def _in_words(error: BaseException) -> JpError:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename!r}" if error.filename else ""
         return JpError(f"{error.strerror}{where}", hint="run it again with -vv to see where this happened")
+    if isinstance(error, RecursionError):
+        return JpError(
+            "something that was read is nested too deeply",
+            hint="simplify it: a schema, a call's arguments, or a file; -vv says where this was found out",
+        )
     return JpError(
         f"unexpected {type(error).__name__}: {error}",
         hint="this is a defect of jp; run it again with -vv to see where it happened",

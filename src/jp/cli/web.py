@@ -20,6 +20,7 @@ class AttachmentWeb:
         from jp.attachment.base import Declaration, ResolveContext
         from jp.attachment.web.address import is_local, parse_address
         from jp.attachment.web.handler import HttpHandler
+        from jp.attachment.web.reach import OWN_NETWORK, PUBLIC
 
         address = parse_address(url)
         if address.credentials:
@@ -31,7 +32,9 @@ class AttachmentWeb:
         # What resolves an address of the web looks at no directory.
         context = ResolveContext(root=Path("/"), cwd=Path("/"))
         try:
-            found = await HttpHandler().answer(Declaration(uri=address.text, written=address.text), context)
+            declaration = Declaration(uri=address.text, written=address.text)
+            reach = OWN_NETWORK if allows_local else PUBLIC
+            found = await HttpHandler().answer(declaration, context, reach=reach)
         except RefusedError as error:
             raise RefusedFetchError(error.message, status=error.status) from None
         return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)

@@ -73,6 +73,8 @@ class OpenaiConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     """Where requests go, with the version."""
     reasoning_summary: Literal["auto", "concise", "detailed", "none"] = "auto"
     """How much is shown of reasoning; organizations that OpenAI has not verified have to do without (`none`)."""
+    store: bool = False
+    """Whether OpenAI may keep requests and answers."""
 
 
 class GoogleConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +84,8 @@ class GoogleConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     """The environment variable that holds the key."""
     base_url: Url = "https://generativelanguage.googleapis.com/v1beta"
     """Where requests go, with the version."""
+    store: bool = False
+    """Whether Google may keep requests and answers in the logs of your project."""
 
 
 class OpenrouterConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,6 +99,8 @@ class OpenrouterConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields
     """What OpenRouter's own pages call the requests that come from here."""
     app_referrer: str | None = None
     """The address under which OpenRouter's own pages count the requests that come from here."""
+    store: bool = False
+    """Whether requests may go to vendors that keep them, and may train on them."""
 
 
 class CerebrasConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,6 +147,8 @@ class ServerConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     """The environment variable that holds the key; without it, none is sent unless one is stored under the name."""
     headers: dict[str, str] = {}
     """Further headers of each request."""
+    store: bool = False
+    """Whether the server may keep requests and answers (`openai`, `google`)."""
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """What the server calls the longest output (`openai-compatible`)."""
     system_role: Literal["system", "developer", "user"] = "system"

@@ -25,6 +25,7 @@ from jp.config.merge import (
 )
 from jp.config.partial import read_partial, read_value, unset
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, expected
+from jp.errors import reason_of
 
 Operator = Literal["=", "+="]
 
@@ -211,6 +212,6 @@ def _json(text: str, path: KeyPath) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        message = f"{key_text(path) if path else repr(text)} is not given as JSON: {error}"
+        message = f"{key_text(path) if path else repr(text)} is not given as JSON: {reason_of(error)}"
         hint = "A text is JSON only in double quotes; `=` takes it as it is."
         raise InvalidValueError(message, path, hint=hint) from None

@@ -10,6 +10,10 @@ KeyPath = tuple[str, ...]
 
 _NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s."'=]+))\s*(\.|$)""")
 _BARE = re.compile(r"[A-Za-z0-9_*-]+")
+_MOST_NAMES = 64
+"""More than tables may stand in each other."""
+
+_SHOWN = 60
 _INDEX = re.compile(r"[0-9]{1,9}")
 
 
@@ -17,7 +21,7 @@ def parse_key(text: str) -> KeyPath:
     """Split at the dots. A name with dots or spaces stands in quotes, as in TOML.
 
     Raises:
-        ConfigurationError: a name is empty, or a quote is not closed.
+        ConfigurationError: a name is empty, a quote is not closed, or there are more names than tables in each other.
     """
     names: list[str] = []
     position = 0
@@ -27,6 +31,9 @@ def parse_key(text: str) -> KeyPath:
         if match is None:
             msg = f"{text!r} is not a key"
             raise ConfigurationError(msg, hint="Keys look like `assistant.model.id`; see them with `jp config show`.")
+        if len(names) == _MOST_NAMES:
+            shown = f"{text[:_SHOWN]}…"
+            raise ConfigurationError(f"{shown!r} is nested too deeply", hint=f"A key has at most {_MOST_NAMES} names.")
         names.append(next(name for name in match.groups()[:3] if name is not None))
         position = match.end()
         more = match[4] == "."

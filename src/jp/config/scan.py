@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, assert_never, cast
 
 import msgspec
 
 from jp.config.keys import KeyPath
+
+_MOST_DEPTH = 200
+_LONG_KEY = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){200}"""
+"""So many names with dots between them are a key, or no text that anybody writes."""
 
 _SPACE = re.compile(r"[ \t]*")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -343,3 +347,30 @@ def _unquoted(name: str) -> str:
         return str(tomllib.loads(f"x = {name}")["x"])
     except tomllib.TOMLDecodeError:
         raise _UnreadableError from None
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """The data of a text, of which everything else that reads it can be recursive.
+
+    Raises:
+        TOMLDecodeError: it is no TOML.
+        RecursionError: it is nested too deeply.
+    """
+    import tomllib
+
+    # The library takes the square of a key's length.
+    if text.count(".") > _MOST_DEPTH and re.search(_LONG_KEY, text):
+        raise RecursionError
+    found = tomllib.loads(text)
+    level: list[object] = [found]
+    for _ in range(_MOST_DEPTH):
+        level = [below for value in level for below in _below(value)]
+        if not level:
+            return found
+    raise RecursionError
+
+
+def _below(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()

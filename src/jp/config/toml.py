@@ -11,9 +11,10 @@ from typing import Any
 from jp.config.invalid import InvalidValueError
 from jp.config.merge import MapChange
 from jp.config.partial import read_partial
-from jp.config.scan import place_of
+from jp.config.scan import load_toml, place_of
 from jp.config.schema import FILE
 from jp.errors import ConfigurationError
+from jp.reading import read_beginning
 
 _LARGEST = 1024 * 1024
 _LONGEST_QUOTE = 80
@@ -46,8 +47,7 @@ def read_text(path: Path) -> str | None:
         InvalidFileError: it cannot be read, is too large for a configuration, or no UTF-8.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+        data = read_beginning(path, _LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -74,7 +74,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(text)
+        return load_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:

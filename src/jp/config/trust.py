@@ -88,6 +88,7 @@ _CLOUD = ("transport", "platform", "endpoint", "region", "project", "profile", "
 _RULES: tuple[tuple[KeyPath, Needs], ...] = (
     (("providers", "llm", "*", "base_url"), _always),
     (("providers", "llm", "*", "api_key_env"), _always),
+    (("providers", "llm", "*", "store"), bool),
     # In a cloud these say where requests go, and whose credentials they carry.
     *((("providers", "llm", "*", name), _always) for name in _CLOUD),
     # Who may say what a token costs, says what a limit of costs lets through.

@@ -13,7 +13,7 @@ from typing import Literal, NoReturn, assert_never
 
 import msgspec
 
-from jp.errors import JpError
+from jp.errors import JpError, reason_of
 
 _VERSION = "static-prefix 1"
 
@@ -94,7 +94,7 @@ def _canonical(tool: ToolSchema) -> bytes:
         )
         return b"".join(_fields(value))
     except (ValueError, RecursionError) as error:
-        raise PrefixError(f"the tool {tool.name!r} does not send JSON: {error}") from error
+        raise PrefixError(f"the tool {tool.name!r} does not send JSON: {reason_of(error)}") from error
 
 
 def _refuse(constant: str) -> NoReturn:

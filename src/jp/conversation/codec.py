@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from jp.conversation.entries import AnyEntry, KnownEntry, Unknown
-from jp.errors import JpError
+from jp.errors import JpError, reason_of
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[KnownEntry] = msgspec.json.Decoder(KnownEntry)
@@ -43,7 +43,7 @@ def encode(entry: AnyEntry) -> bytes:
     try:
         return _encoder.encode(entry)
     except (UnicodeEncodeError, RecursionError) as error:
-        msg = f"an entry cannot be written: {error}"
+        msg = f"an entry cannot be written: {reason_of(error)}"
         raise UnwritableEntryError(msg, hint="Text has to be UTF-8.") from None
 
 
@@ -58,12 +58,12 @@ def decode(line: bytes) -> AnyEntry:
     except msgspec.ValidationError:
         pass
     except _NOT_JSON as error:
-        msg = f"not JSON: {error}"
+        msg = f"not JSON: {reason_of(error)}"
         raise MalformedEntryError(msg) from None
     try:
         head = _head_decoder.decode(line)
     except _NOT_JSON as error:
-        msg = f"not an entry: {error}"
+        msg = f"not an entry: {reason_of(error)}"
         raise MalformedEntryError(msg) from None
     return Unknown(raw=bytes(line), id=_text(head.id), at=_text(head.at), type=_text(head.type))
 

@@ -14,6 +14,7 @@ import msgspec
 from jp.config.tools import McpServerConfig
 from jp.errors import StorageError
 from jp.mcp.definitions import Listing
+from jp.reading import read_beginning
 
 _VERSION = 1
 _LARGEST = 8 * 1024 * 1024
@@ -58,8 +59,7 @@ class ListingCache:
     def read(self, key: str) -> Listing | None:
         """What is kept of a server; None where that is nothing, or cannot be read."""
         try:
-            with self.path(key).open("rb") as file:
-                data = file.read(_LARGEST + 1)
+            data = read_beginning(self.path(key), _LARGEST + 1)
             stored = msgspec.json.decode(data, type=_File)
             return msgspec.json.decode(stored.listing, type=Listing) if stored.version == _VERSION else None
         except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors

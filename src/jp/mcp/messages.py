@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
+
+_ANSWER = rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"[^"]*"\s*,)?\s*"id"\s*:\s*(?P<id>[0-9]{1,18}|"[^"\\]*")\s*,\s*"result"'
+"""How an answer begins of which nothing else can be read."""
 
 
 def message_of(line: bytes) -> JSONRPCMessage | None:
@@ -23,8 +27,11 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
         pass
     try:
         value = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
+    except RecursionError:
+        found = re.match(_ANSWER, line)
+        return _unreadable({"id": json.loads(found["id"])}, "the answer is nested too deeply") if found else None
     try:
         whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         return jsonrpc_message_adapter.validate_json(whole, by_name=False)
@@ -32,12 +39,12 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
         return _unreadable(value)
 
 
-def _unreadable(value: object) -> JSONRPCMessage | None:
+def _unreadable(value: object, why: str = "the answer is not what the protocol says") -> JSONRPCMessage | None:
     from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
     answer = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     number = answer.get("id")
     if "method" in answer or isinstance(number, bool) or not isinstance(number, (int, str)):
         return None
-    error = ErrorData(code=PARSE_ERROR, message="the answer is not what the protocol says")
+    error = ErrorData(code=PARSE_ERROR, message=why)
     return JSONRPCError(jsonrpc="2.0", id=number, error=error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jp.config.accounts import GoogleConfig, OpenaiConfig, ServerConfig
 from jp.config.model import LlmConfig
 from jp.errors import ConfigurationError
 from jp.provider.http import Adapter
@@ -22,7 +23,8 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
         case "openai":
             from jp.provider.openai.adapter import OpenaiAdapter
 
-            return OpenaiAdapter(provider=provider, summary=settings.openai.reasoning_summary)
+            summary = settings.openai.reasoning_summary
+            return OpenaiAdapter(provider=provider, summary=summary, store=_may_store(settings, provider))
         case "ollama":
             from jp.provider.ollama.adapter import adapter_of
 
@@ -30,9 +32,26 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
         case "google":
             from jp.provider.google.adapter import GoogleAdapter
 
-            return GoogleAdapter(provider=provider)
+            # Vertex AI does not know the field: nothing is kept there unless the project says so.
+            in_cloud = _account(settings, provider).transport == "sdk"
+            return GoogleAdapter(provider=provider, store=None if in_cloud else _may_store(settings, provider))
         case _:
             return _speaking_chat(settings, provider, kind=kind)
+
+
+def _account(settings: LlmConfig, provider: str) -> OpenaiConfig | GoogleConfig | ServerConfig:
+    """The account of one that speaks as OpenAI or Google do."""
+    match provider:
+        case "openai":
+            return settings.openai
+        case "google":
+            return settings.google
+        case _:
+            return settings.servers[provider]
+
+
+def _may_store(settings: LlmConfig, provider: str) -> bool:
+    return _account(settings, provider).store
 
 
 def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:

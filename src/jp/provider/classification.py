@@ -50,7 +50,10 @@ _REASONING = re.compile(
     r"|encrypted content .{0,120}could not be|invalid_encrypted_content",
     re.IGNORECASE,
 )
-_UNVERIFIED = b"verified to generate reasoning summaries"
+_SETTINGS = (  # which one lets a request through, by what an error says
+    (b"verified to generate reasoning summaries", "reasoning_summary=none", "openai", "without summaries it works"),
+    (b"matching your data policy", "store=true", "openrouter", "requests may then go to vendors that keep them"),
+)
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
 _NO_MODEL = re.compile(
@@ -341,8 +344,9 @@ def _other_models(origin: Origin) -> str:
 
 def _hint_of(reply: Reply, origin: Origin) -> str:
     """What mends the error, by the reply alone."""
-    if _UNVERIFIED in reply.body:
-        return "without summaries it works: `jp config set providers.llm.openai.reasoning_summary=none`"
+    for words, change, account, why in _SETTINGS:
+        if words in reply.body:
+            return f"{why}: `jp config set providers.llm.{account}.{change}`"
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
         return f"redirects are not followed, because the key would go with them: set `{setting}`"

@@ -8,6 +8,7 @@ from typing import assert_never
 
 import msgspec
 
+from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (
     AudioBlock,
     BinaryContent,
@@ -89,18 +90,18 @@ def shown_of(resource: Resource) -> str | bytes:
 
 
 def title_of(resource: Resource) -> str:
-    """What a resource is called."""
-    return resource.title or resource.name or resource.uri
+    """What a resource is called, in one line."""
+    return in_one_line(resource.title or resource.name or resource.uri)
 
 
 def empty_attachment(resource: Resource) -> str:
     """What is said of an attachment without content, which no provider takes."""
-    return f"{title_of(resource)} ({resource.uri}) is attached and empty."
+    return f"{title_of(resource)} ({in_one_line(resource.uri)}) is attached and empty."
 
 
 def not_shown(name: str, mime_type: str | None, size: int) -> str:
     """The note in place of what the model cannot be shown; `size` is in bytes."""
-    return f"[{name}: {mime_type or 'binary'}, {size} bytes, cannot be shown to this model]"
+    return f"[{in_one_line(name)}: {in_one_line(mime_type or 'binary')}, {size} bytes, cannot be shown to this model]"
 
 
 def not_taken(resource: Resource, provider: str, types: str) -> ProviderError:
@@ -123,19 +124,16 @@ def attachment(resource: Resource, *, takes: Collection[str]) -> Iterator[Shown]
     if media_type not in takes:
         return None
     media = Media(data=shown, media_type=media_type, name=title_of(resource))
-    return iter((Words(f"{title_of(resource)} ({resource.uri}):"), media))
+    return iter((Words(f"{title_of(resource)} ({in_one_line(resource.uri)}):"), media))
 
 
 def _tagged(resource: Resource, text: str) -> str:
-    attributes = {"uri": resource.uri, "title": resource.title or resource.name, "description": resource.description}
-    named = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items() if value)
-    return f"<attachment{named}>\n{text}\n</attachment>"
-
-
-def _quoted(value: str) -> str:
-    for character, escaped in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;"), ("\n", "&#10;")):
-        value = value.replace(character, escaped)
-    return f'"{value}"'
+    title = resource.title or resource.name
+    # An ampersand was always told as an entity here.
+    named = {"uri": resource.uri, "title": title, "description": resource.description}
+    return framed(
+        "attachment", {key: (value or "").replace("&", "&amp;") for key, value in named.items()}, text, mark_of((text,))
+    )
 
 
 def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) -> list[Shown]:
@@ -143,8 +141,8 @@ def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) 
 
     `takes` are the media types that may stand in a result besides text; an error is told in words only.
     """
-    alone = len(content) == 1
-    pieces = [piece for block in content for piece in _block(block, takes=takes, alone=alone)]
+    mark = None if len(content) == 1 else mark_of([*_texts(content)])
+    pieces = [piece for block in content for piece in _block(block, takes=takes, mark=mark)]
     if is_error:
         pieces = [piece if isinstance(piece, Words) else Words(f"[{_kind(piece.media_type)}]") for piece in pieces]
     seen = [piece for piece in pieces if isinstance(piece, Media) or piece.text.strip()]
@@ -162,32 +160,50 @@ def _kind(media_type: str) -> str:
     return "document" if media_type == PDF else media_type.partition("/")[0]
 
 
-def _block(block: Block, *, takes: Collection[str], alone: bool) -> Iterator[Shown]:
+def _texts(content: Sequence[Block]) -> Iterator[str]:
+    """Every text of a result as the model reads it."""
+    for block in content:
+        match block:
+            case TextBlock():
+                yield str(at_hand(block, "text")) if block.formatted is None else block.formatted
+            case ResourceBlock(resource=resource):
+                shown = shown_of(resource)
+                yield shown if isinstance(shown, str) else ""
+            case ImageBlock() | AudioBlock():
+                yield block.formatted or ""
+            case ResourceLink():
+                pass
+            case _:
+                assert_never(block)
+
+
+def _block(block: Block, *, takes: Collection[str], mark: str | None) -> Iterator[Shown]:
     match block:
         case TextBlock():
             yield Words(str(at_hand(block, "text")) if block.formatted is None else block.formatted)
         case ResourceBlock(resource=resource):
-            yield from _delivered(resource, takes=takes, alone=alone)
+            yield from _delivered(resource, takes=takes, mark=mark)
         case ImageBlock(formatted=None) | AudioBlock(formatted=None):
             yield _media(at_hand(block, block.mime_type), block.mime_type, "content", takes)
         case ImageBlock(formatted=words) | AudioBlock(formatted=words):
             yield Words(words or "")
         case ResourceLink():
-            name = block.title or block.name or ""
-            yield Words(f"[resource {name}: {block.uri}]" if name else f"[resource {block.uri}]")
+            name = in_one_line(block.title or block.name or "")
+            uri = in_one_line(block.uri)
+            yield Words(f"[resource {name}: {uri}]" if name else f"[resource {uri}]")
         case _:
             assert_never(block)
 
 
-def _delivered(resource: Resource, *, takes: Collection[str], alone: bool) -> Iterator[Shown]:
-    """A resource that a tool returned. Where other blocks stand beside it, it says which one it is."""
+def _delivered(resource: Resource, *, takes: Collection[str], mark: str | None) -> Iterator[Shown]:
+    """A resource that a tool returned. Where other blocks stand beside it (`mark`), it says which one it is."""
     shown = shown_of(resource)
     if isinstance(shown, str):
-        yield Words(shown if alone else f'<resource uri="{resource.uri}">\n{shown}\n</resource>')
+        yield Words(shown if mark is None else framed("resource", {"uri": resource.uri}, shown, mark))
         return
-    if not alone:
-        yield Words(f"{resource.uri}:")
-    yield _media(shown, resource.mime_type, resource.uri, takes)
+    if mark is not None:
+        yield Words(f"{in_one_line(resource.uri)}:")
+    yield _media(shown, resource.mime_type, in_one_line(resource.uri), takes)
 
 
 def _media(data: str | bytes, mime_type: str | None, name: str, takes: Collection[str]) -> Shown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from jp.conversation.entries import JsonObject, ToolCallRequest
+from jp.errors import reason_of
 from jp.tool.arguments import argument_problems, fitted
 from jp.tool.base import ConfiguredTool, Toolbox, ToolOutput, error_output
 
@@ -68,7 +69,7 @@ def _object(arguments: JsonObject | str) -> JsonObject | str:
     except msgspec.ValidationError:
         return "JSON, but not an object"
     except (msgspec.DecodeError, RecursionError) as error:
-        return f"not JSON ({error})"
+        return f"not JSON ({reason_of(error)})"
 
 
 def _unknown_tool(name: str, toolbox: Toolbox) -> ToolOutput:

@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, Facts, ToolCallResponse
+from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (
     AudioBlock,
     BinaryContent,
@@ -39,7 +40,6 @@ MOST_BLOCKS = 64
 _LEAST_OBSERVED = 400
 """Characters of a result below which its digest would be no shorter than the result."""
 
-_ENVELOPE = len('<resource uri="">\n\n</resource>\n')
 _READ = frozenset({"read", "list", "search", "json", "web"})
 """Kinds of results in which the word `error` says nothing of how the call went."""
 
@@ -136,8 +136,9 @@ class _Bounds:
             if size_in_bytes(resource) <= LARGEST_MEDIA:
                 return resource
             return replace(resource, formatted=self._note(resource, resource.mime_type))
-        limit = self._limit - _envelope(resource)
-        formatted = self._cut(resource, _text_of(resource), limit)
+        text = _text_of(resource)
+        limit = self._limit - _envelope(resource, text) + _bytes(text)
+        formatted = self._cut(resource, text, limit)
         if formatted is None:
             return resource
         if resource.formatted_against is not None:  # a diff of which a part is missing says nothing
@@ -240,7 +241,7 @@ def _shown_size(block: Block) -> int:
             return _bytes(_text_of(block))
         case ResourceBlock(resource=resource):
             is_text = resource.formatted is not None or not _is_binary(resource)
-            return _envelope(resource) + (_bytes(_text_of(resource)) if is_text else 0)
+            return _envelope(resource, _text_of(resource) if is_text else "")
         case ImageBlock() | AudioBlock():
             return _bytes(block.formatted or "")
         case ResourceLink():
@@ -249,8 +250,9 @@ def _shown_size(block: Block) -> int:
             assert_never(block)
 
 
-def _envelope(resource: Resource) -> int:
-    return _ENVELOPE + _bytes(resource.uri)
+def _envelope(resource: Resource, text: str) -> int:
+    """How long a resource with this text is in its frame, and the line feed behind it."""
+    return _bytes(framed("resource", {"uri": resource.uri}, text, mark_of((text,)))) + 1
 
 
 def _bytes(text: str) -> int:
@@ -261,8 +263,9 @@ def _gathered(content: Sequence[Block]) -> tuple[Block, ...]:
     """`content` with everything that can be read in one text in front, in which it stands as a model would read it."""
     texts: list[str] = []
     others: list[Block] = []
+    mark = mark_of([_text_of(carrier) for block in content if (carrier := _textual(block)) is not None])
     for block in content:
-        text = _readable(block)
+        text = _readable(block, mark)
         if text is None:
             others.append(block)
         else:
@@ -270,14 +273,27 @@ def _gathered(content: Sequence[Block]) -> tuple[Block, ...]:
     return (TextBlock(text="\n".join(texts)), *others)
 
 
-def _readable(block: Block) -> str | None:
+def _textual(block: Block) -> TextBlock | Resource | None:
+    """What of `block` is read as a text that others wrote."""
+    match block:
+        case TextBlock():
+            return block
+        case ResourceBlock(resource=resource):
+            return resource
+        case ResourceLink() | ImageBlock() | AudioBlock():
+            return None
+        case _:
+            assert_never(block)
+
+
+def _readable(block: Block, mark: str) -> str | None:
     match block:
         case TextBlock():
             return _text_of(block)
         case ResourceBlock(resource=resource):
             if _is_binary(resource) and resource.formatted is None:
                 return None
-            return f'<resource uri="{resource.uri}">\n{_text_of(resource)}\n</resource>'
+            return framed("resource", {"uri": resource.uri}, _text_of(resource), mark)
         case ResourceLink():
             return _link_text(block)
         case ImageBlock() | AudioBlock():
@@ -287,4 +303,4 @@ def _readable(block: Block) -> str | None:
 
 
 def _link_text(link: ResourceLink) -> str:
-    return f"[resource {link.title or link.name or ''}: {link.uri}]"
+    return in_one_line(f"[resource {link.title or link.name or ''}: {link.uri}]")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jp.descent import PASS, descend, enter
 from jp.errors import StorageError
+from jp.reading import open_regular, read_whole
 
 MARKER = ".jp"
 _IN_MARKER = f"/{MARKER}/"
@@ -24,7 +25,16 @@ _REMEDIES = {
     errno.ENOTDIR: "A file lies where a directory has to be: move it away, or let JP_USER_DATA_DIR name another place.",
     errno.ELOOP: "It is a link, and jp follows none here: put the file itself in its place.",
     errno.ESPIPE: "It is a pipe: put a file in its place.",
+    errno.ENODEV: "Put a file in its place.",
 }
+LARGEST = 2 * 1024 * 1024 * 1024
+"""How many bytes a log, or the content of a blob, may have to be read."""
+
+SMALL = 16 * 1024 * 1024
+"""How many any other file of a workspace may have."""
+
+_TOO_LARGE_TO_READ = "Nothing that jp writes is that large: move it away, or restore it from a copy."
+_TOO_LARGE_TO_WRITE = "Raise this process's limit on the size of files (`ulimit -f`)."
 _UNSYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
@@ -37,7 +47,7 @@ def _hint(action: str, number: int | None) -> str:
     if number in _SPACE:
         return "Free some space on the disk and run the command again."
     if number == errno.EFBIG:
-        return "Raise this process's limit on the size of files (`ulimit -f`)."
+        return _TOO_LARGE_TO_READ if action in _READING else _TOO_LARGE_TO_WRITE
     if number in _DENIED and action in _READING:
         return "Check who may read it: `ls -ld` shows that of a path."
     if number in _DENIED:
@@ -202,29 +212,33 @@ def replace_file(path: Path, data: bytes) -> None:
         raise failure("write", path, error) from error
 
 
-def read_file(path: Path) -> bytes:
-    """All of a regular file; see `open_file`.
+def read_file(path: Path, *, most: int = LARGEST) -> bytes:
+    """Return all of a regular file; see `open_file`.
 
     Raises:
-        OSError: it cannot be read, or is none (`ELOOP`).
+        OSError: it cannot be read, is none, or has more than `most` bytes (`EFBIG`).
     """
-    # Without O_NONBLOCK, opening a pipe would wait for its writer.
-    return read_opened(open_file(path, os.O_RDONLY | os.O_NONBLOCK))
+    with parent_of(path) as (directory, name):
+        return read_whole(name, most, follows=False, within=directory)
 
 
-def read_opened(descriptor: int) -> bytes:
-    """All of a file, which is closed then."""
-    try:
-        return read_all(descriptor)
-    finally:
-        os.close(descriptor)
+def open_to_read(path: Path) -> int:
+    """Return a descriptor of a regular file; see `open_file`."""
+    with parent_of(path) as (directory, name):
+        return open_regular(name, follows=False, within=directory)
 
 
 def read_all(descriptor: int) -> bytes:
-    """A file from its start to its end."""
+    """A file from its start to its end.
+
+    Raises:
+        OSError: it cannot be read, or has more than `LARGEST` bytes.
+    """
     chunks: list[bytes] = []
     offset = 0
     size = os.fstat(descriptor).st_size
+    if size > LARGEST:
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST:,} bytes")
     while chunk := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         chunks.append(chunk)
         offset += len(chunk)

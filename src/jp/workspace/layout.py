@@ -16,7 +16,7 @@ import msgspec
 
 from jp.conversation.ids import ConversationId, slug
 from jp.errors import StorageError, UsageError
-from jp.workspace.files import MARKER, create_file, failure, read_file, temporary_beside
+from jp.workspace.files import MARKER, SMALL, create_file, failure, read_file, temporary_beside
 
 EVENTS = "events.jsonl"
 ORIGINAL_EVENTS = "events.json"
@@ -246,7 +246,7 @@ def workspace_id(root: Path | None) -> str:
 
 def _read_id(path: Path) -> str | None:
     try:
-        text = read_file(path).decode("utf-8", "replace")
+        text = read_file(path, most=SMALL).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
     except OSError as error:

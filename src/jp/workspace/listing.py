@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from jp.conversation.ids import ConversationId
 from jp.descent import LIST, enter
 from jp.errors import StorageError
-from jp.workspace.files import failure, open_directory, opened, read_opened
+from jp.reading import read_whole
+from jp.workspace.files import SMALL, failure, open_directory, opened
 from jp.workspace.layout import (
     ARCHIVE,
     EVENTS,
@@ -25,8 +26,6 @@ from jp.workspace.layout import (
 )
 from jp.workspace.metadata import Metadata, decode_metadata
 from jp.workspace.stamp import timestamp
-
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +109,7 @@ def info_of(
         within = open_directory(directory) if above is None else enter(above, directory.name)
         try:
             last_written = _last_written(within)
-            metadata = decode_metadata(read_opened(os.open(METADATA, _READ, dir_fd=within)), file)
+            metadata = decode_metadata(read_whole(METADATA, SMALL, follows=False, within=within), file)
         finally:
             os.close(within)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from typing import Self
 import msgspec
 
 from jp.errors import ExitCode, JpError
-from jp.workspace.files import failure, make_directories, open_file, read_all
+from jp.workspace.files import SMALL, failure, make_directories, open_file, read_file
 from jp.workspace.stamp import SYSTEM, timestamp
 
 _FIRST_PAUSE = 0.01
@@ -168,12 +168,6 @@ def _write_holder(descriptor: int) -> None:
 
 def _read_holder(path: Path) -> Holder | None:
     try:
-        descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
+        return _holder_decoder.decode(read_file(path, most=SMALL))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    try:
-        return _holder_decoder.decode(read_all(descriptor))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    finally:
-        os.close(descriptor)

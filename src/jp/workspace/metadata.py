@@ -9,8 +9,8 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp.errors import StorageError
-from jp.workspace.files import failure, read_file, replace_file
+from jp.errors import StorageError, reason_of
+from jp.workspace.files import SMALL, failure, read_file, replace_file
 from jp.workspace.layout import METADATA
 
 
@@ -75,7 +75,7 @@ def decode_metadata(data: bytes, path: Path) -> Metadata:
     try:
         return _in_jps_spelling(_decoded(data)) if data else Metadata()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StorageError(f"{str(path)!r} is not what it should be: {error}", hint=_HINT) from None
+        raise StorageError(f"{str(path)!r} is not what it should be: {reason_of(error)}", hint=_HINT) from None
 
 
 def _decoded(data: bytes) -> Metadata:
@@ -131,7 +131,7 @@ def rewritten(data: bytes, after: Metadata) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_file(path)
+        return read_file(path, most=SMALL)
     except FileNotFoundError:
         return b""
     except OSError as error:

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from jp.conversation.ids import ConversationId
-from jp.workspace.files import make_directories, read_file, replace_file
+from jp.workspace.files import SMALL, make_directories, read_file, replace_file
 from jp.workspace.stamp import SYSTEM, Stamps, timestamp
 
 _EXPLICIT = "JP_SESSION"
@@ -65,7 +65,7 @@ _decoder = msgspec.json.Decoder(SessionFile)
 def read_session(path: Path) -> SessionFile | None:
     """A session's file; None where it cannot be read: that costs no more than the choice of a conversation."""
     try:
-        return _decoder.decode(read_file(path))
+        return _decoder.decode(read_file(path, most=SMALL))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -11,10 +11,10 @@ import msgspec
 from jp.conversation.codec import MalformedEntryError, decode
 from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Original, Unknown
 from jp.conversation.resource import Carrier
-from jp.errors import StorageError
+from jp.errors import StorageError, reason_of
 from jp.workspace.blobs import BlobStore
 from jp.workspace.content import inlined
-from jp.workspace.files import failure, read_file
+from jp.workspace.files import SMALL, failure, read_file
 from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS
 
 C = TypeVar("C", bound=Carrier)
@@ -220,13 +220,13 @@ def read_base_config(directory: Path) -> JsonObject:
     """
     path = directory / BASE_CONFIG
     try:
-        found = _object_decoder.decode(read_file(path))
+        found = _object_decoder.decode(read_file(path, most=SMALL))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise failure("read", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"{str(path)!r} is not what it should be: {error}"
+        msg = f"{str(path)!r} is not what it should be: {reason_of(error)}"
         raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None
 
     from jp.config.original_settings import in_jps_spelling

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from jp.workspace.files import make_directories, read_file, replace_file
+from jp.workspace.files import SMALL, make_directories, read_file, replace_file
 from jp.workspace.layout import path_digest
 from jp.workspace.stamp import SYSTEM, Stamps, timestamp
 
@@ -48,7 +48,7 @@ class TrustStore:
     def accepted(self) -> frozenset[str]:
         """What was accepted so far. What cannot be read was not."""
         try:
-            return self._remembered | frozenset(_decoder.decode(read_file(self._path)).accepted)
+            return self._remembered | frozenset(_decoder.decode(read_file(self._path, most=SMALL)).accepted)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return self._remembered
 

@@ -11,7 +11,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import create_file, failure, make_directories, read_file
+from jp.workspace.files import SMALL, create_file, failure, make_directories, read_file
 from jp.workspace.layout import (
     MARKER,
     MOVED,
@@ -284,7 +284,7 @@ def find_workspace(
 def keeps_out_of_git(root: Path) -> bool:
     """Whether the `.jp/.gitignore` of the workspace at `root` names its conversations."""
     try:
-        lines = read_file(root / MARKER / ".gitignore").splitlines()
+        lines = read_file(root / MARKER / ".gitignore", most=SMALL).splitlines()
     except OSError:
         return False
     return not {line.encode() for line in _PRIVATE.split()}.isdisjoint(lines)

@@ -51,3 +51,11 @@ def test_a_name_stands_in_quotes_where_it_has_to(path: KeyPath, text: str) -> No
 )
 def test_an_index_is_a_short_number(name: str, *, expected: bool) -> None:
     assert is_index(name) is expected
+
+
+def test_a_key_of_too_many_names_is_refused() -> None:
+    assert len(parse_key(".".join(["a"] * 64))) == 64
+    with pytest.raises(ConfigurationError, match="is nested too deeply") as refused:
+        parse_key(".".join(["a"] * 65))
+
+    assert len(refused.value.message) < 100

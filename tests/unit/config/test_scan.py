@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.config.keys import parse_key
-from jp.config.scan import Array, Atom, Element, Header, Inline, Pair, Remark, place_of, positions, scan
+from jp.config.scan import Array, Atom, Element, Header, Inline, Pair, Remark, load_toml, place_of, positions, scan
 
 FILE = r'''user.name = 'x'
 # style = 1
@@ -90,3 +90,21 @@ def test_what_stands_before_a_line_that_makes_no_sense_is_found(bad: str) -> Non
 
 def test_a_text_that_is_nested_without_end_is_given_up() -> None:
     assert [*positions(f"x = 1\na = {'[' * 100_000}")] == [("x",)]
+
+
+@pytest.mark.parametrize("key", ["a", '"a.b"', "'a'", "a "])
+def test_a_long_key_is_refused_before_it_is_read(key: str) -> None:
+    with pytest.raises(RecursionError):
+        load_toml(f"[{'.'.join([key] * 100_000)}]\nx = 1")
+
+
+@pytest.mark.parametrize("text", ["x = {a}", "x = [{a}]"])
+def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
+    assert load_toml(text.format(a="[" * 100 + "]" * 100))
+    with pytest.raises(RecursionError):
+        load_toml(text.format(a="[" * 220 + "]" * 220))
+
+
+def test_a_text_may_have_any_dots() -> None:
+    text = "." * 5_000 + " and so on. " * 300
+    assert load_toml(f'x = "{text}"') == {"x": text}

@@ -108,6 +108,10 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [("conversation.tools.a.source", "mcp.git.*")],
         ),
         (
+            {"providers": {"llm": {"google": {"store": True}, "openai": {"store": False}, "mine": {"store": True}}}},
+            [("providers.llm.google.store", True), ("providers.llm.mine.store", True)],
+        ),
+        (
             {"conversation": {"tools": {"a": {"rules": [{"run": "unattended"}, {"run": "skip"}]}}}},
             [("conversation.tools.a.rules", {"run": "unattended"})],
         ),

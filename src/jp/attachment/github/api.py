@@ -16,6 +16,7 @@ from jp.attachment.files.failures import in_units
 from jp.attachment.github.failures import Refused, refusal
 from jp.attachment.github.remote import server_of
 from jp.attachment.github.token import Token
+from jp.errors import reason_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -184,7 +185,7 @@ def _decoded(body: bytes, kind: type[T], subject: str) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = f"what came for {subject} is not what GitHub's API gives: {error}"
+        message = f"what came for {subject} is not what GitHub's API gives: {reason_of(error)}"
         hint = f"Something between here and GitHub may answer in its place; {ADDRESS_VARIABLE} is its address."
         raise AttachmentError(message, hint=hint) from None
 

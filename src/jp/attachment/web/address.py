@@ -167,5 +167,9 @@ def is_local(host: str) -> bool:
     try:
         return not ip_address(name).is_global
     except ValueError:
-        # Numbers that are no address as everybody writes them are one to the system: 127.1, 0x7f000001.
-        return name.rpartition(".")[2][:1].isdigit()
+        return is_numeric(host)
+
+
+def is_numeric(host: str) -> bool:
+    """Whether a host is written as an address, not as a name; `127.1` and `0x7f000001` are addresses to the system."""
+    return host.startswith("[") or host.rstrip(".").rpartition(".")[2][:1].isdigit()

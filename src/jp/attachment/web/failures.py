@@ -14,8 +14,17 @@ from jp.attachment.base import AttachmentError
 from jp.attachment.files.failures import in_units
 from jp.attachment.web.address import Address
 from jp.attachment.web.content import WHAT_IS_TAKEN, ContentType
+from jp.attachment.web.reach import IpAddress, Zone, zone_of
 
 _REACH = "Check the address and the network."
+_ZONES: dict[Zone, str] = {
+    "public": "a public address",
+    "loopback": "this machine",
+    "private": "in your own network",
+    "link-local": "a link-local address",
+    "metadata": "where a cloud keeps the credentials of this machine",
+    "reserved": "not a public address",
+}
 _BY_HAND = "`curl ADDRESS | jp query …` attaches it in your own way"
 
 
@@ -23,6 +32,14 @@ def redirected(declared: Address, where: str) -> AttachmentError:
     """A redirect that is not followed."""
     message = f"{declared.shown!r} redirects {where}"
     return AttachmentError(message, hint=f"Attach the address that you mean, or fetch it yourself: {_BY_HAND}.")
+
+
+def out_of_reach(declared: Address, here: Address, address: IpAddress) -> AttachmentError:
+    """Return the error for a host at an address that must not be connected to."""
+    by = "redirects to" if here.host != declared.host or here.port != declared.port else "is not fetched:"
+    named = "" if here.host.strip("[]") == str(address) else f" is at {str(address)!r}, which"
+    message = f"{declared.shown!r} {by} {here.host!r}{named or ','} is {_ZONES[zone_of(address)]}"
+    return AttachmentError(message, hint=f"where you mean that address, type it: `--attach`; or {_BY_HAND}")
 
 
 class RefusedError(AttachmentError):

@@ -10,13 +10,14 @@ import msgspec
 from jp.attachment.base import Declaration, Resolution, ResolveContext
 from jp.attachment.media import BinaryMedia, UnsupportedMedia
 from jp.attachment.slots import Slots
-from jp.attachment.web.address import Address, parse_address
+from jp.attachment.web.address import Address, is_local, is_numeric, parse_address
 from jp.conversation.resource import Annotations, Resource
 
 if TYPE_CHECKING:
     from jp.attachment.web.content import WebText
     from jp.attachment.web.fetching import Fetched, FetchLimits
     from jp.attachment.web.page import Page
+    from jp.attachment.web.reach import Reach
 
 AT_ONCE = 6
 """How many addresses are fetched at the same time."""
@@ -56,9 +57,14 @@ class HttpHandler:
         return (await self.answer(declaration, context, excludes=excludes)).resolution
 
     async def answer(
-        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+        self,
+        declaration: Declaration,
+        context: ResolveContext,
+        *,
+        excludes: Sequence[Declaration] = (),
+        reach: Reach | None = None,
     ) -> Answered:
-        """`resolve`, with how the server answered.
+        """`resolve`, with how the server answered. `reach` is what may be connected to; None: see `reach_of`.
 
         Raises:
             AttachmentError: see the port. A `RefusedError` where the server answered with no content.
@@ -78,12 +84,28 @@ class HttpHandler:
             from anyio import move_on_after
 
             with move_on_after(limits.total_secs):
-                fetched = await fetch(address, limits, context.max_bytes)
+                fetched = await fetch(
+                    address, limits, context.max_bytes, reach or reach_of(address, confined=declaration.confined)
+                )
                 resolution = await _resolved(fetched, address, context.max_bytes)
                 return Answered(resolution=resolution, status=fetched.status)
         if fetched is None:
             raise failures.too_slow(address, limits.total_secs)
         raise failures.not_converted(address, limits.total_secs)
+
+
+def reach_of(address: Address, *, confined: bool) -> Reach:
+    """Return what an attached address may be found at.
+
+    An address that a person typed is that person's wish; one that a file declares reaches the user's own network only
+    where it says that it does. What is written as numbers leads where it says, a name nowhere near credentials.
+    """
+    from jp.attachment.web.reach import ANYWHERE, OWN_NETWORK, PUBLIC
+
+    if confined:
+        return OWN_NETWORK if is_local(address.host) else PUBLIC
+    is_on_link = address.host.rstrip(".").endswith(".local")
+    return ANYWHERE if is_numeric(address.host) or is_on_link else OWN_NETWORK
 
 
 def _with_credentials(declaration: Declaration) -> Address:

@@ -19,7 +19,8 @@ from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.reverts import undone
 from jp.conversation.turns import Placement, divide
-from jp.errors import JpError, StorageError, UsageError
+from jp.errors import JpError, StorageError, UsageError, reason_of
+from jp.reading import read_beginning
 from jp.workspace.files import make_directories, replace_file
 
 _VERSION = 1
@@ -101,12 +102,11 @@ class Proposals:
         if not identity.isalnum():
             raise UsageError(f"{identity!r} is no proposal", hint=hint)
         try:
-            with self._path(identity).open("rb") as file:
-                proposal = msgspec.json.decode(file.read(_MOST_BYTES), type=Proposal)
+            proposal = msgspec.json.decode(read_beginning(self._path(identity), _MOST_BYTES), type=Proposal)
         except FileNotFoundError:
             raise UsageError(f"there is no proposal {identity!r}", hint=hint) from None
-        except (OSError, ValueError) as error:
-            raise StorageError(f"the proposal {identity!r} cannot be read: {error}", hint=hint) from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise StorageError(f"the proposal {identity!r} cannot be read: {reason_of(error)}", hint=hint) from None
         if proposal.version != _VERSION:
             raise UsageError(f"the proposal {identity!r} is of another version of jp", hint=hint)
         return proposal

@@ -64,7 +64,7 @@ class Composer:
         else:
             keeper, text = await self._edited(parts, given, stack)
         if arguments.template:
-            text = self._rendered(text, () if given.opens_editor else given.parts)
+            text = await self._rendered(text, () if given.opens_editor else given.parts)
         if keeper is None and self._is_blank(text) and not (given.piped.strip() or arguments.replay):
             raise nothing_asked()
         return Composed(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
@@ -132,10 +132,10 @@ class Composer:
             )
         return block_quote(answer)
 
-    def _rendered(self, text: str, parts: Sequence[Part]) -> str:
+    async def _rendered(self, text: str, parts: Sequence[Part]) -> str:
         from jp.cli.query.template import TemplateError, render
 
-        rendered = render(text, self._config.template.values, parts)
+        rendered = await render(text, self._config.template.values, parts)
         if text.strip() and not rendered.strip():
             raise TemplateError("the template renders to nothing")
         return rendered

@@ -40,11 +40,14 @@ from jp.conversation.usage import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
+from jp.reading import read_beginning
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
 from jp.workspace.files import make_directories, replace_file
 from jp.workspace.stamp import SYSTEM, timestamp
+
+_LARGEST = 1024 * 1024
 
 _REFUSED_SECS = 3600
 """For how long at most nobody is asked who would not take a key, or whose quota was used up: jp is not told of
@@ -73,8 +76,8 @@ class PolicyFile:
         if self._path is None:
             return PolicyState()
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=PolicyState)
-        except (OSError, ValueError):
+            return msgspec.json.decode(read_beginning(self._path, _LARGEST), type=PolicyState)
+        except (OSError, ValueError, RecursionError):
             return PolicyState()
 
     def write(self, state: PolicyState) -> None:

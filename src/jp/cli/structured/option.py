@@ -9,7 +9,8 @@ import msgspec
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import JsonObject
 from jp.conversation.schema_dsl import parse_dsl
-from jp.errors import ConfigurationError, UsageError
+from jp.errors import ConfigurationError, UsageError, reason_of
+from jp.reading import read_beginning
 
 MAX_BYTES = 1024 * 1024
 """A larger file is no schema."""
@@ -36,8 +37,7 @@ def read_schema(text: str) -> Checker:
 
 def _content_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_beginning(path, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ConfigurationError(f"{str(path)!r} has more than {MAX_BYTES:,} bytes", hint=_FORMS)
         return data.decode("utf-8-sig")
@@ -82,7 +82,9 @@ def _place_of_error(text: str) -> str:
 def _toml(text: str) -> JsonObject:
     import tomllib
 
+    from jp.config.scan import load_toml
+
     try:
-        return msgspec.to_builtins(tomllib.loads(text))
+        return msgspec.to_builtins(load_toml(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"the schema is not TOML: {error}", hint=_FORMS) from None
+        raise UsageError(f"the schema is not TOML: {reason_of(error)}", hint=_FORMS) from None

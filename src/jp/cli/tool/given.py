@@ -9,7 +9,8 @@ import msgspec
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.conversation.entries import JsonObject
-from jp.errors import UsageError
+from jp.errors import UsageError, reason_of
+from jp.reading import read_beginning
 
 _FORM = 'an object such as {"path": "README.md"}'
 _MOST_BYTES = 10 * 1024 * 1024
@@ -35,8 +36,7 @@ async def read_arguments(options: GlobalOptions, text: str | None) -> JsonObject
 def _content(name: str) -> str:
     path = Path(name).expanduser()
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        data = read_beginning(path, _MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{str(path)!r} has more than {_MOST_BYTES:,} bytes", hint=f"arguments are {_FORM}")
         return data.decode("utf-8-sig")
@@ -53,4 +53,4 @@ def _object(text: str) -> JsonObject:
     try:
         return msgspec.json.decode(text, type=JsonObject)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise UsageError(f"the arguments are no JSON object: {error}", hint=f"write {_FORM}") from None
+        raise UsageError(f"the arguments are no JSON object: {reason_of(error)}", hint=f"write {_FORM}") from None

@@ -10,6 +10,7 @@ import msgspec
 
 from jp.errors import StorageError
 from jp.provider.catalogue.listed import Catalogue
+from jp.reading import read_beginning
 
 _VERSION = 1
 _LARGEST = 32 * 1024 * 1024
@@ -43,8 +44,7 @@ class CatalogueStore:
         """What is kept of a provider at an address. A list of what another address has says nothing of this one."""
         path = self.path(provider)
         try:
-            with path.open("rb") as file:
-                data = file.read(_LARGEST)
+            data = read_beginning(path, _LARGEST)
         except FileNotFoundError:
             return Kept()
         except OSError as error:

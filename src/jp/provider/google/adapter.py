@@ -11,16 +11,17 @@ from jp.provider.google.request import RENDERER, render, sections
 
 
 class GoogleAdapter:
-    """Gemini's `streamGenerateContent`. `provider` is under what name it is known."""
+    """Gemini's `streamGenerateContent`. `provider` is under what name it is known, `store` see `render`."""
 
     renderer = RENDERER
 
-    def __init__(self, *, provider: str = PROVIDER) -> None:
+    def __init__(self, *, provider: str = PROVIDER, store: bool | None = False) -> None:
         self.id = provider
+        self._store = store
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        return render(thread, provider=self.id)
+        return render(thread, provider=self.id, store=self._store)
 
     def sections(self, request: WireRequest) -> Sections:
         """The parts of `request` that prompt caches see."""

@@ -11,8 +11,10 @@ from jp.provider.asking import cache_not_sent, not_sent, sampling_of
 from jp.provider.google.schema import answer_schema
 from jp.provider.google.thinking import Thinking, unmet
 
-PROTECTED = frozenset({"contents", "model", "systemInstruction", "system_instruction", "toolConfig", "tools"})
-"""What `other` cannot set: it would not be what the log says was sent."""
+PROTECTED = frozenset({
+    *("contents", "model", "systemInstruction", "system_instruction", "store", "toolConfig", "tools"),
+})
+"""What `other` cannot set: it would not be what the log says was sent, or is the account's to say."""
 
 _MOST_STOP_WORDS = 5
 _SAMPLING = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}

@@ -15,7 +15,7 @@ from jp.provider.google.parameters import PROTECTED, generation_config, held_sch
 from jp.provider.google.thinking import thinking_of
 from jp.provider.models import find_model
 
-RENDERER = 1
+RENDERER = 2
 
 
 def _path(model: str) -> str:
@@ -38,8 +38,11 @@ def _declaration(tool: ToolDefinition) -> JsonObject:
     return declaration
 
 
-def render(thread: Thread, *, provider: str = PROVIDER) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes. `provider` is whose signatures are its own.
+def render(thread: Thread, *, provider: str = PROVIDER, store: bool | None = None) -> WireRequest:
+    """The request for `thread`. The same thread gives the same bytes.
+
+    `provider` is whose signatures are its own. `store` says whether the server may keep the request and its answer,
+    which new projects do unasked; None leaves that to the project.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -61,6 +64,8 @@ def render(thread: Thread, *, provider: str = PROVIDER) -> WireRequest:
         "generationConfig": generation_config(parameters, model, thinking, schema),
     }
     body: JsonObject = {name: value for name, value in optional.items() if value}
+    if store is not None:
+        body["store"] = store
     body["contents"] = [content.wire for content in contents]
     return WireRequest(
         path=_path(thread.model),

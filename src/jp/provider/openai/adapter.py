@@ -11,17 +11,21 @@ from jp.provider.openai.request import RENDERER, render, sections
 
 
 class OpenaiAdapter:
-    """OpenAI's Responses API. `provider` is under what name it is known, `summary` how much reasoning is shown."""
+    """OpenAI's Responses API. `provider` is under what name it is known, `summary` how much reasoning is shown.
+
+    `store` lets the server keep requests and answers.
+    """
 
     renderer = RENDERER
 
-    def __init__(self, *, provider: str = PROVIDER, summary: Summary = "auto") -> None:
+    def __init__(self, *, provider: str = PROVIDER, summary: Summary = "auto", store: bool = False) -> None:
         self.id = provider
+        self._store = store
         self._summary: Summary = summary
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        return render(thread, provider=self.id, summary=self._summary)
+        return render(thread, provider=self.id, summary=self._summary, store=self._store)
 
     def sections(self, request: WireRequest) -> Sections:
         """The parts of `request` that prompt caches see."""

@@ -1,7 +1,7 @@
 """A thread as a request of the Responses API, and back as what a prompt cache sees. Pure.
 
-The server keeps nothing: every request holds the whole conversation, and is refused rather than cut where it is too
-long.
+The server need not keep anything: every request holds the whole conversation, and is refused rather than cut where it
+is too long.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def _mark(part: JsonObject | None) -> None:
         part[_MARKER] = {"mode": "explicit"}
 
 
-def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto") -> WireRequest:
+def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto", store: bool = False) -> WireRequest:
     """The request for `thread`. The same thread gives the same bytes.
 
-    `provider` is whose reasoning is its own, `summary` how much is to be shown of it.
+    `provider` is whose reasoning is its own, `summary` how much is to be shown of it. `store` lets the server keep
+    the request and its answer; it makes no use of them.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -75,7 +76,7 @@ def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto
     body: JsonObject = {
         "model": thread.model,
         "stream": model.abilities.streams,
-        "store": False,
+        "store": store,
         "truncation": "disabled",
         **{name: value for name, value in optional.items() if value not in (None, [])},
     }

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from jp.config.accounts import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Thread
-from jp.provider.asking import cache_not_sent, not_sent, sampling_of
+from jp.provider.asking import cache_not_sent, not_sent, object_at, sampling_of
 from jp.provider.base import WireRequest
 from jp.provider.chat.adapter import ChatAdapter
 from jp.provider.chat.parameters import choice_of
@@ -38,21 +38,30 @@ _MISTRAL = replace(_SERVER, quirks=replace(QUIRKS, call_ids="short", user_after_
 
 
 class OpenrouterAdapter(ChatAdapter):
-    """OpenRouter's Chat Completions. `headers` say on whose behalf it is asked."""
+    """OpenRouter's Chat Completions. `headers` say on whose behalf it is asked.
 
-    def __init__(self, headers: tuple[tuple[str, str], ...]) -> None:
+    `store` lets it pass requests on to vendors that keep them.
+    """
+
+    def __init__(self, headers: tuple[tuple[str, str], ...], *, store: bool = False) -> None:
         self._headers = headers
+        self._store = store
         super().__init__(_SERVER)
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
         server = _MISTRAL if thread.model.startswith("mistralai/") else _SERVER
-        return render(thread, server, asked(thread, headers=self._headers))
+        request = render(thread, server, asked(thread, headers=self._headers))
+        if self._store:
+            return request
+        # Behind the parameters, which say nothing of where requests may be kept.
+        routing: JsonObject = {**object_at(request.body, "provider"), "data_collection": "deny"}
+        return replace(request, body={**request.body, "provider": routing})
 
 
 def create(settings: OpenrouterConfig) -> OpenrouterAdapter:
     """The adapter of the account."""
-    return OpenrouterAdapter(_headers(settings))
+    return OpenrouterAdapter(_headers(settings), store=settings.store)
 
 
 def _headers(settings: OpenrouterConfig) -> tuple[tuple[str, str], ...]:

@@ -8,15 +8,19 @@ from pathlib import Path
 import msgspec
 
 from jp.conversation.thread import Thread
+from jp.errors import ConfigurationError
 from jp.provider.base import Provider, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.parts import BlockEnd, Finished, Part, ToolCallStart, UsageReport
 from jp.provider.script.matching import Casting, Cue
 from jp.provider.script.performance import response_to
 from jp.provider.script.request import Body, body_of, sections_of
-from jp.provider.script.scenario import Failure, Scenario, load_scenario
+from jp.provider.script.scenario import MAX_BYTES, Failure, Scenario, read_scenario
+from jp.reading import read_beginning
 
 RENDERER = 1
+
+_PLACE = "`script/NAME` plays `.jp/scenarios/NAME.toml`, or set `providers.llm.script.scenario`."
 
 
 def scenario_path(name: str, *, root: Path, scenario: str | None) -> Path:
@@ -30,6 +34,32 @@ def scenario_path(name: str, *, root: Path, scenario: str | None) -> Path:
     if "/" in name or name.endswith(".toml"):
         return root / name
     return root / ".jp" / "scenarios" / f"{name}.toml"
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises:
+        ConfigurationError: the file is missing, too large, not TOML, or not a scenario; it names file, place and key.
+    """
+    return read_scenario(_read(path), source=str(path))
+
+
+def _read(path: Path) -> str:
+    try:
+        data = read_beginning(path, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ConfigurationError(f"scenario {str(path)!r} is larger than {MAX_BYTES:,} bytes", hint=_PLACE)
+        return data.decode()
+    except IsADirectoryError:
+        raise ConfigurationError(f"scenario {str(path)!r} is not a file", hint=_PLACE) from None
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no scenario {str(path)!r}", hint=_PLACE) from None
+    except OSError as error:
+        raise ConfigurationError(f"cannot read scenario {str(path)!r}: {error.strerror}", hint=_PLACE) from None
+    except UnicodeDecodeError as error:
+        message = f"scenario {str(path)!r} is not UTF-8: byte {error.start:,} does not fit"
+        raise ConfigurationError(message, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
 def create(name: str, *, root: Path, scenario: str | None) -> Provider:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -118,29 +117,24 @@ _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(?P<key>.*)`", re.DOT
 _BAD_CHOICE = re.compile(r"Invalid enum value '(?P<value>.*)'", re.DOTALL)
 
 
-def load_scenario(path: Path) -> Scenario:
-    """Read a scenario file.
-
-    Raises:
-        ConfigurationError: the file is missing, too large, not TOML, or not a scenario; it names file, place and key.
-    """
-    return read_scenario(_read(path), source=str(path))
-
-
 def read_scenario(text: str, *, source: str) -> Scenario:
     """Read a scenario from text; `source` is its name in errors.
 
     Raises:
-        ConfigurationError: as `load_scenario`.
+        ConfigurationError: it is not TOML, or not a scenario; names place and key.
     """
     import tomllib
 
+    from jp.config.scan import load_toml
+
     try:
-        scenario = msgspec.convert(tomllib.loads(text), Scenario)
+        scenario = msgspec.convert(load_toml(text), Scenario)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"scenario {source!r} is not TOML: {error}", hint=_SHAPE) from None
     except msgspec.ValidationError as error:
         raise _explained(str(error), source) from None
+    except RecursionError:
+        raise ConfigurationError(f"scenario {source!r} is nested too deeply", hint=_FORMAT) from None
     if not scenario.reply:
         raise ConfigurationError(f"scenario {source!r} has no reply", hint="Give it at least one `[[reply]]`.")
     for index, reply in enumerate(scenario.reply):
@@ -150,27 +144,8 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     return scenario
 
 
-_PLACE = "`script/NAME` plays `.jp/scenarios/NAME.toml`, or set `providers.llm.script.scenario`."
 _FORMAT = "Replies count from 0; docs/script-provider.md says what they may hold."
 _SHAPE = 'A scenario is a list of `[[reply]]` tables, such as `text = "Hello"`.'
-
-
-def _read(path: Path) -> str:
-    if path.exists() and not path.is_file():
-        raise ConfigurationError(f"scenario {str(path)!r} is not a file", hint=_PLACE)
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ConfigurationError(f"scenario {str(path)!r} is larger than {MAX_BYTES:,} bytes", hint=_PLACE)
-        return data.decode()
-    except FileNotFoundError:
-        raise ConfigurationError(f"there is no scenario {str(path)!r}", hint=_PLACE) from None
-    except OSError as error:
-        raise ConfigurationError(f"cannot read scenario {str(path)!r}: {error.strerror}", hint=_PLACE) from None
-    except UnicodeDecodeError as error:
-        message = f"scenario {str(path)!r} is not UTF-8: byte {error.start:,} does not fit"
-        raise ConfigurationError(message, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
 def _problem(reply: Reply) -> str:

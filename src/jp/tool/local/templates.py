@@ -26,6 +26,21 @@ class TemplateError(JpError):
     """A command of a local tool cannot be rendered."""
 
 
+def are_placing(templates: Iterable[str]) -> bool:
+    """Whether these do no more than to put values in their places: see `jp.process.templates.is_placing`."""
+    from jinja2 import TemplateSyntaxError
+
+    from jp.process.templates import is_placing
+
+    environment = _environment(_text)
+    try:
+        return all(is_placing(environment, template) for template in templates)
+    except TemplateSyntaxError:
+        return True  # and nothing is computed before that is found out again
+    except RecursionError:
+        return False
+
+
 def render(template: str, values: JsonObject) -> str:
     """`template` with its expressions replaced.
 
@@ -87,7 +102,9 @@ def _rendered(template: str, values: JsonObject, environment: Environment) -> st
     except JpError:
         raise
     except Exception as error:  # noqa: BLE001 - an expression can raise whatever Python has
-        raise _failed(template, str(error) or type(error).__name__) from None
+        from jp.process.templates import reason_of
+
+        raise _failed(template, reason_of(error)) from None
 
 
 def _joined(pieces: Iterable[str]) -> str:

@@ -19,7 +19,8 @@ from jp.tool.local.execution import execute, facts_of, is_text, no_text, said, t
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.output import Returned, read_output
 from jp.tool.local.parameters import definition_of
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, rendered, shown
+from jp.tool.local.rendering import rendered_in_bounds
+from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
@@ -69,7 +70,7 @@ class LocalTool:
         if self._takes_json:
             return None
         try:
-            return shown(self._line(self._values(invocation, {})))
+            return shown(await self._line(self._values(invocation, {})))
         except JpError:
             return None
 
@@ -99,14 +100,14 @@ class LocalTool:
     def _takes_json(self) -> bool:
         return self._settings.input == "json"
 
-    def _line(self, values: JsonObject) -> CommandLine:
-        return plain(self._command) if self._takes_json else rendered(self._command, values)
+    async def _line(self, values: JsonObject) -> CommandLine:
+        return plain(self._command) if self._takes_json else await rendered_in_bounds(self._command, values)
 
     async def _execute(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> Ended:
         settings = invocation.settings
         values = self._values(invocation, answers)
         ended = await execute(
-            self._line(values),
+            await self._line(values),
             root=invocation.root,
             timeout_secs=settings.timeout_secs,
             named=settings.environment,

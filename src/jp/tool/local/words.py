@@ -81,7 +81,7 @@ def _split(name: str, command: str) -> list[str]:
 
 
 def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
-    """The words of a call whose templates see `values`.
+    """The words of a call whose templates see `values`: see `jp.tool.local.rendering`, which bounds what it takes.
 
     An argument that begins with a condition and comes to nothing is left out.
 

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import pytest
 
 from jp.cli.query import template
 from jp.cli.query.file_words import Part
-from jp.cli.query.template import TemplateError, render
+from jp.cli.query.template import TemplateError
+
+
+def render(text: str, values: dict[str, Any], parts: Sequence[Part] = ()) -> str:
+    return anyio.run(template.render, text, values, parts)
 
 
 def test_names_stand_for_their_values() -> None:
@@ -27,7 +33,7 @@ def test_nothing_is_escaped_and_line_ends_stay() -> None:
         ("{% if b %}x{% endif %}", {}, "line 1 ('{% if b %}x{% endif %}'): 'b' is undefined"),
         ("\n\n{% if %}", {}, "line 3 ('{% if %}'): Expected an expression, got 'end of statement block'"),
         ("\n\n{{ 1 / 0 }}", {}, "line 3 ('{{ 1 / 0 }}'): division by zero"),
-        ("{{ 'x' * 10 ** 13 }}", {}, "MemoryError"),
+        ("{{ 'x' * 10 ** 13 }}", {}, "it needs too much memory"),
         ("{% include '/etc/passwd' %}", {}, "no loader for this environment specified"),
         ("{% import 'os' as os %}", {}, "no loader for this environment specified"),
         ("{{ ''.__class__ }}", {}, "access to attribute '__class__' of 'str' object is unsafe"),
@@ -67,9 +73,8 @@ def test_a_missing_name_is_told_which_names_there_are() -> None:
     assert caught.value.hint.startswith("`template.values` has: none;")
 
 
-def test_what_it_renders_to_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template, "MOST_CHARS", 10_000)
+def test_what_it_renders_to_is_bounded() -> None:
     text = "{% for i in range(99999) %}{% for j in range(99999) %}xxxxxxxxxx{% endfor %}{% endfor %}"
 
-    with pytest.raises(TemplateError, match="more than 10,000 characters"):
+    with pytest.raises(TemplateError, match="more than 10,485,760 characters"):
         render(text, {})

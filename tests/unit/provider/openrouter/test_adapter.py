@@ -41,6 +41,7 @@ def test_a_request_says_where_a_conversation_belongs_and_what_is_kept() -> None:
         "model": CLAUDE,
         "stream": True,
         "session_id": "jp-c1",
+        "provider": {"data_collection": "deny"},
         "messages": [
             {"role": "system", "content": [{"type": "text", "text": "Be brief.", **marker}]},
             {"role": "user", "content": [{"type": "text", "text": "Hi", **marker}]},
@@ -170,3 +171,9 @@ def test_files_of_many_types_are_sent(media_type: str, kind: str) -> None:
     parts = request(attached, "google/gemini-2.5-flash").body["messages"][1]["content"]
 
     assert [part["type"] for part in parts] == ["text", kind, "text"]
+
+
+def test_where_it_is_allowed_a_request_may_go_to_vendors_that_keep_it() -> None:
+    assert "provider" not in create(OpenrouterConfig(store=True)).render(HI).body
+    kept = request(other={"provider": {"order": ["a"], "data_collection": "allow"}}).body
+    assert kept["provider"] == {"order": ["a"], "data_collection": "deny"}

@@ -18,8 +18,8 @@ from jp.config.model import ToolConfig
 from jp.conversation.entries import ChatRequest, CycleEnd
 from jp.conversation.resource import Resource
 from jp.provider.errors import RETRYABLE, ErrorKind
-from jp.provider.script.provider import create
-from jp.provider.script.scenario import Failure, Reply, When, load_scenario
+from jp.provider.script.provider import create, load_scenario
+from jp.provider.script.scenario import Failure, Reply, When
 from jp.tool.consent import Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.files.read_file import ReadFile

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from jp.errors import ConfigurationError
-from jp.provider.script.scenario import MAX_BYTES, Call, Failure, Reply, Tokens, When, load_scenario, read_scenario
+from jp.provider.script.provider import load_scenario
+from jp.provider.script.scenario import MAX_BYTES, Call, Failure, Reply, Tokens, When, read_scenario
 
 EVERYTHING = """
 description = "All keys"
@@ -136,3 +137,8 @@ def test_a_huge_file_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigurationError, match="is larger than 4,194,304 bytes"):
         load_scenario(tmp_path / "s.toml")
+
+
+def test_what_is_nested_too_deeply_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"scenario 's' is nested too deeply"):
+        read_scenario(f"x = {'[' * 300}{']' * 300}", source="s")

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
 from jp.config.tools import CommandConfig
 from jp.errors import ConfigurationError, JpError
 from jp.tool.local.optionals import Optionals
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, rendered, shown, visible
+from jp.tool.local.rendering import rendered_in_bounds
+from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown, visible
 
 ROOT = "/srv"
 
@@ -16,6 +18,10 @@ ROOT = "/srv"
 def values(**arguments: Any) -> dict[str, Any]:
     known = Optionals(arguments, ["optional", "items"])
     return {"tool": {"name": "t", "arguments": known, "options": {"a": 1}}, "context": {"root": ROOT}}
+
+
+def rendered(command: CommandConfig, known: dict[str, Any]) -> CommandLine:
+    return anyio.run(rendered_in_bounds, command, known)
 
 
 def in_shell(program: str, *args: str) -> CommandConfig:

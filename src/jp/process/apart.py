@@ -1,0 +1,102 @@
+"""Python that runs in a process of its own, because it may take for ever, or all memory: it computes what others wrote.
+
+A deadline and Ctrl-C end the process, wherever it is. `jp.process.running` says how.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jp.process.running import Ended, OutputLimits
+
+MOST_MEMORY = 1024 * 1024 * 1024
+"""How many bytes such a process may map, Python and its libraries included, where the system holds it to that."""
+
+COMPUTING_SECS = 5.0
+"""How much one template may compute."""
+
+_MOST_BYTES = 256 * 1024 * 1024
+
+_PROGRAM = (
+    "import sys; secs, module = sys.argv[1:3]; sys.path[:] = sys.argv[3:]; "
+    "from jp.process.apart import confine; confine(float(secs)); "
+    "from importlib import import_module; import_module(module).main()"
+)
+
+
+class ApartError(Exception):
+    """A template was not rendered; the text says why."""
+
+
+async def run_apart(module: str, task: bytes, *, output: OutputLimits, computing_secs: float = math.inf) -> Ended:
+    """Run `main` of `module`, whose standard input is `task`. Where the wait is cancelled, the process is ended.
+
+    Python is isolated, with the places of this one: nothing of the current directory may be imported. After so many
+    seconds of computing the kernel ends it with SIGPROF, even if nobody waits for it any more. Its session of its own
+    keeps the signals of a terminal away from it.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    from jp.process.running import ProcessLimits, Program, run
+
+    words = (sys.executable, "-I", "-c", _PROGRAM, str(computing_secs), module, *sys.path)
+    program = Program(words=words, directory=".", environment=os.environ, stdin=task)
+    return await run(program, output=output, limits=ProcessLimits(timeout_secs=math.inf))
+
+
+def confine(computing_secs: float) -> None:
+    """Bound the memory of this process, and where `computing_secs` is finite what it may compute."""
+    import resource
+    import signal
+    from contextlib import suppress
+
+    # macOS knows the limit, and may refuse it.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    if math.isfinite(computing_secs):
+        signal.setitimer(signal.ITIMER_PROF, computing_secs)
+
+
+async def rendered_apart(module: str, task: object) -> Any:
+    """Return what `answer(…)` in `main` of `module` made of `task`, in a process of its own.
+
+    Raises:
+        ApartError: it took too long or too much memory, or could not be run.
+    """
+    import json
+    import pickle
+    import signal
+
+    from jp.process.running import OutputLimits
+
+    output = OutputLimits(kept=2 * _MOST_BYTES, most=_MOST_BYTES)
+    try:
+        ended = await run_apart(module, pickle.dumps(task), output=output, computing_secs=COMPUTING_SECS)
+    except OSError as error:
+        raise ApartError(f"its process cannot be started: {error.strerror or error}") from None
+    if ended.exit_code == -signal.SIGPROF:
+        raise ApartError(f"it takes more than {COMPUTING_SECS:g} s of computing")
+    if ended.exit_code != 0 or ended.stopped:
+        raise ApartError("it needs too much memory, or its process was ended")
+    return json.loads(ended.stdout.head + ended.stdout.tail)
+
+
+def answer(work: Callable[[Any], object]) -> None:
+    """Do what this process was started for: give `work` the task, and tell what it returns, which is JSON."""
+    import json
+    import pickle
+    import signal
+
+    task = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - from the jp that started this process
+    found = json.dumps(work(task))
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    sys.stdout.write(found)
+    sys.stdout.flush()

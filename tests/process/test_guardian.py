@@ -15,7 +15,8 @@ import pytest
 
 from forked import start_jp
 from mcp_connections import PATIENCE, SERVER
-from running import home_beside
+from privileges import bound_by_permissions
+from running import home_beside, run_jp
 from stage import make_workspace
 from terminal import CTRL_C, jp_at_terminal
 
@@ -62,7 +63,7 @@ calls = [{{ name = "{name}", arguments = {arguments} }}]
 text = "Done."
 """
 SOURCES = {
-    "run_command": (SETTINGS, CALL.format(name="run_command", arguments='{ command = "sh leave.sh" }'), ()),
+    "run_command": (SETTINGS, CALL.format(name="run_command", arguments='{ command = "exec sh leave.sh" }'), ()),
     "a local tool": (SETTINGS, CALL.format(name="own", arguments="{}"), ()),
     "an MCP server": (SERVER_SETTINGS, '[[reply]]\ntext = "Done."\n', ()),
     "an attachment": ("", '[[reply]]\ntext = "Done."\n', ("-a", "cmd:sh leave.sh")),
@@ -147,3 +148,32 @@ def test_nothing_is_left_after_ctrl_c(source: str, tmp_path: Path) -> None:
             terminal.type("s\n")
         watch.wait_for_none()
         assert terminal.finish() == 130
+
+
+SPY = """
+for place in environ mem maps; do
+  up=$$
+  while [ $up -gt 1 ]; do
+    up=$(sed -n "s/^PPid:\t//p" /proc/$up/status)
+    grep -aq jp-spied-0123 /proc/$up/$place 2>/dev/null && echo "found in $place of $up"
+  done
+done
+head -c1 /proc/$PPID/environ >/dev/null || echo "environment closed"
+head -c1 /proc/$PPID/maps >/dev/null || echo "memory closed"
+tr '\\0' '\\n' </proc/$$/environ | grep jp-spied
+exit 0
+"""
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_program_can_read_the_environment_and_the_memory_of_jp(source: str, tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    words = stage(root, source)
+    (root / "leave.sh").write_text(f"({SPY}) >spied 2>&1\n", encoding="utf-8")
+    program = (sys.executable, str(bound_by_permissions()))
+
+    done = run_jp(*words, cwd=root, env={"JP_SPIED": "jp-spied-0123"}, program=program)
+
+    assert done.code == 0, done
+    spied = (root / "spied").read_text(encoding="utf-8").splitlines()
+    assert [line for line in spied if "Permission denied" not in line] == ["environment closed", "memory closed"]

@@ -66,9 +66,10 @@ async def _run(task: bytes) -> Ended:
     Raises:
         OSError: it cannot be started.
     """
+    from jp.process.environment import scrubbed
     from jp.process.running import OutputLimits, ProcessLimits, Program, run
 
     words = (sys.executable, "-I", "-c", _PROGRAM, *sys.path)
-    program = Program(words=words, directory=".", environment=os.environ, stdin=task)
+    program = Program(words=words, directory=".", environment=scrubbed(os.environ), stdin=task)
     output = OutputLimits(kept=_KEPT_BYTES, most=_MOST_BYTES)
     return await run(program, output=output, limits=ProcessLimits(timeout_secs=math.inf))

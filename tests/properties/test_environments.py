@@ -30,14 +30,12 @@ SECRETS = (
 )
 names = st.sampled_from(NAMES) | st.from_regex(r"[A-Z][A-Z_]{0,8}(?:_HOME|_PROXY)?", fullmatch=True)
 fillers = st.sampled_from(("", " ", ":", ",", "/usr/bin", "-mod=mod ", "é", "\n", "x=1 ", "http://host:80/ "))
-secret_values = st.builds(lambda before, secret, after: f"{before} {secret}{after}", fillers, st.sampled_from(SECRETS),
-                          st.sampled_from(("", " ", "\n", " /usr/bin", " x=1")))  # fmt: skip
-logins = st.builds(
-    lambda scheme, user, password: f"{scheme}{user}:{CORE}{password}@proxy:3128",
-    st.sampled_from(("", "http://", "socks5h://")),
-    st.text("abc.-%", max_size=4),
-    st.text("abc/@:?#%\\ é", max_size=6),
-)
+ends = st.sampled_from(("", " ", "\n", " /usr/bin", " x=1"))
+secret_values = st.tuples(fillers, st.just(" "), st.sampled_from(SECRETS), ends).map("".join)
+schemes = st.sampled_from(("", "http://", "socks5h://"))
+users = st.text("abc.-%", max_size=4)
+passwords = st.text("abc/@:?#%\\ é", max_size=6)
+logins = st.tuples(schemes, users, st.just(f":{CORE}"), passwords, st.just("@proxy:3128")).map("".join)
 harmless = st.lists(st.sampled_from(("/usr/bin", "/opt/a b/é", ":", "en_US.UTF-8", "1", "host:80", "~/x")), max_size=5)
 settings = st.dictionaries(names, secret_values | harmless.map("".join))
 

@@ -39,6 +39,10 @@ _AS_DEFAULT = (signal.SIGPIPE, signal.SIGXFSZ)
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE)
 
 
+_ending: list[int] = []
+"""Guardians that have nothing left to do, and perhaps have not ended yet."""
+
+
 class _Command(NamedTuple):
     words: list[bytes]
     directory: bytes
@@ -73,6 +77,7 @@ class GuardedProcess:
         self.exit_code: int | None = None
         """How the program ended, a signal as its negative number; None while it runs or nobody has waited."""
         _prctl(_SET_DUMPABLE, 0)
+        _reap_guardians()
         pipes = _pipes(5)
         (its_input, self.stdin), (its_leash, self._leash) = pipes[:2]
         (self.stdout, its_output), (self.stderr, its_errors), (self._report, its_report) = pipes[2:]
@@ -90,7 +95,7 @@ class GuardedProcess:
         error = self._next_report()
         if error != 0:
             self._close(*self._open)
-            os.waitpid(self._guardian, 0)
+            _ending.append(self._guardian)
             number = abs(error or errno.ECHILD)
             raise OSError(number, os.strerror(number), directory if error is not None and error < 0 else words[0])
         if not has_input:
@@ -137,10 +142,10 @@ class GuardedProcess:
             with move_on_after(_PATIENCE_SECS):
                 await self.wait()
                 if self._report in self._open:
-                    await wait_readable(self._report)  # its end: the guardian has ended
-                    os.waitpid(self._guardian, 0)  # noqa: ASYNC222 - it has closed the pipe by ending
+                    await wait_readable(self._report)  # its end: nothing is left
         if self.exit_code is None:
             self.exit_code = -signal.SIGKILL
+        _ending.append(self._guardian)
         self._close(self._report)
 
     def close(self) -> None:
@@ -162,6 +167,10 @@ def _pipes(count: int) -> list[tuple[int, int]]:
             os.close(descriptor)
         raise
     return pipes
+
+
+def _reap_guardians() -> None:
+    _ending[:] = [guardian for guardian in _ending if os.waitpid(guardian, os.WNOHANG)[0] == 0]
 
 
 def _encoded(text: str) -> bytes:
@@ -212,6 +221,7 @@ def _guard(command: _Command, descriptors: tuple[int, int, int, int, int]) -> No
             os.close(stream)
         _tell(0)
         _kill_descendants(program, has_ended=_watch(program, woken))
+        os.close(_REPORT)  # to free the memory that it shares with jp takes milliseconds, for which nobody has to wait
     finally:
         os._exit(0)
 
@@ -289,14 +299,19 @@ def _kill_descendants(program: int, *, has_ended: bool) -> None:
     """Kill generation after generation, until no child is left: the children of who was killed become children here."""
     if not has_ended or _system_prctl() is None or not os.access("/proc/self/stat", os.R_OK):
         _signal_group(program, signal.SIGKILL)
-    while True:
-        for process in _descendants(os.getpid()):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process, signal.SIGKILL)
-        try:
-            _is_program(program, *os.waitpid(-1, 0))
-        except ChildProcessError:
-            return
+    with suppress(ChildProcessError):  # none is left
+        while True:
+            ended = os.waitpid(-1, os.WNOHANG)
+            if not ended[0]:
+                _kill(_descendants(os.getpid()))
+                ended = os.waitpid(-1, 0)
+            _is_program(program, *ended)
+
+
+def _kill(processes: Sequence[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _descendants(ancestor: int) -> list[int]:

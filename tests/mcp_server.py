@@ -2,9 +2,9 @@
 
 Each of its tools does what its name says. `MCP_TRACE` names a file to which it appends the methods that it hears;
 `MCP_TOOLS` are the names of the tools that it lists, all without it; `MCP_START` makes it `exit`, `hang`, print
-`noise` or `refuse` instead of starting. `MCP_ERA` makes it `strict`, so that it ends at anything before `initialize`,
-as the Python SDK up to 1.8 does; or speak `both` the handshake and the version of 2026, in which it cannot ask
-anything, as the current SDK does; or only that `new` one.
+`noise`, `blanks` (lines of nothing) or `refuse` instead of starting. `MCP_ERA` makes it `strict`, so that it ends at
+anything before `initialize`, as the Python SDK up to 1.8 does; or speak `both` the handshake and the version of 2026,
+in which it cannot ask anything, as the current SDK does; or only that `new` one.
 """
 
 from __future__ import annotations
@@ -174,6 +174,17 @@ def log(_: Json, __: Json) -> Json:
     return text("done")
 
 
+def ask_often(_: Json, meta: Json) -> Json:
+    """Ask six questions at once, and tell of progress when two of them are answered."""
+    params = {"message": "Who are you?", "requestedSchema": FORM}
+    for number in range(6):
+        send({"id": f"question {number}", "method": "elicitation/create", "params": params})
+    answers = (message["result"]["action"] for message in INCOMING if str(message.get("id")).startswith("question"))
+    first = [next(answers), next(answers)]
+    send({"method": "notifications/progress", "params": {"progressToken": meta["progressToken"], "progress": 1}})
+    return text(json.dumps([first, [next(answers) for _ in range(4)]]))
+
+
 def sample(_: Json, __: Json) -> Json:
     params = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
     send({"id": "sample", "method": "sampling/createMessage", "params": params})
@@ -210,7 +221,7 @@ TOOLS: dict[str, Callable[[Json, Json], Json]] = {
     tool.__name__: tool
     for tool in (
         echo, fail, refuse, die, hang, flood, noise, half, no_answer, picture, everything, structured, steps, ask,
-        ask_page, crowd, blocks, values, log, sample, environment, change, slow_to_end,
+        ask_page, ask_often, crowd, blocks, values, log, sample, environment, change, slow_to_end,
     )
 }  # fmt: skip
 LISTED = os.environ.get("MCP_TOOLS", ",".join(TOOLS)).split(",")
@@ -296,7 +307,10 @@ def start() -> None:
             time.sleep(600)
         case "noise":
             while True:
-                sys.stdout.write("what is this?\n")
+                sys.stdout.write(f"{'what is this? ' * 100}\n")
+        case "blanks":
+            while True:
+                sys.stdout.write("\n" * 1000)
         case _:
             pass
 

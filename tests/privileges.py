@@ -8,8 +8,10 @@ from pathlib import Path
 
 NOBODY = 65534
 _VERSION = 0x20080522
-_OVERRIDES = 0b110
-"""The bits of `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`."""
+_CAPABILITIES = (1, 2, 19, 21, 38)
+"""`CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`; `CAP_SYS_PTRACE`, `CAP_SYS_ADMIN` and `CAP_PERFMON`."""
+_SET_SIZE = 32
+_DROP_FROM_BOUNDING_SET = 24
 
 
 def bound_by_permissions() -> Path:
@@ -27,15 +29,19 @@ def as_nobody() -> Path:
 
 
 def _be_bound() -> None:
-    """Give up, in this process, to read and write what modes of files forbid. Raises `OSError`."""
+    """Give up, in this process and its programs, what permissions and other processes forbid. Raises `OSError`."""
     from ctypes import CDLL, c_uint32, get_errno
 
     system = CDLL(None, use_errno=True)
     header = (c_uint32 * 2)(_VERSION, 0)
     sets = (c_uint32 * 6)()
     system.capget(header, sets)
-    for number in range(3):  # what is in effect, what may be, and what is handed on
-        sets[number] &= ~_OVERRIDES
+    for capability in _CAPABILITIES:
+        if system.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0) != 0:
+            raise OSError(get_errno(), "prctl")
+        word, bit = divmod(capability, _SET_SIZE)
+        for number in range(3):  # what is in effect, what may be, and what is handed on
+            sets[3 * word + number] &= ~(1 << bit)
     if system.capset(header, sets) != 0:
         raise OSError(get_errno(), "capset")
 

@@ -381,7 +381,9 @@ HOSTILE = {
 @pytest.mark.parametrize("tool", HOSTILE)
 def test_a_server_that_sends_too_much_costs_its_own_call_and_little_memory(tool: str, tmp_path: Path) -> None:
     scenario = ASKING.replace("notes_ask", f"notes_{tool}")
-    calm = desk(tmp_path / "calm", scenario=scenario.replace(f"notes_{tool}", "notes_picture"), MCP_TOOLS="echo,picture")
+    calm = desk(
+        tmp_path / "calm", scenario=scenario.replace(f"notes_{tool}", "notes_picture"), MCP_TOOLS="echo,picture"
+    )
     work = desk(tmp_path, scenario=scenario, MCP_TOOLS=f"echo,{tool}")
 
     usual = peak_memory(calm)

@@ -4,6 +4,8 @@ Its first argument is the transport: `stdio`, or `streamable-http`, whose port i
 deferred: old versions look for the context in them.
 """
 
+from __future__ import annotations
+
 import sys
 
 from pydantic import BaseModel

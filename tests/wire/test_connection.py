@@ -317,3 +317,12 @@ def test_a_failure_does_not_show_the_key() -> None:
     while trail is not None:
         assert KEY not in repr(trail)
         trail = trail.__cause__ or trail.__context__
+
+
+def test_of_an_error_body_no_more_is_waited_for_than_is_kept() -> None:
+    async def body() -> bytes:
+        with anyio.fail_after(PATIENCE), Loopback(Reply(status=500, body=b"x" * 70_000, ends="hang")) as server:
+            async with post(HttpRequest(url=server.url, headers=(), body=b""), Limits(idle_timeout=None)) as response:
+                return await response.error_body()
+
+    assert anyio.run(body) == b"x" * 64 * 1024

@@ -44,10 +44,11 @@ async def run_apart(module: str, task: bytes, *, output: OutputLimits, computing
     Raises:
         OSError: it cannot be started.
     """
+    from jp.process.environment import scrubbed
     from jp.process.running import ProcessLimits, Program, run
 
     words = (sys.executable, "-I", "-c", _PROGRAM, str(computing_secs), module, *sys.path)
-    program = Program(words=words, directory=".", environment=os.environ, stdin=task)
+    program = Program(words=words, directory=".", environment=scrubbed(os.environ), stdin=task)
     return await run(program, output=output, limits=ProcessLimits(timeout_secs=math.inf))
 
 

@@ -1,4 +1,4 @@
-"""The environment of a process that jp starts: what programs need to work, without what may be a secret. Pure."""
+"""The environment of a process that jp starts: what programs need to work, without secrets. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 _NAMES = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR",
-    "TMPDIR", "TMP", "TEMP", "HOSTNAME", "CI", "EDITOR", "VISUAL", "PAGER", "SSH_AUTH_SOCK", "SSL_CERT_FILE",
+    "TMPDIR", "TMP", "TEMP", "HOSTNAME", "CI", "EDITOR", "VISUAL", "PAGER", "SSL_CERT_FILE",
     "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "KUBECONFIG", "DOCKER_HOST",
     "DOCKER_CONTEXT", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "GOPATH", "GOROOT", "GOFLAGS", "NVM_DIR",
     "NODE_PATH", "PYTHONPATH", "MANPATH", "INFOPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
@@ -25,14 +25,25 @@ _GIT = frozenset({
 _PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
+_NEVER = frozenset({
+    "XDG_RUNTIME_DIR",  # where the sockets of agents and of D-Bus are
+    "NIX_CONFIG",  # may hold `access-tokens`
+})  # fmt: skip
+_SCHEME = re.compile(r"(?:https?|socks(?:4a?|5h?)?)://", re.IGNORECASE)
+_PROXY = re.compile(r"\w+_proxy", re.IGNORECASE)
+_LOGIN = re.compile(r"(?<=://)[^\s/]*:[^\s/]*@")
+_PERHAPS_LOGIN = re.compile(r"://[^\s/@:]*:(?![0-9]*/)[^\s@]*@")
 
 
 def scrubbed(environment: Mapping[str, str], *, named: Collection[str] = ()) -> dict[str, str]:
-    """What of `environment` a process gets: names that are known to be needed, never one that says it is a secret.
+    """Return the variables of `environment` that a program gets: names that programs need, without secrets.
 
-    Those that were `named` for this process it gets in any case.
+    Users and passwords are cut out of addresses, and a variable whose name or value still looks like a secret is
+    dropped. Those that were `named` for this program pass unchanged.
     """
-    return {name: value for name, value in environment.items() if name in named or _is_passed(name)}
+    passed = {name: _without_logins(name, value) for name, value in environment.items() if _is_passed(name)}
+    passed = {name: value for name, value in passed.items() if not _looks_secret(name, value)}
+    return passed | {name: environment[name] for name in named if name in environment}
 
 
 def child_environment(
@@ -52,4 +63,18 @@ def child_environment(
 
 def _is_passed(name: str) -> bool:
     known = name in _NAMES or name in _GIT or _PATTERN.fullmatch(name) is not None
-    return known and _SECRET.search(name) is None
+    return known and name not in _NEVER and _SECRET.search(name) is None
+
+
+def _without_logins(name: str, value: str) -> str:
+    if _PROXY.fullmatch(name) and "@" in value:
+        # The address of a proxy needs no scheme, and programs take the last `@` for the end of its password.
+        scheme = _SCHEME.match(value.strip())
+        return (scheme[0] if scheme else "") + value.rpartition("@")[2]
+    return _LOGIN.sub("", value)
+
+
+def _looks_secret(name: str, value: str) -> bool:
+    from jp.context.redaction import redact
+
+    return _PERHAPS_LOGIN.search(value) is not None or bool(redact(f"{name}={value}").found)

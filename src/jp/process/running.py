@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
@@ -13,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from anyio import CancelScope, create_task_group, current_time, move_on_after, wait_readable, wait_writable
 from anyio.abc import TaskGroup
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
+
+from jp.process.guardian import GuardedProcess
 
 if TYPE_CHECKING:
     from jp.process.sandbox.policy import Confinement
@@ -78,7 +77,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> Ended:
-    """Run a program to its end. Whatever ends this, nothing of the program's group goes on.
+    """Run a program to its end. Whatever ends this, or jp, nothing that the program started goes on.
 
     Raises:
         OSError: it cannot be started.
@@ -95,34 +94,25 @@ async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) 
 
 
 async def _run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> Ended:
-    process = _start(program)
+    process = GuardedProcess(
+        program.words,
+        directory=program.directory,
+        environment=program.environment,
+        has_input=program.stdin is not None,
+    )
     running = _Running(process, output)
-    with process:
-        try:
-            with move_on_after(limits.timeout_secs) as time:
-                await running.watch(program.stdin, limits.grace_secs)
-        finally:
-            with CancelScope(shield=True):
-                await running.end(limits.grace_secs)
+    try:
+        with move_on_after(limits.timeout_secs) as time:
+            await running.watch(program.stdin, limits.grace_secs)
+    finally:
+        await process.end(limits.grace_secs)
+        process.close()
     stopped = "output" if running.is_over_bound else "time" if time.cancelled_caught else None
     return Ended(
-        exit_code=process.returncode,
+        exit_code=-signal.SIGKILL if process.exit_code is None else process.exit_code,
         stdout=running.stdout.captured(),
         stderr=running.stderr.captured(),
         stopped=stopped,
-    )
-
-
-def _start(program: Program) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 - the words go to it as they are
-        program.words,
-        bufsize=0,
-        cwd=program.directory,
-        env=program.environment,
-        stdin=subprocess.DEVNULL if program.stdin is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
     )
 
 
@@ -157,27 +147,25 @@ class _Kept:
 class _Running:
     """A program that runs, and what it has said."""
 
-    def __init__(self, process: subprocess.Popen[bytes], output: OutputLimits) -> None:
+    def __init__(self, process: GuardedProcess, output: OutputLimits) -> None:
         self.stdout = _Kept(output.kept)
         self.stderr = _Kept(output.kept)
         self.is_over_bound = False
         self._process = process
         self._most = output.most
         self._read_bytes = 0
-        self._has_exited = False
 
     async def watch(self, stdin: bytes | None, grace_secs: float) -> None:
         """Give it what it may read, and collect what it says until it has exited and closed its output."""
         async with create_task_group() as pipes:
             self._serve(pipes, stdin)
-            await self._exit()
+            await self._process.wait()
             # What it left behind may hold its output open for as long as it likes.
             pipes.cancel_scope.deadline = current_time() + grace_secs
 
     def _serve(self, pipes: TaskGroup, stdin: bytes | None) -> None:
-        for stream, kept in ((self._process.stdout, self.stdout), (self._process.stderr, self.stderr)):
-            if stream is not None:
-                pipes.start_soon(self._read, stream.fileno(), kept, pipes.cancel_scope)
+        for descriptor, kept in ((self._process.stdout, self.stdout), (self._process.stderr, self.stderr)):
+            pipes.start_soon(self._read, descriptor, kept, pipes.cancel_scope)
         if stdin is not None:
             pipes.start_soon(self._write, stdin)
 
@@ -196,41 +184,12 @@ class _Running:
                 scope.cancel()
 
     async def _write(self, data: bytes) -> None:
-        stream = self._process.stdin
-        if stream is None:
-            return
         rest = memoryview(data)
-        os.set_blocking(stream.fileno(), False)
+        os.set_blocking(self._process.stdin, False)
         # It need not read all that it may.
-        with stream, suppress(BrokenPipeError):
+        with suppress(BrokenPipeError):
             while rest:
-                await wait_writable(stream.fileno())
+                await wait_writable(self._process.stdin)
                 with suppress(BlockingIOError):
-                    rest = rest[os.write(stream.fileno(), rest[:_CHUNK]) :]
-
-    async def _exit(self) -> None:
-        await run_sync(_await_exit, self._process, abandon_on_cancel=True)
-        self._has_exited = True
-
-    async def end(self, grace_secs: float) -> None:
-        """Let nothing of its group go on; what still runs is asked first."""
-        if not self._has_exited:
-            self._signal(signal.SIGTERM)
-            with move_on_after(grace_secs):
-                await self._exit()
-        self._signal(signal.SIGKILL)
-        await run_sync(self._process.wait)
-
-    def _signal(self, number: int) -> None:
-        # macOS refuses where only zombies are left.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
-
-def _await_exit(process: subprocess.Popen[bytes]) -> None:
-    """Wait in a thread. Where the system can tell without forgetting it, its number stays taken until it is reaped."""
-    if sys.platform == "linux":
-        with suppress(ChildProcessError):
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    else:
-        process.wait()
+                    rest = rest[os.write(self._process.stdin, rest[:_CHUNK]) :]
+        self._process.close_input()

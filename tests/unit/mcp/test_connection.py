@@ -121,6 +121,25 @@ def test_resources_are_read(tmp_path: Path) -> None:
     with_server(work, tmp_path)
 
 
+def test_of_many_questions_at_once_a_few_are_asked_and_the_others_canceled(tmp_path: Path) -> None:
+    others_are_canceled = anyio.Event()
+    asked: list[Elicitation] = []
+
+    async def elicit(elicitation: Elicitation) -> Filled:
+        asked.append(elicitation)
+        await others_are_canceled.wait()
+        return Filled(action="decline")
+
+    async def work(connection: Connection, _: Heard) -> None:
+        call = calling("ask_often", elicit=elicit, progress=lambda _: others_are_canceled.set())
+        answers = json.loads(text_of(await connection.call(call)))
+        assert answers == [["cancel"] * 2, ["decline"] * 4]
+
+    with_server(work, tmp_path)
+
+    assert len(asked) == 4
+
+
 def test_a_tool_says_how_far_it_is_and_asks_while_it_runs(tmp_path: Path) -> None:
     asked: list[Elicitation] = []
     shown: list[str] = []
@@ -224,14 +243,16 @@ def test_a_server_that_ends_in_mid_call_is_an_error_for_it_and_every_later_one(
         ("exit", "the MCP server 's' ended with exit code 1; the last that it said: there is no configuration"),
         ("hang", "the MCP server 's' did not start within 0.1 s"),
         ("refuse", "the MCP server 's' says: no licence"),
-        ("noise", "the MCP server 's' was stopped: it printed more than 10,000 bytes that are no messages"),
+        ("noise", "the MCP server 's' was stopped: it printed more than 1,048,576 bytes that are no messages"),
+        ("blanks", "the MCP server 's' was stopped: it printed more than 10,000 bytes that are no messages"),
     ],
 )
 def test_a_server_that_does_not_start_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, why: str
 ) -> None:
     monkeypatch.setattr(process, "GRACE_SECS", 0.05)
-    monkeypatch.setattr(stdio, "_MOST_NOISE", 10_000)
+    if start == "blanks":  # of the shortest lines there would be a million
+        monkeypatch.setattr(stdio, "_MOST_NOISE", 10_000)
     config = McpServerConfig(
         command=server().command,
         arguments=server().arguments,
@@ -244,6 +265,7 @@ def test_a_server_that_does_not_start_says_why(
             await connection.listing()
         assert message_of(error) == why
         assert heard.failures == [why]
+        assert sum(map(len, heard.logged)) < 3000
 
     with_server(work, tmp_path, config)
 

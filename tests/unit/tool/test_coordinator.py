@@ -14,7 +14,7 @@ from jp.conversation.entries import AnyEntry, JsonObject, Question, ToolCallRequ
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.approver import Edited, Granted, Nobody, Proposal
+from jp.tool.approver import Declined, Edited, Granted, Nobody, Proposal
 from jp.tool.base import (
     Answer,
     CallOutcome,
@@ -368,6 +368,38 @@ def test_calls_about_the_same_file_run_in_their_order() -> None:
     events_of(coordinator, writing(1, "first"), writing(2, "second"))
 
     assert texts == ["first", "second"]
+
+
+class Refusing:
+    """Says no to everything."""
+
+    async def approve(self, proposal: Proposal) -> Declined:
+        return Declined()
+
+    async def edit(self, proposal: Proposal) -> Nobody:
+        return Nobody()
+
+    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
+        return Nobody()
+
+    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
+        return Nobody()
+
+
+def test_a_call_does_not_wait_for_one_about_the_same_file_that_was_declined() -> None:
+    configured = [*tools(declined=echo, run="ask"), *tools(allowed=echo)]
+    for each in configured:
+        assert isinstance(each.tool, Behaving)
+        each.tool.parameters = {"type": "object", "properties": {"text": {"type": "string"}, "path": {}}}
+    arguments: JsonObject = {"text": "x", "path": "a"}
+    calls = [
+        ToolCallRequest(id=f"e{number}", call_id=f"{number}", name=name, arguments=arguments)
+        for number, name in enumerate(("declined", "allowed"))
+    ]
+
+    ended = outcomes(coordinating(*configured, consent=Consent(Answers(), Refusing())), *calls)
+
+    assert [(outcome.call.name, outcome.denied) for outcome in ended] == [("declined", True), ("allowed", False)]
 
 
 class Person:

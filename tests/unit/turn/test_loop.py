@@ -193,7 +193,13 @@ def test_a_message_that_was_cut_is_continued_and_never_started_over() -> None:
     stage = Stage(
         [TextDelta(0, "The answer is forty"), overloaded()],
         [overloaded()],
-        [ReasoningDelta(0, "I must go on"), BlockEnd(0), TextDelta(1, "The answer is forty-two."), BlockEnd(1), Finished("stop")],
+        [
+            ReasoningDelta(0, "I must go on"),
+            BlockEnd(0),
+            TextDelta(1, "The answer is forty-two."),
+            BlockEnd(1),
+            Finished("stop"),
+        ],
     )
 
     outcome = stage.play()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -267,6 +268,23 @@ def test_the_disk_keeps_everything_from_the_end_of_a_cycle_on(directory: Path) -
         log.close()
         assert disk.calls.count("fsync") == 2
         log.close()
+
+
+def test_the_disk_has_what_an_entry_names_before_the_entry(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    with opened(directory) as log:
+        log.append(ChatRequest(content="x", resources=(Resource(uri="u", text=LARGE_TEXT),)))
+        monkeypatch.setattr(os, "fsync", fsync)
+        log.append(CycleEnd(attempt=1, finish="stop"))
+
+    (blob,) = (path for path in (directory.parent.parent / "blobs").rglob("*") if path.is_file())
+    assert synced == [blob.stat().st_ino, (directory / "events.jsonl").stat().st_ino]
 
 
 def test_entries_that_are_appended_together_have_ascending_ids_and_take_one_write(directory: Path) -> None:

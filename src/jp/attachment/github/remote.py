@@ -115,5 +115,9 @@ def _git(directory: Path, *arguments: str) -> tuple[str, str]:
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in environment.items() if name not in _OF_HOOKS}
+    from jp.process.environment import scrubbed
+
+    settings = [name for name in environment if name.startswith("GIT_CONFIG")]
+    passed = scrubbed(environment, named=settings)
+    kept = {name: value for name, value in passed.items() if name not in _OF_HOOKS}
     return {**kept, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}

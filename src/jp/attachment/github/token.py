@@ -11,8 +11,10 @@ from jp.attachment.base import AttachmentError
 
 _VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 _PROGRAM = "gh"
+_REACHES_KEYRING = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR")
 _TIMEOUT_SECS = 10.0
 _MOST_BYTES = 64 * 1024
+_OF_PROGRAM = ("GH_CONFIG_DIR", "GH_HOST", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", *_REACHES_KEYRING)
 _TOKEN = re.compile(r"[!-~]+")
 
 
@@ -52,9 +54,11 @@ async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
 
 
 async def _of_program(program: str, host: str, environment: Mapping[str, str]) -> str:
+    from jp.process.environment import scrubbed
     from jp.process.running import OutputLimits, ProcessLimits, Program, run
 
-    asked = Program(words=(program, "auth", "token", "--hostname", host), directory=".", environment=environment)
+    passed = scrubbed(environment, named=_OF_PROGRAM)
+    asked = Program(words=(program, "auth", "token", "--hostname", host), directory=".", environment=passed)
     output = OutputLimits(kept=_MOST_BYTES, most=_MOST_BYTES)
     try:
         ended = await run(asked, output=output, limits=ProcessLimits(timeout_secs=_TIMEOUT_SECS))

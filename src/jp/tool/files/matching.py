@@ -125,10 +125,11 @@ async def _output(argv: Sequence[str], text: bytes, seconds: float) -> tuple[int
         FileAccessError: it takes too long, or says too much.
         OSError: it cannot be started.
     """
+    from jp.process.environment import scrubbed
     from jp.process.running import OutputLimits, ProcessLimits, Program, run
 
     limits = ProcessLimits(timeout_secs=seconds, grace_secs=_GRACE_SECS)
-    program = Program(words=argv, directory="/", environment=os.environ, stdin=text)
+    program = Program(words=argv, directory="/", environment=scrubbed(os.environ), stdin=text)
     ended = await run(program, output=OutputLimits(kept=_MOST_BYTES, most=_MOST_BYTES), limits=limits)
     match ended.stopped:
         case "time":

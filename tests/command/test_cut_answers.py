@@ -34,8 +34,6 @@ def cut(text: str, *, is_complete: bool = False) -> Reply:
     return Reply(body=sse(*(events if is_complete else events[:-1])), ends="close")
 
 
-
-
 def anchor_in(request: Received) -> str:
     last = json.loads(request.body)["messages"][-1]["content"][-1]["text"]
     return last.partition("\n<anchor>")[2].removesuffix("</anchor>")

@@ -40,7 +40,9 @@ def response_to(body: Body, cue: Cue, *, failing: bool) -> Iterator[Part]:
     if reasoning:
         yield from (ReasoningDelta(0, piece) for piece in _pieces(reasoning, reply))
         yield BlockEnd(0)
-    yield from (TextDelta(1, piece) for piece in _pieces(text if after is None else text[: len(cue.anchor) + after], reply))
+    yield from (
+        TextDelta(1, piece) for piece in _pieces(text if after is None else text[: len(cue.anchor) + after], reply)
+    )
     if failing:
         return
     if text:

@@ -137,14 +137,14 @@ def test_a_password_is_sent_and_left_nowhere(tmp_path: Path) -> None:
     with Loopback(PAGE, PAGE, PAGE, otherwise=Reply(status=403)) as server:
         secret = server.url.replace("//", "//user:s3cret@")
         results = [
-            run_jp("query", "-vv", "-a", secret, "one", cwd=tmp_path),
+            run_jp("query", "--new", "-vv", "-a", secret, "one", cwd=tmp_path),
             run_jp("attachment", "print", secret, cwd=tmp_path),
-            run_jp("query", "--dry-run", "--format", "json", "-a", secret, "two", cwd=tmp_path),
-            run_jp("query", "-vv", "-a", secret, "three", cwd=tmp_path),
+            run_jp("query", "--new", "--dry-run", "--format", "json", "-a", secret, "two", cwd=tmp_path),
+            run_jp("query", "--new", "-vv", "-a", secret, "three", cwd=tmp_path),
             run_jp("attachment", "add", "--id", "last", f"{secret}/b", cwd=tmp_path),
             run_jp("attachment", "rm", "--id", "last", f"{secret}/c", cwd=tmp_path),
-            run_jp("query", "-a", secret.replace("s3cret@", "s3/cret@"), "four", cwd=tmp_path),
-            run_jp("query", "-c", f"conversation.attachments+={secret}/d", "five", cwd=tmp_path),
+            run_jp("query", "--new", "-a", secret.replace("s3cret@", "s3/cret@"), "four", cwd=tmp_path),
+            run_jp("query", "--new", "-c", f"conversation.attachments+={secret}/d", "five", cwd=tmp_path),
         ]
         sent = [request.headers.get("authorization") for request in server.requests]
 

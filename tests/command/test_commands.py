@@ -34,7 +34,7 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_workspace(tmp_path_factory.mktemp("untouched") / "work")
     (root / "a.txt").write_text("A\n", encoding="utf-8")
     first = ("query", "--title", "The first", "one", "-a", "a.txt")
-    prepare(first, ("query", "--title", "The second", "two"), cwd=root)
+    prepare(first, ("query", "--new", "--title", "The second", "two"), cwd=root)
     return root
 
 

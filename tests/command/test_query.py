@@ -10,7 +10,7 @@ from doubles import kinds, messages
 from forked import prepare, run_jp
 from jp.attachment.files.expansion import MAX_FILES
 from jp.conversation.entries import ChatRequest, ConfigDelta, RequestContext
-from stage import ECHO, copied, logs, make_workspace, only_log
+from stage import ECHO, copied, entries_of, logs, make_workspace, only_log
 
 TURN = ["turn_start", "chat_request", "request_context", "chat_response", "cycle_end"]
 
@@ -42,10 +42,22 @@ def test_an_answer_is_all_that_stdout_holds(tmp_path: Path) -> None:
 def test_a_script_starts_a_new_conversation_each_time(tmp_path: Path) -> None:
     make_workspace(tmp_path)
 
-    run_jp("query", "one", cwd=tmp_path)
-    run_jp("query", "two", cwd=tmp_path)
+    run_jp("query", "one", cwd=tmp_path, env={"JP_SESSION": ""})
+    run_jp("query", "two", cwd=tmp_path, env={"JP_SESSION": ""})
 
     assert len(logs(tmp_path)) == 2
+
+
+def test_a_script_with_a_session_goes_on_with_its_conversation(tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+
+    for session, words in (("a", "one"), ("b", "two"), ("a", "three")):
+        run_jp("query", words, cwd=tmp_path, env={"JP_SESSION": session})
+
+    assert [messages(entries_of(log)) for log in logs(tmp_path)] == [
+        ["You said: one", "You said: three"],
+        ["You said: two"],
+    ]
 
 
 def test_a_conversation_is_continued_by_name(begun: Path) -> None:

@@ -38,8 +38,8 @@ Told = tuple[bytes, str]
 def anthropic(pieces: Sequence[str]) -> Iterator[Told]:
     events = [anthropic_wire.start(), *anthropic_wire.text(0, *pieces), *anthropic_wire.ending()]
     for event in events:
-        delta = event.get("delta")
-        yield anthropic_wire.sse(event), str(delta.get("text", "")) if isinstance(delta, dict) else ""
+        said: dict[str, Any] = dict(event)
+        yield anthropic_wire.sse(event), said.get("delta", {}).get("text", "")
 
 
 def openai(pieces: Sequence[str]) -> Iterator[Told]:
@@ -116,12 +116,13 @@ class Model:
             raise ProviderError("the connection broke off", kind="cut")
 
     def _deliver(self, asked: str, said: str, come: str) -> None:
-        """Keep how much of the text has come, white space at the beginning aside."""
+        """Keep how much of the text has come: white space that nothing follows is no piece of it."""
         if asked == AFTER_MESSAGE or (said is not self.text and self._behavior == "other words"):
             return
         skipped = len(self.text) - len(said)
-        if len(come) > 0 and self.text[: skipped + len(come)].strip():
-            self.delivered = max(self.delivered, skipped + len(come))
+        end = skipped + len(come)
+        if self.text[self.delivered : end].strip():
+            self.delivered = end
 
     @asynccontextmanager
     async def post(self, request: HttpRequest, limits: Limits) -> AsyncGenerator[_Response, None]:
@@ -152,7 +153,7 @@ def _last_words(body: Mapping[str, Any]) -> str:
             for name in ("text", "content", "parts"):
                 if name in value:
                     look(value[name])
-        elif isinstance(value, list):
+        else:
             for each in value:
                 look(each)
 
@@ -190,29 +191,29 @@ class Outcome:
         return "".join(messages(self.recorder.entries))
 
 
+def repeated(unit: str, count: int, end: str) -> str:
+    return unit * count + end
+
+
 UNITS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<~"), min_size=1, max_size=9)
 TEXTS = st.one_of(
     st.text(alphabet="ab 13\n", min_size=1, max_size=80),
-    st.builds(lambda unit, count, end: unit * count + end, UNITS, st.integers(1, 30), UNITS),
+    st.builds(repeated, UNITS, st.integers(1, 30), UNITS),
     st.lists(st.sampled_from(["the ", "cut ", "falls ", "here.\n\n", "1337 ", "a", "é"]), min_size=1, max_size=60).map(
         "".join
     ),
 ).filter(lambda text: bool(text.strip()))
+BEHAVIORS: tuple[Behavior, ...] = ("obedient", "starts over")
 CUTS = st.lists(st.integers(0, 200), min_size=1, max_size=5)
 SIZES = st.integers(1, 5)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@given(
-    text=TEXTS,
-    size=SIZES,
-    cuts=CUTS,
-    behavior=st.sampled_from(["obedient", "starts over"]),
-    with_tools=st.booleans(),
-)
+@given(text=TEXTS, size=SIZES, cuts=CUTS, chosen=st.tuples(st.sampled_from(BEHAVIORS), st.booleans()))
 def test_an_answer_that_is_cut_comes_once_and_whole(
-    wire: str, text: str, size: int, cuts: list[int], behavior: Behavior, *, with_tools: bool
+    wire: str, *, text: str, size: int, cuts: list[int], chosen: tuple[Behavior, bool]
 ) -> None:
+    behavior, with_tools = chosen
     model = Model(wire, text, size=size, cuts=cuts, behavior=behavior)
 
     told = Outcome(wire, model, with_tools=with_tools)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -112,10 +110,13 @@ def _turns_with_ends(turns: Iterable[Turn]) -> frozenset[int]:
 
     Turns before the first record of a request are an original's, which knows no such ends.
     """
-    sent = itertools.accumulate(
-        (any(isinstance(entry, RequestContext) for entry in turn.entries) for turn in turns), operator.or_
-    )
-    return frozenset(number for number, is_own in enumerate(sent) if is_own)
+    is_own = False
+    found: set[int] = set()
+    for turn in turns:
+        is_own = is_own or any(isinstance(entry, RequestContext) for entry in turn.entries)
+        if is_own:
+            found.add(turn.number)
+    return frozenset(found)
 
 
 def _names(calls: Iterable[ToolCallRequest]) -> str:

@@ -143,10 +143,8 @@ class AttemptRun:
                 if not self._continuing:
                     self._builder.feed(part)
                     self._renderer.reasoning(text)
-            case BlockEnd(index=index) if index == self._text_index:
-                self._end_text(part)
             case BlockEnd():
-                self._record(self._builder.feed(part))
+                self._end_block(part)
             case ToolCallStart():
                 self._say(self._joiner.call())
                 self._builder.feed(part)
@@ -166,13 +164,14 @@ class AttemptRun:
         except StrayError as error:
             raise _stray(self._provider.id) from error
 
-    def _end_text(self, end: BlockEnd) -> None:
-        """Close the block of text that is open: all of it has come."""
-        self._text_end = end
-        try:
-            self._joiner.end_block()
-        except StrayError as error:
-            raise _stray(self._provider.id) from error
+    def _end_block(self, end: BlockEnd) -> None:
+        """Record what has come as a whole."""
+        if end.index == self._text_index:
+            self._text_end = end
+            try:
+                self._joiner.end_block()
+            except StrayError as error:
+                raise _stray(self._provider.id) from error
         self._record(self._builder.feed(end))
 
     def _check_continuation(self) -> None:

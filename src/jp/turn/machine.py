@@ -91,15 +91,14 @@ def after_attempt(state: TurnState, ended: AttemptEnded, limits: Limits) -> tupl
             return _next_cycle(replace(state, insistence=state.insistence + 1), limits, Ask(insisting=True))
         case "length" if ended.incomplete and state.continuations < limits.max_continuations:
             return _next_cycle(replace(state, continuations=state.continuations + 1), limits, Ask(continuing=True))
-        case "error" if ended.whole:
-            return state, EndTurn(ending="answered")
-        case "error" | "cancelled" if ended.mendable:
+        case "error" | "cancelled" if ended.mendable and not ended.whole:
             return replace(state, attempt=state.attempt + 1, mended=True), Ask(continuing=ended.incomplete)
-        case "error" | "cancelled" if ended.retryable:
+        case "error" | "cancelled" if ended.retryable and not ended.whole:
             retried = replace(state, attempt=state.attempt + 1, retries=state.retries + 1)
             return retried, Ask(continuing=ended.incomplete)
         case finish:
-            return state, EndTurn(ending=_ending(finish, answered=state.answered, owing=ended.owing))
+            came: Finish = "stop" if ended.whole else finish
+            return state, EndTurn(ending=_ending(came, answered=state.answered, owing=ended.owing))
 
 
 def after_tools(state: TurnState, limits: Limits) -> tuple[TurnState, Ask | EndTurn]:

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from jp.compaction.wording import anchor_of
 from jp.turn.joining import Follower, Joiner, StrayError
 
+
+def repeated(unit: str, count: int) -> str:
+    return unit * count
+
+
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=400),
     st.text(alphabet="ab", min_size=1, max_size=300),
     st.text(alphabet="13 \n", min_size=1, max_size=300),
-    st.builds(lambda unit, count: unit * count, st.text(min_size=1, max_size=12), st.integers(1, 60)),
+    st.builds(repeated, st.text(min_size=1, max_size=12), st.integers(1, 60)),
 )
 
 

@@ -36,7 +36,15 @@ from jp.conversation.thread import (
 )
 from jp.errors import StorageError
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, ReasoningDelta, TextDelta, ToolCallStart, UsageReport
+from jp.provider.parts import (
+    BlockEnd,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    UsageReport,
+)
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
@@ -78,8 +86,9 @@ class Stage:
 
 
 def shifted(steps: list[Step]) -> list[Step]:
-    """The parts of a call behind a block of text."""
-    return [replace(step, index=1) if hasattr(step, "index") else step for step in steps]
+    """The parts of a block behind another one."""
+    blocks = (TextDelta, BlockEnd, ToolCallStart, ToolArgumentsDelta)
+    return [replace(step, index=1) if isinstance(step, blocks) else step for step in steps]
 
 
 def overloaded() -> ProviderError:
@@ -193,13 +202,7 @@ def test_a_message_that_was_cut_is_continued_and_never_started_over() -> None:
     stage = Stage(
         [TextDelta(0, "The answer is forty"), overloaded()],
         [overloaded()],
-        [
-            ReasoningDelta(0, "I must go on"),
-            BlockEnd(0),
-            TextDelta(1, "The answer is forty-two."),
-            BlockEnd(1),
-            Finished("stop"),
-        ],
+        [ReasoningDelta(0, "I must go on"), BlockEnd(0), *shifted(answer("The answer is forty-two."))],
     )
 
     outcome = stage.play()
@@ -224,7 +227,7 @@ def test_a_message_at_its_length_is_continued_in_a_new_cycle() -> None:
 
 
 def test_a_model_that_answers_in_other_words_is_asked_again_and_then_it_is_a_failure() -> None:
-    other = [TextDelta(0, "No: 42"), BlockEnd(0), UsageReport(Usage(output=3)), Finished("stop")]
+    other: list[Step] = [TextDelta(0, "No: 42"), BlockEnd(0), UsageReport(Usage(output=3)), Finished("stop")]
     stage = Stage([TextDelta(0, "The answer is"), overloaded()], other, other)
 
     outcome = stage.play()

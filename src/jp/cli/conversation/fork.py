@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jp.conversation.entries import AnyEntry
     from jp.conversation.forking import TurnRange
     from jp.conversation.ids import ConversationId
+    from jp.workspace.listing import ConversationInfo
     from jp.workspace.session import Session
 
 
@@ -85,11 +86,7 @@ def fork(
     for text in prepared.notices:
         notice(options, text)
     info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
-    try:
-        _compact(options, info.id, compact)
-    except BaseException:
-        forking.take_back(info)
-        raise
+    _compact(forking, info, compact)
     is_active = _used(session, info.id, stays=no_use)
     notice(options, _said(prepared, title_of(source), is_active=is_active))
     value = {
@@ -120,11 +117,17 @@ def _check_profile(forking: Forking, prepared: Fork, profile: str | None) -> Non
         order_of(config.conversation.compaction, profile=profile or None)
 
 
-def _compact(options: GlobalOptions, conversation: str, profile: str | None) -> None:
-    if profile is not None:
-        from jp.cli.compacting.command import compact_with_profile
+def _compact(forking: Forking, info: ConversationInfo, profile: str | None) -> None:
+    """Compact a fork that was just written, or remove it again where that fails."""
+    if profile is None:
+        return
+    from jp.cli.compacting.command import compact_with_profile
 
-        compact_with_profile(options, conversation, profile)
+    try:
+        compact_with_profile(forking.options, info.id, profile)
+    except BaseException:
+        forking.take_back(info)
+        raise
 
 
 def _parent(fork: Fork) -> dict[str, object]:

@@ -85,6 +85,7 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.cli.help",
     "jp.cli.query.dry_run",
     "jp.context.calibration",
+    "jp.context.secret_finder",
     "jp.provider.anthropic.response",
     "jp.provider.classification",
     "jp.provider.clouds",

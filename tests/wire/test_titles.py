@@ -252,8 +252,9 @@ def test_only_the_first_three_turns_try(root: Path) -> None:
 
 
 def test_a_secret_of_the_environment_does_not_become_a_title(root: Path) -> None:
-    with Server(titled(f"Key {ENV['ANTHROPIC_API_KEY']}")) as server:
-        ask(server, root, "--cfg", ALWAYS, "hello")
+    without_shape = {"ANTHROPIC_API_KEY": "horse-battery"}
+    with Server(titled(f"Key {without_shape['ANTHROPIC_API_KEY']}")) as server:
+        run_jp(*arguments(server, "--cfg", ALWAYS, "hello"), cwd=root, env=without_shape)
 
     assert titles(root) == ["Key ***"]
 

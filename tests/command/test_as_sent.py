@@ -186,12 +186,12 @@ def test_what_was_made_by_other_rules_is_said(tmp_path: Path) -> None:
     assert run_jp("query", "--new", "first", cwd=tmp_path).code == 0
     (log,) = logs(tmp_path)
     written = log.read_bytes()
-    log.write_bytes(written.replace(b'"renderer":3', b'"renderer":2').replace(b'"first"', b'"other"'))
+    log.write_bytes(written.replace(b'"renderer":4', b'"renderer":3').replace(b'"first"', b'"other"'))
 
     result = run_jp("conversation", "print", "last", "--as-sent", "0", cwd=tmp_path)
 
     assert log.read_bytes() != written.replace(b'"first"', b'"other"')
-    rules = "it was rendered by version 2 of the rules for 'script', this is version 3"
+    rules = "it was rendered by version 3 of the rules for 'script', this is version 4"
     assert (result.code, result.stderr) == (0, f"note: this is not what was sent to the byte: {rules}\n")
 
 

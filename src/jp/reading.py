@@ -8,7 +8,7 @@ import re
 import stat
 
 _PIECE = 1 << 20
-_ALREADY_OPEN = re.compile(r"/dev/(stdin|fd/[0-9]+)|/proc/[^/]+/fd/[0-9]+")
+_ALREADY_OPEN = r"/dev/(stdin|fd/[0-9]+)|/proc/[^/]+/fd/[0-9]+"
 _KINDS = {
     stat.S_IFIFO: (errno.ESPIPE, "it is a named pipe, not a file"),
     stat.S_IFSOCK: (errno.ENODEV, "it is a socket, not a file"),
@@ -76,7 +76,7 @@ def _check(descriptor: int, path: str) -> None:
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if kind == stat.S_IFIFO and _ALREADY_OPEN.fullmatch(path):
+    if kind == stat.S_IFIFO and re.fullmatch(_ALREADY_OPEN, path):
         os.set_blocking(descriptor, True)
     elif kind in _KINDS:
         raise OSError(*_KINDS[kind])

@@ -12,9 +12,10 @@ from typing import Literal
 
 Tag = Literal["attachment", "resource"]
 
-_TAG = re.compile(r"<[\s/]*(?:attachment|resource)", re.IGNORECASE)
+# Compiled where they are used: most requests need none of them.
+_TAG = r"(?i)<[\s/]*(?:attachment|resource)"
 _MARK_DIGITS = 16
-_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_BREAKS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _ESCAPES = (("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"))
 
 
@@ -23,7 +24,7 @@ def mark_of(texts: Sequence[str]) -> str:
 
     It is made of the texts alone, so that they are framed alike in every request.
     """
-    if not any(_TAG.search(text) for text in texts):
+    if not any(re.search(_TAG, text) for text in texts):
         return ""
     from hashlib import sha256
 
@@ -46,10 +47,10 @@ def escaped(value: str) -> str:
     """Return `value` as it stands between the quotes of an attribute."""
     for character, entity in _ESCAPES:
         value = value.replace(character, entity)
-    return _BREAKS.sub(lambda match: f"&#{ord(match[0])};", value)
+    return re.sub(_BREAKS, lambda match: f"&#{ord(match[0])};", value)
 
 
 def in_one_line(name: str) -> str:
     """Return a name as it stands in a line of jp's own words: it neither ends the line nor reads as a tag."""
-    shown = _BREAKS.sub(lambda match: match[0].encode("unicode_escape").decode(), name)
-    return _TAG.sub(lambda match: f"&lt;{match[0][1:]}", shown)
+    shown = re.sub(_BREAKS, lambda match: match[0].encode("unicode_escape").decode(), name)
+    return re.sub(_TAG, lambda match: f"&lt;{match[0][1:]}", shown)

@@ -254,6 +254,17 @@ def test_off_confines_nothing(root: Path) -> None:
     assert (root.parent / "file").exists()
 
 
+def test_a_workspace_that_nobody_trusts_does_not_loosen_the_sandbox(place: Path) -> None:
+    call = '[[reply]]\ncalls = [{ name = "run_command", arguments = { command = "echo x > ../file" } }]\n'
+    off = '[conversation.tools.run_command]\nenable = true\nsandbox.mode = "off"\n'
+    root = make_workspace(place / "work", call, settings=off)
+    done = run_jp("query", "--approve-all", "go", cwd=root)
+
+    assert done.code == 3
+    assert "conversation.tools.run_command.sandbox.mode = 'off'" in done.stderr
+    assert not (place / "file").exists()
+
+
 # Processes
 
 

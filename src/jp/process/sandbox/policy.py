@@ -187,7 +187,7 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     found.add("read", _kept(places, disk))
     found.put("hidden", placeholders, kind="directory")
     found.put("hidden", [path for path in disk.sockets if access_of(path, found.rules.values()) == "read"], kind="file")
-    for path in map(disk.real, confinement.private):
+    for path in filter(_is_mountable, map(disk.real, confinement.private)):
         found.forget_below(path)
         found.add("hidden", [path])
     return Rules(paths=_sorted(found.rules.values()), frozen_because=reason, placeholders=placeholders)

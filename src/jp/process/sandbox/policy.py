@@ -183,7 +183,7 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     needed = _needed(confinement, environment, disk)
     found.add("read", (root, *(path for path in needed if not any(is_below(path, place) for place in (root, *places)))))
     found.add("write", places)
-    found.add("hidden", map(disk.real, _secrets(homes, environment)))
+    found.add("hidden", [disk.real(path) for path in _secrets(homes, environment) if disk.kind(path) is not None])
     found.add("read", _kept(places, disk))
     found.put("hidden", placeholders, kind="directory")
     found.put("hidden", [path for path in disk.sockets if access_of(path, found.rules.values()) == "read"], kind="file")

@@ -195,8 +195,7 @@ def test_in_a_home_directory_nothing_is_changed_and_no_secret_is_read(place: Pat
     (root / ".kube").symlink_to("dotfiles/kube")
     (root / "note").write_text("readable", encoding="utf-8")
     listening = socket.socket(socket.AF_UNIX)
-    os.chdir(root)
-    listening.bind("agent.sock")
+    listening.bind(str(root / "agent.sock"))
     listening.listen()
 
     everything = f"cat {' '.join(secrets)} .kube/config; grep -r planted- .; cat note; echo x > new"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -23,6 +24,7 @@ import sandboxes
 import unprivileged
 import without_bubblewrap
 from forked import Started, run_jp, start_jp
+from jp.conversation.entries import ToolCallResponse
 from mcp_connections import SERVER
 from running import Result, home_beside
 from stage import make_workspace, only_log
@@ -375,19 +377,20 @@ def test_who_was_not_asked_gives_no_network(root: Path) -> None:
     scenario = make_workspace(
         root.parent / "asked",
         '[[reply]]\nwhen = { contains = "go" }\n'
-        'calls = [{ name = "run_command", arguments = { command = "ls /sys/class/net" } }]\n\n'
+        'calls = [{ name = "run_command", arguments = { command = "cat /proc/net/dev" } }]\n\n'
         '[[reply]]\ntext = "done"\n',
     )
     run_jp("query", "--tool=run_command", "--approve", "run_command", "go", cwd=scenario)
-    unasked = str(only_log(scenario))
+    (response,) = [entry for entry in only_log(scenario) if isinstance(entry, ToolCallResponse)]
 
     with jp_at_terminal("query", "--new", "--tool=run_command", "go", cwd=root.parent / "asked") as terminal:
-        terminal.expect(r"ls /sys/class/net\n")
+        terminal.expect(r"cat /proc/net/dev\n")
         terminal.expect(r"sandbox: it can change files only in the workspace, .*; it can use the network")
+        terminal.expect(r"Run run_command.*\[n\] ")
         terminal.type("y\n")
         assert terminal.finish() == 0
 
-    assert "lo\\n" in unasked
+    assert re.findall(r"(\S+): ", str(response.content)) == ["lo"]
 
 
 # What is said

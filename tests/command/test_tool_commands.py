@@ -214,7 +214,7 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     assert asked.stderr == "note: the MCP server 'demo' has 19 tools\n"
     rows = [line.split() for line in asked.stdout.splitlines()]
     assert ["said", "mcp.demo.echo", "no", "ask", "off", "echo", "it"] in rows
-    assert ["demo_fail", "mcp.demo.fail", "no", "ask", "fail", "it"] in rows
+    assert ["demo_fail", "mcp.demo.fail", "no", "ask", "off", "fail", "it"] in rows
     assert "its server    says that it changes nothing, stays within what it knows\n" in shown.stdout
     assert said == (0, "hello\n", "")
     timed = ("--cfg", "conversation.tools.demo_fail.timeout_secs=5", "--cfg", "conversation.tools.demo.run=unattended")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -22,7 +23,8 @@ import running
 import sandboxes
 import unprivileged
 import without_bubblewrap
-from forked import run_jp, start_jp
+from forked import Started, run_jp, start_jp
+from jp.conversation.entries import ToolCallResponse
 from mcp_connections import SERVER
 from running import Result, home_beside
 from stage import make_workspace, only_log
@@ -167,22 +169,24 @@ def test_a_repository_is_not_planted_and_nothing_is_left_behind(place: Path, scr
     assert sorted(path.name for path in root.iterdir()) == [".jp"]
 
 
-def test_a_directory_that_holds_a_place_is_not_taken_away_under_another_command(root: Path) -> None:
+def test_a_place_that_is_held_is_not_taken_away_under_another_command(root: Path) -> None:
     sandboxes.require_bubblewrap()
     (root / ".git" / "hooks").rmdir()
     (root / ".git").rmdir()
-    os.mkfifo(root / "begun")
-    os.mkfifo(root / "go")
-    text = "echo > begun; read x < go; echo x > .git/config"
-    arguments = ("--yes", "--hide-tools", "--arguments", json.dumps({"command": text}))
-    process = start_jp("tool", "run", "run_command", *arguments, cwd=root)
-    (root / "begun").read_bytes()
-    between = command(root, "true")
-    (root / "go").write_text("go\n", encoding="utf-8")
-    said, _ = process.communicate(PATIENCE_SECS)
+    processes: list[Started] = []
+    for number in (0, 1):
+        os.mkfifo(root / f"begun{number}")
+        os.mkfifo(root / f"go{number}")
+        text = f"echo > begun{number}; read x < go{number}; echo x > .git/config"
+        arguments = ("--yes", "--hide-tools", "--arguments", json.dumps({"command": text}))
+        processes.append(start_jp("tool", "run", "run_command", *arguments, cwd=root))
+        (root / f"begun{number}").read_bytes()
+    said: list[bytes] = []
+    for number, process in enumerate(processes):
+        (root / f"go{number}").write_text("go\n", encoding="utf-8")
+        said.append(process.communicate(PATIENCE_SECS)[0])
 
-    assert (between.code, process.returncode) == (0, 1)
-    assert b"Read-only file system" in said
+    assert [b"Read-only file system" in text for text in said] == [True, True]
     assert not (root / ".git").exists()
 
 
@@ -195,8 +199,7 @@ def test_in_a_home_directory_nothing_is_changed_and_no_secret_is_read(place: Pat
     (root / ".kube").symlink_to("dotfiles/kube")
     (root / "note").write_text("readable", encoding="utf-8")
     listening = socket.socket(socket.AF_UNIX)
-    os.chdir(root)
-    listening.bind("agent.sock")
+    listening.bind(str(root / "agent.sock"))
     listening.listen()
 
     everything = f"cat {' '.join(secrets)} .kube/config; grep -r planted- .; cat note; echo x > new"
@@ -252,6 +255,17 @@ def test_off_confines_nothing(root: Path) -> None:
 
     assert done.code == 0
     assert (root.parent / "file").exists()
+
+
+def test_a_workspace_that_nobody_trusts_does_not_loosen_the_sandbox(place: Path) -> None:
+    call = '[[reply]]\ncalls = [{ name = "run_command", arguments = { command = "echo x > ../file" } }]\n'
+    off = '[conversation.tools.run_command]\nenable = true\nsandbox.mode = "off"\n'
+    root = make_workspace(place / "work", call, settings=off)
+    done = run_jp("query", "--approve-all", "go", cwd=root)
+
+    assert done.code == 3
+    assert "conversation.tools.run_command.sandbox.mode = 'off'" in done.stderr
+    assert not (place / "file").exists()
 
 
 # Processes
@@ -363,19 +377,20 @@ def test_who_was_not_asked_gives_no_network(root: Path) -> None:
     scenario = make_workspace(
         root.parent / "asked",
         '[[reply]]\nwhen = { contains = "go" }\n'
-        'calls = [{ name = "run_command", arguments = { command = "ls /sys/class/net" } }]\n\n'
+        'calls = [{ name = "run_command", arguments = { command = "cat /proc/net/dev" } }]\n\n'
         '[[reply]]\ntext = "done"\n',
     )
     run_jp("query", "--tool=run_command", "--approve", "run_command", "go", cwd=scenario)
-    unasked = str(only_log(scenario))
+    (response,) = [entry for entry in only_log(scenario) if isinstance(entry, ToolCallResponse)]
 
     with jp_at_terminal("query", "--new", "--tool=run_command", "go", cwd=root.parent / "asked") as terminal:
-        terminal.expect(r"ls /sys/class/net\n")
+        terminal.expect(r"cat /proc/net/dev\n")
         terminal.expect(r"sandbox: it can change files only in the workspace, .*; it can use the network")
+        terminal.expect(r"Run run_command.*\[n\] ")
         terminal.type("y\n")
         assert terminal.finish() == 0
 
-    assert "lo\\n" in unasked
+    assert re.findall(r"(\S+): ", str(response.content)) == ["lo"]
 
 
 # What is said

@@ -44,7 +44,7 @@ class World:
         self.paths |= {above for path in self.paths for above in parents(path)}
         everything = sorted(self.paths)
         above = {dirname(path) for path in everything}
-        self.files = set(choices.some([path for path in everything if path not in above] or ["/x"], most=6))
+        self.files = set(choices.some([path for path in everything if path not in above], most=6, least=1))
         self.links = {
             path: choices.pick(everything)
             for path in choices.some([path for path in everything if path not in above], most=3)
@@ -82,7 +82,8 @@ class World:
         for path in sorted(self.paths):
             if self.real(path) == path:
                 yield path
-                yield f"{path}/new"
+                if path not in self.files:
+                    yield join(path, "new")
 
 
 worlds = st.binary(min_size=40, max_size=200).map(lambda tape: World(Choices(tape)))
@@ -97,25 +98,28 @@ def parents(path: str) -> Iterator[str]:
 def mounted(words: list[str], path: str) -> Access:
     """What the last mount over a path makes of it."""
     found: Access = "read"
-    for option, *operands in zip(words, words[1:], words[2:], strict=False):
-        if option in {"--bind", "--ro-bind"} and is_below(path, operands[1]):
-            found = "write" if option == "--bind" else "hidden" if operands[0] == "/empty" else "read"
-        if option == "--tmpfs" and is_below(path, operands[0]):
-            found = (
-                "hidden" if ["--remount-ro", operands[0]] in map(list, zip(words, words[1:], strict=False)) else "fresh"
-            )
+    frozen = {words[index + 1] for index, word in enumerate(words) if word == "--remount-ro"}
+    for index, option in enumerate(words):
+        if option in {"--bind", "--ro-bind"} and is_below(path, words[index + 2]):
+            found = "write" if option == "--bind" else "hidden" if words[index + 1] == "/empty" else "read"
+        if option == "--tmpfs" and is_below(path, words[index + 1]):
+            found = "hidden" if words[index + 1] in frozen else "fresh"
     return found
+
+
+LINE = re.compile(r'\((allow|deny) file-(read|write)\*(?: \((subpath|literal) "(.*)"\))?\)')
 
 
 def allowed(profile: str, use: str, path: str) -> bool:
     """What the last matching line of a profile says."""
     found = True
-    for verb, kind, quoted in re.findall(
-        rf'\((allow|deny) file-{use}\* ?\(?(subpath|literal)? ?"?(.*?)"?\)*\n', profile
-    ):
-        where = re.sub(r"\\(.)", r"\1", quoted)
-        if not kind or (path == where if kind == "literal" else is_below(path, where)):
-            found = verb == "allow"
+    for line in profile.splitlines():
+        match = LINE.fullmatch(line)
+        if match is None or match[2] != use:
+            continue
+        where = re.sub(r"\\(.)", r"\1", match[4] or "/")
+        if path == where if match[3] == "literal" else is_below(path, where):
+            found = match[1] == "allow"
     return found
 
 
@@ -123,17 +127,26 @@ def allowed(profile: str, use: str, path: str) -> bool:
 def test_only_what_may_be_changed_is_and_nothing_private_is_read(world: World) -> None:
     rules, limits = world.rules(), world.confinement
     root = world.real(limits.root)
+    privates = [path for path in map(world.real, limits.private) if path != "/" and has_rule_for(path)]
+    privates = [path for path in privates if world.kind(path) is not None]
     writable = [root, *(world.real(join(root, path.replace("~", world.home))) for path in limits.writable)]
+
+    # Who names such a directory as writable, or something in it, means it.
+    kept = [
+        place
+        for place in (f"{root}/.git", f"{root}/.jp")
+        if world.kind(place) and not any(is_below(other, place) for other in writable)
+    ]
 
     for path in world.probes():
         access = access_of(path, rules.paths)
-        if any(is_below(path, world.real(private)) for private in limits.private):
-            assert access == "hidden" or not has_rule_for(path)
+        if any(is_below(path, private) for private in privates):
+            assert access in {"hidden", "fresh"}
         if access == "write":
             assert limits.mode == "workspace-write"
             assert not rules.frozen_because
             assert any(is_below(path, place) for place in writable)
-            assert not any(is_below(path, f"{place}/{name}") for place in writable for name in (".git", ".jp"))
+            assert not any(is_below(path, place) for place in kept)
     assert not any(is_below(place, rule.path) for rule in rules.paths for place in ("/proc", "/dev"))
     assert not any(is_below(rule.path, "/proc") for rule in rules.paths)
 
@@ -149,7 +162,8 @@ def test_each_mechanism_is_told_what_the_rules_say(world: World) -> None:
     words = bwrap_words("bwrap", rules, directory="/", empty="/empty", network=False)
     profile = seatbelt_profile(rules, temporary="/private/own", network=False)
     listed = {
-        path: [other.rpartition("/")[2] for other in world.paths if dirname(other) == path] for path in world.paths
+        path: [other.rpartition("/")[2] for other in world.paths if dirname(other) == path != other]
+        for path in world.paths
     }
     parts = readable_parts(rules.paths, lambda directory: listed.get(directory, []))
 

@@ -74,6 +74,24 @@ def needing(*layers: Layer) -> list[tuple[str, object]]:
             [("conversation.tools.*.run", "unattended"), ('conversation.tools."fs.read".run', "unattended")],
         ),
         (
+            {
+                "conversation": {
+                    "tools": {
+                        "a": {"sandbox": {"mode": "read-only", "network": False, "required": True}},
+                        "b": {"sandbox": {"mode": "off", "network": True, "required": False, "writable": ["/x"]}},
+                        "c": {"sandbox": {"mode": "workspace-write"}},
+                    }
+                }
+            },
+            [
+                ("conversation.tools.b.sandbox.mode", "off"),
+                ("conversation.tools.b.sandbox.network", True),
+                ("conversation.tools.b.sandbox.required", False),
+                ("conversation.tools.b.sandbox.writable", "/x"),
+                ("conversation.tools.c.sandbox.mode", "workspace-write"),
+            ],
+        ),
+        (
             {"editor": {"cmd": "sh -c evil", "envs": ["LESSOPEN"]}},
             [("editor.cmd", "sh -c evil"), ("editor.envs", "LESSOPEN")],
         ),

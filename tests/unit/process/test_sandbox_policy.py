@@ -70,7 +70,7 @@ def test_only_the_workspace_and_temporary_directories_can_be_changed() -> None:
     assert accesses(found, "/", "/etc/hosts", HOME, f"{ROOT}s/a") == ["read"] * 4
     assert accesses(found, f"{ROOT}/.git/hooks/pre-commit", f"{ROOT}/.jp/config.toml") == ["read", "read"]
     assert accesses(found, "/tmp/x", "/run/user/1000/bus") == ["fresh", "hidden"]
-    assert found.placeholders == ()
+    assert found.placeholders == (f"{ROOT}/.git",)
 
 
 def test_nothing_can_be_changed_where_it_is_to_be_read_only() -> None:

@@ -35,6 +35,7 @@ _MOST_SOCKETS = 200
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 """Devices that a program may write to where it has none of its own."""
 
+_TEMPORARY = "/tmp"  # noqa: S108 - a program has its own
 _SEATBELT = "/usr/bin/sandbox-exec"
 
 
@@ -97,7 +98,7 @@ def _probe(program: str, *, has_network: bool) -> str | None:
     words = bwrap_words(program, rules, directory="/", empty=_empty(), network=has_network)
     try:
         done = subprocess.run(  # noqa: S603 - the program that is tried
-            [*words[:-1], "--tmpfs", "/tmp", "--remount-ro", "/tmp", "--", "/bin/sh", "-c", ":"],  # noqa: S108
+            [*words[:-1], "--tmpfs", _TEMPORARY, "--remount-ro", _TEMPORARY, "--", "/bin/sh", "-c", ":"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECS,
@@ -145,7 +146,7 @@ def confined(
             before = bwrap_words(
                 mechanism.program, rules, directory=place, empty=_empty(), network=confinement.has_network
             )
-            temporary = "/tmp"  # noqa: S108 - the program has its own
+            temporary = _TEMPORARY
         else:
             temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="jp-", ignore_cleanup_errors=True))
             temporary = os.path.realpath(temporary)
@@ -185,7 +186,7 @@ def _placeholders(rules: Rules) -> Generator[None]:
         return
     import fcntl
 
-    root = os.open(os.path.dirname(rules.placeholders[0]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # noqa: PTH120
+    root = os.open(os.path.dirname(rules.placeholders[0]), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # noqa: PTH120 - text
     try:
         with suppress(OSError):
             fcntl.flock(root, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -256,7 +257,7 @@ def _sockets() -> tuple[str, ...]:
         lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
     except OSError:
         return ()
-    named = {os.path.realpath(words[7]) for line in lines if len(words := line.split(None, 7)) > 7}  # noqa: PLR2004
+    named = {os.path.realpath(path) for line in lines for path in line.split(None, 7)[7:] if path.startswith("/")}
     found: list[str] = []
     for path in sorted(named):
         with suppress(OSError):

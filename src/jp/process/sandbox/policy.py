@@ -120,7 +120,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Rules for paths, those of directories before those of what is in them.
 
     `frozen_because` says why the root cannot be written to although the mode lets it. `placeholders` are directories
-    that have to exist while the program runs, so that it cannot create them.
+    that have to exist while a program runs, so that it cannot create them; empty ones may be removed afterwards.
     """
 
     paths: tuple[PathRule, ...]
@@ -175,7 +175,8 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     is_frozen = confinement.mode == "read-only" or reason
     writable = (disk.real(_absolute(path, root, homes)) for path in confinement.writable)
     places = () if is_frozen else tuple(filter(_is_mountable, (root, *writable)))
-    placeholders = tuple(path for path in (f"{root}/.git",) if root in places and disk.kind(path) is None)
+    git = disk.kind(f"{root}/.git")
+    placeholders = (f"{root}/.git",) if root in places and git in {None, "directory"} else ()
     found = _Found(disk)
     # What comes later wins where two rules are for one path.
     found.add("fresh", map(disk.real, _FRESH))
@@ -183,11 +184,11 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     needed = _needed(confinement, environment, disk)
     found.add("read", (root, *(path for path in needed if not any(is_below(path, place) for place in (root, *places)))))
     found.add("write", places)
-    found.add("hidden", map(disk.real, _secrets(homes, environment)))
+    found.add("hidden", [disk.real(path) for path in _secrets(homes, environment) if disk.kind(path) is not None])
     found.add("read", _kept(places, disk))
-    found.put("hidden", placeholders, kind="directory")
+    found.put("hidden", placeholders if git is None else (), kind="directory")
     found.put("hidden", [path for path in disk.sockets if access_of(path, found.rules.values()) == "read"], kind="file")
-    for path in map(disk.real, confinement.private):
+    for path in filter(_is_mountable, map(disk.real, confinement.private)):
         found.forget_below(path)
         found.add("hidden", [path])
     return Rules(paths=_sorted(found.rules.values()), frozen_because=reason, placeholders=placeholders)

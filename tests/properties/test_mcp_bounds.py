@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -23,8 +23,7 @@ def marks(value: Any) -> int:
     """How many `[`, `{` and `,` stand between the strings of a value."""
     if not isinstance(value, (dict, list)):
         return 0
-    held: Any = value
-    below = list(held.values() if isinstance(value, dict) else held)
+    below = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
     return max(1, len(below)) + sum(map(marks, below))
 
 

@@ -76,7 +76,7 @@ $(FOREIGN_STAMP): requirements/foreign.txt
 	$(FOREIGN)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/foreign.txt
 	@touch $(FOREIGN_STAMP)
 
-$(FOREIGN)/mcp-%/.installed: requirements/mcp-%.txt $(FOREIGN_STAMP)
+$(FOREIGN)/mcp-%/.installed: requirements/mcp-%.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
 	@touch $@

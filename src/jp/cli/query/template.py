@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -39,7 +40,9 @@ def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> str:
         raise _failed(error.lineno, error.message or "it cannot be read", text, parts) from None
     except jinja2.UndefinedError as error:
         known = ", ".join(sorted(values)) or "none"
-        hint = f"`template.values` has: {known}; set one with `--cfg template.values.NAME=VALUE`"
+        missing = re.match(r"'(\w+)' is undefined", str(error))
+        name = "NAME" if missing is None else missing[1]
+        hint = f"`template.values` has: {known}; set one with `--cfg template.values.{name}=VALUE`"
         raise _failed(_line_of(error), str(error), text, parts, hint=hint) from None
     except Exception as error:  # noqa: BLE001 - an expression can raise whatever Python has
         raise _failed(_line_of(error), str(error) or type(error).__name__, text, parts) from None

@@ -4,6 +4,10 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 FOREIGN := .venv-foreign
 FOREIGN_STAMP := $(FOREIGN)/.installed
+# FastMCP of the official SDK, as old as servers are: the first version, the last that ends at what comes before
+# `initialize`, and the first that can ask.
+FOREIGN_MCP := 1.2 1.8 1.10
+FOREIGN_MCP_STAMPS := $(FOREIGN_MCP:%=$(FOREIGN)/mcp-%/.installed)
 FOREIGN_NODE := $(FOREIGN)/node
 FOREIGN_NODE_STAMP := $(FOREIGN_NODE)/.installed
 
@@ -18,7 +22,7 @@ demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script
 test: $(STAMP)  ## the whole suite
 	$(BIN)/python -m pytest -q -p no:inline_snapshot --workers=auto -m "not foreign"
 
-test-foreign: $(STAMP) $(FOREIGN_NODE_STAMP)  ## jp against servers that are not ours; the first time one is compiled, for minutes
+test-foreign: $(STAMP) $(FOREIGN_NODE_STAMP) $(FOREIGN_MCP_STAMPS)  ## jp against servers that are not ours; the first time one is compiled, for minutes
 	$(BIN)/python -m pytest -q -m foreign tests/foreign
 
 check: lint types imports coverage  ## format, lint, types, import contracts, coverage of the pure packages
@@ -53,6 +57,9 @@ lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	  --no-annotate pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --group pyproject.toml:foreign -o requirements/foreign.txt
+	for version in 1.2.1 1.8.1 1.10.1; do \
+	  printf 'mcp==%s\npydantic<2.11\n' $$version | uv pip compile -q --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-annotate - -o requirements/mcp-$${version%.*}.txt; done
 
 clean:
 	rm -rf .venv $(FOREIGN) .pytest_cache .ruff_cache .hypothesis .coverage* dist build
@@ -68,6 +75,11 @@ $(FOREIGN_STAMP): requirements/foreign.txt
 	$(PYTHON) -m venv $(FOREIGN)
 	$(FOREIGN)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/foreign.txt
 	@touch $(FOREIGN_STAMP)
+
+$(FOREIGN)/mcp-%/.installed: requirements/mcp-%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 # Without Node.js, the tests that need what is installed here are skipped.
 $(FOREIGN_NODE_STAMP): $(FOREIGN_STAMP) requirements/node/package-lock.json

@@ -161,7 +161,7 @@ def crowd(_: Json, __: Json) -> Json:
 
 
 def blocks(_: Json, __: Json) -> Json:
-    return {"content": [{"type": "text", "text": "x"}] * 100_000}
+    return {"content": [{"type": "text", "text": "x"}] * 30_000}
 
 
 def values(_: Json, __: Json) -> Json:
@@ -279,7 +279,7 @@ def is_modern() -> bool:
 def respond(method: str, params: Json) -> Json:
     match method:
         case "server/discover" if is_modern():
-            capabilities = {"tools": {}, "resources": {}}
+            capabilities: Json = {"tools": {}, "resources": {}}
             return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}
         case "initialize" if os.environ.get("MCP_START") == "refuse":
             raise ValueError("no licence")

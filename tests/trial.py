@@ -30,7 +30,7 @@ def show(
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, max=99, help="At most N.")] = 10,
     labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="Repeatable.")] = None,
     temporary: Annotated[
-        str | None, optional_value("-t", "--tmp", bare="1d", metavar="DURATION", help_text="Expire.")
+        str | None, optional_value("-t", "--tmp", bare="1d", metavar="DURATION", help_text="Expire.", reads=None)
     ] = None,
     since: Annotated[str | None, bound_value("--from", bare="last", help_text="Where to begin.")] = None,
 ) -> None:

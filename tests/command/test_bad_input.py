@@ -397,3 +397,65 @@ def test_a_directory_that_was_removed_is_said(tmp_path: Path) -> None:
     script.write_text("import os\nos.rmdir(os.getcwd())\nfrom jp.__main__ import main\nmain()\n", encoding="utf-8")
 
     check_failure(run_jp("query", "hi", cwd=where, script=script), 2, "does not exist any more")
+
+
+@pytest.mark.parametrize(
+    ("words", "spelling"),
+    [
+        (("query", "--new", "--tmp", "1h", "x"), "--tmp=1h"),
+        (("query", "--compact", "heavy", "x"), "--compact=heavy"),
+        (("query", "x", "--compact", "mine"), "--compact=mine"),
+        (("query", "--fork", "0", "x"), "--fork=0"),
+        (("conversation", "fork", "--compact", "light"), "--compact=light"),
+        (("conversation", "compact", "--reset", "2"), "--reset=2"),
+        (("conversation", "compact", "--tools", "omit"), "--tools=omit"),
+        (("conversation", "compact", "-t", "omit"), "--tools=omit"),
+    ],
+)
+def test_a_word_that_reads_as_the_value_of_the_option_before_is_refused(
+    words: tuple[str, ...], spelling: str, root: Path
+) -> None:
+    with (root / ".jp" / "config.toml").open("a", encoding="utf-8") as file:
+        file.write('[conversation.compaction.profiles.mine]\nreasoning = "strip"\n')
+    before = only_log(root)
+
+    result = run_jp(*words, cwd=root)
+
+    assert (result.code, result.stdout) == (2, ""), result
+    assert f"hint: write `{spelling}`" in result.stderr
+    assert only_log(root) == before
+
+
+def test_words_after_two_dashes_are_words(root: Path) -> None:
+    result = run_jp("query", "--new", "--tmp", "--", "1h", "x", cwd=root)
+
+    assert result.code == 0, result
+    requests = [entry for log in logs(root) for entry in entries_of(log) if isinstance(entry, ChatRequest)]
+    assert {request.content for request in requests} == {"one", "1h x"}
+
+
+WITHOUT_LOCKS = """
+import errno, fcntl, os
+
+def flock(*_):
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+fcntl.flock = flock
+
+from jp.__main__ import main
+
+main()
+"""
+
+
+def test_a_file_system_without_locks_is_refused_with_the_way_on(root: Path, tmp_path: Path) -> None:
+    script = tmp_path / "without_locks.py"
+    script.write_text(WITHOUT_LOCKS, encoding="utf-8")
+
+    result = run_jp("query", "--id", "last", "two", cwd=root, script=script)
+
+    assert result.code == 1
+    assert "error: cannot lock '" in result.stderr
+    assert "/locks/" in result.stderr
+    assert "hint: Its file system has no locks (NFS without lockd): let JP_USER_DATA_DIR name" in result.stderr
+    assert [entry.content for entry in only_log(root) if isinstance(entry, ChatRequest)] == ["one"]

@@ -290,12 +290,15 @@ def test_a_call_that_is_interrupted_is_cancelled_at_the_server_which_ends(tmp_pa
 
 ASKING = """
 [[reply]]
-when = { contains = "call" }
-times = 1
-calls = [{ name = "notes_ask", arguments = {} }, { name = "notes_echo", arguments = { text = "hé" } }]
+when = { tool = "notes_ask" }
+calls = [{ name = "notes_echo", arguments = { text = "hé" } }]
 
 [[reply]]
+when = { tool = "notes_echo" }
 text = "Done."
+
+[[reply]]
+calls = [{ name = "notes_ask" }]
 """
 
 
@@ -309,10 +312,10 @@ def answers_of(work: Path) -> list[str]:
 @pytest.mark.parametrize("era", ["strict", "both"])
 def test_a_server_that_knows_the_handshake_hears_it_first_and_can_ask(era: str, tmp_path: Path) -> None:
     questions = """
-[conversation.tools.notes.questions]
+[conversation.tools.notes_ask.questions]
 name = { answer = "Ada" }
 colour = { answer = "red" }
-age = { answer = 36 }
+age = { answer = "36" }
 member = { answer = true }
 days = { answer = "mon" }
 """
@@ -364,17 +367,17 @@ def test_a_server_that_ends_at_the_remembered_opening_is_started_again(tmp_path:
 
     result = query(work, "call")
 
-    assert (result.code, result.stdout) == (0, "Done.\n"), result
+    assert result.stdout == "Done.\n", result
     assert answers_of(work)[1] == "hé"
     assert heard(work)[:3] == ["server/discover", "initialize", "notifications/initialized"]
-    assert query(work, "call").code == 0
+    query(work, "call")
     assert heard(work)[0] == "initialize"
 
 
 HOSTILE = {
     "crowd": "the MCP server 'notes' was stopped: it sent more than 100 requests without waiting for answers",
-    "blocks": "the MCP server 'notes' sent a result with 100,000 items in 'content': at most 1,000 are taken",
-    "values": "the MCP server 'notes' was stopped: it sent a message of more than 250,000 values",
+    "blocks": "the MCP server 'notes' sent a result with 30,000 items in 'content': at most 1,000 are taken",
+    "values": "the MCP server 'notes' was stopped: it sent a message of more than 100,000 values",
 }
 
 
@@ -394,13 +397,10 @@ def test_a_server_that_sends_too_much_costs_its_own_call_and_little_memory(tool:
 
 
 MEASURED = """
-import resource, sys
-from jp.__main__ import main
-try:
-    main()
-finally:
-    unit = 1 if sys.platform == "linux" else 1024
-    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit}", file=sys.stderr)
+import resource, subprocess, sys
+subprocess.run([sys.executable, "-m", "jp", *sys.argv[1:]])
+unit = 1 if sys.platform == "linux" else 1024
+print(f"peak {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // unit}", file=sys.stderr)
 """
 
 

@@ -12,6 +12,7 @@ import sandboxes
 from failures import check_failure
 from forked import prepare, run_jp
 from mcp_connections import SERVER
+from mcp_http import HttpServer, serving
 from stage import make_workspace
 from terminal import CTRL_C, jp_at_terminal
 
@@ -211,7 +212,7 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     said = run_jp("tool", "run", "said", "--yes", "--hide-tools", "-a", '{"text": "hello"}', cwd=work)
 
     check_failure(before, 2, "there is no tool 'said'", "`jp tool ls --refresh` asks the MCP servers")
-    assert asked.stderr == "note: the MCP server 'demo' has 19 tools\n"
+    assert asked.stderr == "note: the MCP server 'demo' has 23 tools\n"
     rows = [line.split() for line in asked.stdout.splitlines()]
     assert ["said", "mcp.demo.echo", "no", "ask", "off", "echo", "it"] in rows
     assert ["demo_fail", "mcp.demo.fail", "no", "ask", "off", "fail", "it"] in rows
@@ -233,7 +234,7 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     flags = ("--tool=demo", "--no-tool=demo_[a-r]*", "--no-tool=demo_slow_to_end", "--tool=demo_fail")
     request = json.loads(run_jp("query", "--new", "--dry-run", "-F", "json", *flags, "hi", cwd=work).stdout)["request"]
     offered = [tool["name"] for tool in request["body"]["tools"] if tool["name"].startswith("demo")]
-    assert offered == ["demo_fail", "demo_sample", "demo_steps", "demo_structured"]
+    assert offered == ["demo_fail", "demo_sample", "demo_steps", "demo_structured", "demo_values"]
     misspelt = run_jp("query", "--tool=demo_fial", "hi", cwd=work)
     check_failure(misspelt, 2, "--tool names an unknown tool 'demo_fial'", "did you mean 'demo_fail'?")
 
@@ -278,3 +279,43 @@ def test_at_a_terminal_a_person_is_asked_and_ctrl_c_stops_what_runs(work: Path) 
 
     assert (deleted, stopped) == (0, 130)
     assert not (work / "old.txt").exists()
+
+
+def test_a_server_that_does_not_answer_is_an_error_beside_the_tools_of_the_others(tmp_path: Path) -> None:
+    tools = '[conversation.tools.closed]\nsource = "mcp.closed.*"\n'
+    with serving(HttpServer(status=401)) as server, serving(HttpServer(status=500)) as broken:
+        closed = f'[providers.mcp.closed]\nurl = "{server.url}"\n{tools}'
+        work = make_workspace(tmp_path / "work", settings=ON_SERVER + closed)
+        prepare(TRUST, cwd=work)
+        alone = make_workspace(tmp_path / "alone", settings=closed)
+        prepare(TRUST, cwd=alone)
+
+        beside = run_jp("tool", "ls", "--refresh", cwd=work)
+        only = run_jp("tool", "ls", "--refresh", cwd=alone)
+        data = run_jp("tool", "ls", "--refresh", "--format", "json", cwd=alone)
+        both = run_jp("tool", "ls", "--refresh", "--cfg", f"providers.mcp.demo.url={broken.url}", cwd=work)
+
+    said = (
+        "error: the MCP server 'closed' answers with the status 401\n"
+        "hint: `providers.mcp.closed.headers_env` says in which variables headers with credentials are\n"
+    )
+    assert (beside.code, only.code, data.code) == (4, 4, 4)
+    assert beside.stderr == f"note: the MCP server 'demo' has 23 tools\n{said}"
+    assert "demo_fail" in beside.stdout
+    assert only.stderr == said
+    assert "fs_read_file" in only.stdout
+    error = json.loads(data.stderr)["error"]
+    assert (error["exit_code"], error["hint"].split()[0]) == (4, "`providers.mcp.closed.headers_env`")
+    assert "fs_read_file" in {tool["name"] for tool in json.loads(data.stdout)["tools"]}
+    assert both.code == 1
+    assert both.stderr.count("error: ") == 2
+
+
+def test_a_question_without_an_answer_is_named_in_the_hint(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path / "work", settings=ON_SERVER)
+    prepare(TRUST, cwd=work)
+    gone = run_jp("tool", "ls", "--refresh", "--cfg", "providers.mcp.demo.command=no-such-program", cwd=work)
+    assert gone.code == 3
+    asks = run_jp("tool", "run", "demo_ask", "--yes", "--hide-tools", cwd=work)
+    key = "`conversation.tools.demo_ask.questions.name.answer`"
+    check_failure(asks, 8, "'demo_ask' has no answer that it needs of a person", f"be at a terminal, or set {key}")

@@ -1,25 +1,31 @@
 """A server on FastMCP of the official SDK, of whichever version the environment that runs it has.
 
-Its first argument is the transport: `stdio`, or `streamable-http`, whose port is the second. Annotations are not
-deferred: old versions look for the context in them.
+Its first argument is the transport: `stdio`, or `streamable-http`, whose port is the second.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, get_type_hints
 
 from pydantic import BaseModel
 
-try:
-    from mcp.server.fastmcp import Context, FastMCP
-except ImportError:
-    from mcp.server import MCPServer as FastMCP
-    from mcp.server.mcpserver import Context
+TRANSPORT, *REST = sys.argv[1:]
+PORT = {"port": int(REST[0])} if REST else {}
+IS_OLD = find_spec("mcp.server.mcpserver") is None
+MODULE: Any = import_module("mcp.server.fastmcp" if IS_OLD else "mcp.server.mcpserver")
+CONTEXT: Any = MODULE.Context
+SERVER: Any = MODULE.FastMCP("tests", **PORT) if IS_OLD else MODULE.MCPServer("tests")
 
-TRANSPORT = sys.argv[1]
-PORT = int(sys.argv[2]) if TRANSPORT != "stdio" else 0
-IS_OLD = "fastmcp" in FastMCP.__module__
-SERVER = FastMCP("tests", port=PORT) if IS_OLD and PORT else FastMCP("tests")
+
+def tool(function: Callable[..., object]) -> None:
+    """Offer `function`. Old versions look for the context in annotations that are no texts."""
+    hints = get_type_hints(function)
+    function.__annotations__ = {name: CONTEXT if name == "ctx" else hint for name, hint in hints.items()}
+    SERVER.tool()(function)
 
 
 class Person(BaseModel):
@@ -28,23 +34,19 @@ class Person(BaseModel):
     name: str
 
 
-@SERVER.tool()
 def add(a: int, b: int) -> str:
     """Add two numbers."""
     return str(a + b)
 
 
-if hasattr(Context, "elicit"):
-
-    @SERVER.tool()
-    async def meet(ctx: Context) -> str:
-        """Ask who is there."""
-        answer = await ctx.elicit("Who is there?", schema=Person)
-        return f"{answer.action}: {answer.data.name}" if answer.action == "accept" else answer.action
+async def meet(ctx: Any) -> str:
+    """Ask who is there."""
+    answer = await ctx.elicit("Who is there?", schema=Person)
+    return f"{answer.action}: {answer.data.name}" if answer.action == "accept" else str(answer.action)
 
 
 if __name__ == "__main__":
-    if IS_OLD or not PORT:
-        SERVER.run(TRANSPORT)
-    else:
-        SERVER.run(TRANSPORT, port=PORT)
+    tool(add)
+    if hasattr(CONTEXT, "elicit"):
+        tool(meet)
+    SERVER.run(TRANSPORT, **({} if IS_OLD else PORT))

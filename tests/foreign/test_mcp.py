@@ -215,7 +215,7 @@ def test_changes_of_a_list_are_heard_in_the_newest_version_of_the_protocol(tmp_p
         await heard.listed_again.wait()
         assert [[tool.name for tool in listing.tools] for listing in heard.listings] == [["grow"], ["grow", "grown"]]
 
-    with_server(work, tmp_path, McpServerConfig(command=sys.executable, arguments=(script,)))
+    with_server(work, tmp_path, McpServerConfig(command=sys.executable, arguments=(script,), protocol="discover"))
 
 
 def test_a_server_over_http_works_like_one_on_a_pipe(tmp_path: Path) -> None:

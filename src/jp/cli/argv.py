@@ -6,7 +6,7 @@ optional as `--name=value`, which is the only form of them that Typer can read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jp.cli.tree import Command, Group
 from jp.errors import UsageError
@@ -19,16 +19,25 @@ class Option:
 
     `takes` is `flag`, `value` (with `=`, attached to a short form, or the next word), `optional` (only with `=`), or
     `bound` (with `=`, or the next word where that is a bound). `bare` is the value of the latter two without one, and
-    `mark` is put before whatever value they have.
+    `mark` is put before whatever value they have. A next word that `reads` as a value of an `optional` one is refused.
     """
 
-    __slots__ = ("bare", "mark", "name", "takes")
+    __slots__ = ("bare", "mark", "name", "reads", "takes")
 
-    def __init__(self, name: str, takes: str = "flag", *, bare: str = "", mark: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        takes: str = "flag",
+        *,
+        bare: str = "",
+        mark: str = "",
+        reads: Callable[[str], bool] | None = None,
+    ) -> None:
         self.name = name
         self.takes = takes
         self.bare = bare
         self.mark = mark
+        self.reads = reads
 
 
 GLOBAL_OPTIONS: dict[str, Option] = {
@@ -129,10 +138,13 @@ def is_bound(word: str) -> bool:
     """Whether `word` reads as a bound of a range of turns: `5`, `-3`, `5h`, `1d12h`, `last`."""
     if word == "last":
         return True
+    return is_number(word) or _is_duration(word)
+
+
+def is_number(word: str) -> bool:
+    """Whether `word` is the number of a turn, or of a compaction: `5`, `-3`."""
     number = word.removeprefix("-")
-    if number.isascii() and number.isdecimal():
-        return True
-    return _is_duration(word)
+    return number.isascii() and number.isdecimal()
 
 
 def first_impression(words: Sequence[str]) -> tuple[bool, int]:
@@ -204,17 +216,20 @@ class _Reader:
         if GLOBAL_OPTIONS.get(form) is option:
             self._settings.append((option.name, value or ""))
         elif option.takes in ("optional", "bound"):
-            self.arguments.append(f"{option.name}={option.mark}{self._optional(option, value)}")
+            self.arguments.append(f"{option.name}={option.mark}{self._optional(option, form, value)}")
         elif value is None:
             self.arguments.append(form)
         else:
             self.arguments += [f"{form}={value}"] if form.startswith("--") else [form, value]
 
-    def _optional(self, option: Option, value: str | None) -> str:
-        if value is not None:
-            return value
-        if option.takes == "bound" and not self.at_end and is_bound(self._words[self._position]):
+    def _optional(self, option: Option, form: str, value: str | None) -> str:
+        if value is not None or self.at_end:
+            return option.bare if value is None else value
+        following = self._words[self._position]
+        if option.takes == "bound" and is_bound(following):
             return self.next()
+        if option.reads is not None and option.reads(following):
+            raise _detached_value(option, form, following)
         return option.bare
 
 
@@ -224,6 +239,13 @@ def _checked(option: Option, form: str, value: str | None) -> str | None:
     if option.takes == "value" and value is None:
         raise UsageError(f"{form} needs a value", hint=f"write {form} VALUE")
     return value
+
+
+def _detached_value(option: Option, form: str, word: str) -> UsageError:
+    return UsageError(
+        f"{word!r} reads as the value of {form}, which takes one only with '='",
+        hint=f"write `{option.name}={word}`, or `--` before {word!r} where it is no value",
+    )
 
 
 def _early_option(word: str, path: tuple[str, ...]) -> UsageError:
@@ -250,7 +272,7 @@ def _suggestion(form: str, known: Mapping[str, Option]) -> str:
 
 
 def _is_duration(word: str) -> bool:
-    """Numbers, each with a unit: `90s`, `5h`, `1d12h`."""
+    """Whether `word` is numbers, each with a unit: `90s`, `5h`, `1d12h`."""
     digits = 0
     for character in word:
         if character.isascii() and character.isdecimal():

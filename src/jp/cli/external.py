@@ -40,7 +40,8 @@ def replace_process(program: str, arguments: Sequence[str]) -> int:
         os.execv(program, [program, *arguments])  # noqa: S606 - the words go to it as they are
     except OSError as error:
         signal.signal(signal.SIGPIPE, ours)
-        raise JpError(f"cannot run {program!r}: {error.strerror}") from error
+        hint = f"see with `head -1 {program}` what it is to be run with, and with `ls -l` whether it may be"
+        raise JpError(f"cannot run {program!r}: {error.strerror}", hint=hint) from error
 
 
 def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageError:

@@ -118,8 +118,8 @@ def _read_as(parameter: TyperOption) -> Option:
             return Option(name, "optional", bare=bare)
         case BoundValue(bare=bare):
             return Option(name, "bound", bare=bare)
-        case OptionalValue(bare=bare):
-            return Option(name, "optional", bare=bare)
+        case OptionalValue(bare=bare, reads=reads):
+            return Option(name, "optional", bare=bare, reads=reads)
         case _:
             return Option(name, "flag" if parameter.is_flag or parameter.count else "value")
 

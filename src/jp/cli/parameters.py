@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from typer.models import OptionInfo
 
 
 class OptionalValue(OptionInfo):
     """An option that takes a value only with `=`; bare, it means `bare`."""
 
-    def __init__(self, *names: str, bare: str, metavar: str, help_text: str) -> None:
+    def __init__(
+        self, *names: str, bare: str, metavar: str, help_text: str, reads: Callable[[str], bool] | None = None
+    ) -> None:
         super().__init__(default=..., param_decls=names, metavar=f"[={metavar}]", help=help_text)
         self.bare = bare
+        self.reads = reads
 
 
 class BoundValue(OptionalValue):
@@ -31,12 +36,20 @@ class SwitchedValue(OptionalValue):
         self.off = off
 
 
-def optional_value(*names: str, bare: str, metavar: str, help_text: str) -> OptionalValue:
+def is_usual_profile(word: str) -> bool:
+    """Return whether `word` is a profile of compaction that comes with jp."""
+    return word in {"default", "heavy", "light"}
+
+
+def optional_value(
+    *names: str, bare: str, metavar: str, help_text: str, reads: Callable[[str], bool] | None
+) -> OptionalValue:
     """Declare `--name[=METAVAR]`, for use inside `Annotated[str | None, ...]` with the default None.
 
-    `bare` is the value that the option has where it is given without one. It never takes the next word.
+    `bare` is the value that the option has where it is given without one. It never takes the next word, and refuses one
+    that `reads` as its value: None where any text is one.
     """
-    return OptionalValue(*names, bare=bare, metavar=metavar, help_text=help_text)
+    return OptionalValue(*names, bare=bare, metavar=metavar, help_text=help_text, reads=reads)
 
 
 def switched_value(*names: str, off: tuple[str, ...], bare: str, metavar: str, help_text: str) -> SwitchedValue:

@@ -26,6 +26,19 @@ class TerminalRespondent:
             return await run_sync(_ask, question, call.name, abandon_on_cancel=True)
 
 
+class AbsentRespondent:
+    """A `Respondent` where nobody can be asked. `asked` are the questions that had no answer, by id."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Question] = {}
+
+    async def answer(self, question: Question, call: ToolCallRequest, stream: Stream) -> Answer | Unanswered:
+        """Note the question."""
+        del call, stream
+        self.asked[question.id] = question
+        return Unanswered(cause="nobody")
+
+
 def _ask(question: Question, tool: str) -> Answer | Unanswered:
     from jp.render.prompt import can_ask
 

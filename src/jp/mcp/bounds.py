@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
     from mcp_types import JSONRPCError, JSONRPCMessage, RequestId
 
-MOST_VALUES = 250_000
-"""So many values a message may have, which are about 50 MB in memory."""
+MOST_VALUES = 100_000
+"""So many values a message may have, which are about 40 MB in memory."""
 
 MOST_ITEMS = 1000
 """So many blocks a result may have, and so many tools or resources a page of a list."""
@@ -71,7 +71,9 @@ class ValueMeter:
 
 
 class Link(Protocol):
-    """What connects a server with a session."""
+    """What connects a server with a session. `broken` says why jp ended it, and is empty while it goes on."""
+
+    broken: str
 
     def transport(self) -> AbstractAsyncContextManager[TransportStreams]:
         """Return the two streams of the session."""
@@ -109,6 +111,8 @@ class BoundedTransport:
         """Return what the session gets in the place of a message of the server; None where the session ends."""
         from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+        if self._link.broken:
+            return None
         if isinstance(message, JSONRPCRequest):
             self._open[message.id] += 1
             if self._open.total() > MOST_REQUESTS:
@@ -158,7 +162,7 @@ class _Reading:
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def __aiter__(self) -> Self:
+    def __aiter__(self) -> ReadStream[SessionMessage | Exception]:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
@@ -174,9 +178,9 @@ class _Reading:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
 class _Writing:
@@ -198,9 +202,9 @@ class _Writing:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
 def _without_excess(number: RequestId, result: dict[str, Any]) -> JSONRPCError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jp.errors import JpError
 from jp.mcp.bounds import Excess
@@ -54,7 +54,8 @@ def speaks_otherwise(error: BaseException) -> bool:
         seen.add(id(reason))
         if isinstance(reason, MCPError):
             return reason.code in codes
-        reasons += reason.exceptions if isinstance(reason, BaseExceptionGroup) else ()
+        if isinstance(reason, BaseExceptionGroup):
+            reasons += cast("BaseExceptionGroup[BaseException]", reason).exceptions
         reasons += [reason.__cause__] if reason.__cause__ is not None else []
     return False
 

@@ -94,8 +94,6 @@ class StdioLink:
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
                     self._count(line)
-                    if self.broken:
-                        break
                     await self._take(bytes(begun + line), incoming)
                     begun.clear()
                     self._values.reset()
@@ -114,6 +112,8 @@ class StdioLink:
     async def _take(self, line: bytes, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         from mcp.shared.message import SessionMessage
 
+        if self.broken:
+            return
         message = message_of(line)
         if message is not None:
             with suppress(BrokenResourceError, ClosedResourceError):

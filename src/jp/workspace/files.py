@@ -16,8 +16,8 @@ MARKER = ".jp"
 _IN_MARKER = f"/{MARKER}/"
 _BASE = PASS & ~os.O_NOFOLLOW
 
-_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_LOCKLESS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+_DENIED = frozenset({errno.EACCES, errno.EPERM})
 _READING = frozenset({"read", "list"})
 _REMEDIES = {
     errno.EISDIR: "A directory lies where a file has to be: move it away.",
@@ -26,7 +26,25 @@ _REMEDIES = {
     errno.ELOOP: "It is a link, and jp follows none here: put the file itself in its place.",
     errno.ESPIPE: "It is a pipe: put a file in its place.",
     errno.ENODEV: "Put a file in its place.",
+    errno.EIO: "The disk reports an error of its own: look at the system's log, and back up what is there.",
+    errno.EMFILE: "This process has too many files open: raise its limit (`ulimit -n`) and run the command again.",
+    errno.ENFILE: "The system has too many files open: close programs and run the command again.",
+    errno.ENAMETOOLONG: "The path is too long: use a directory with a shorter one (`--workspace`, JP_USER_DATA_DIR).",
+    errno.EROFS: "The file system is read-only; `jp query --no-persist` asks without writing anything.",
+    errno.ENOSPC: "Free some space on the disk and run the command again.",
+    errno.EDQUOT: "Free some of your quota on the disk (`quota`) and run the command again.",
+    errno.ENOENT: "It has gone meanwhile: see with `ls -ld` which directory of its path is there.",
+    errno.EBUSY: "Another program uses it: end that and run the command again.",
+    errno.ETXTBSY: "Another program uses it: end that and run the command again.",
+    errno.ESTALE: "The network's file system has lost it: mount it again and run the command again.",
+    errno.ETIMEDOUT: "The network's file system does not answer: look at its mount and run the command again.",
+    errno.EMLINK: "The directory is full: move some of what is in it to another place.",
+    errno.ENOMEM: "The system has no memory left: close programs and run the command again.",
+    errno.EXDEV: "The two places are on different file systems: use places on one.",
 }
+_OTHERWISE = (
+    "Look at that path with `ls -ld`, and at its file system with `df`; `jp query --no-persist` writes nothing."
+)
 LARGEST = 2 * 1024 * 1024 * 1024
 """How many bytes a log, or the content of a blob, may have to be read."""
 
@@ -44,17 +62,18 @@ def failure(action: str, path: Path, error: OSError) -> StorageError:
 
 
 def _hint(action: str, number: int | None) -> str:
-    if number in _SPACE:
-        return "Free some space on the disk and run the command again."
     if number == errno.EFBIG:
         return _TOO_LARGE_TO_READ if action in _READING else _TOO_LARGE_TO_WRITE
+    if action == "lock" and number in _LOCKLESS:
+        return (
+            "Its file system has no locks (NFS without lockd): let JP_USER_DATA_DIR name a directory on a local disk, "
+            "where jp keeps its locks."
+        )
     if number in _DENIED and action in _READING:
         return "Check who may read it: `ls -ld` shows that of a path."
     if number in _DENIED:
         return "Check who may write there (`ls -ld`); `jp query --no-persist` asks without writing anything."
-    if number == errno.EIO:
-        return "The disk reports an error of its own: look at the system's log, and back up what is there."
-    return "" if number is None else _REMEDIES.get(number, "")
+    return _OTHERWISE if number is None else _REMEDIES.get(number, _OTHERWISE)
 
 
 def open_file(path: Path, flags: int, mode: int = 0o666) -> int:

@@ -95,3 +95,21 @@ def test_a_server_that_is_not_there_cannot_be_reached(tmp_path: Path) -> None:
         url = server.url
 
     assert failure(McpServerConfig(url=url), tmp_path).startswith("the MCP server 's' cannot be reached: ")
+
+
+def test_what_is_too_much_over_http_fails_the_call_and_not_the_command(tmp_path: Path) -> None:
+    async def work(connection: Connection, heard: Heard) -> None:
+        with pytest.raises(JpError) as many:
+            await connection.call(calling("blocks"))
+        assert many.value.message == (
+            "the MCP server 's' sent a result with 30,000 items in 'content': at most 1,000 are taken"
+        )
+        with pytest.raises(JpError) as stopped:
+            await connection.call(calling("values"))
+        assert stopped.value.message == (
+            "the MCP server 's' was stopped: it sent a message of more than 100,000 values"
+        )
+        assert heard.failures == [stopped.value.message]
+
+    with serving(HttpServer()) as server:
+        with_server(work, tmp_path, McpServerConfig(url=server.url))

@@ -142,12 +142,14 @@ def test_reading_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:
     ("number", "hint"),
     [
         (errno.ENOSPC, "Free some space"),
-        (errno.EDQUOT, "Free some space"),
+        (errno.EDQUOT, "Free some of your quota"),
         (errno.EFBIG, "ulimit -f"),
         (errno.EROFS, "--no-persist"),
         (errno.EACCES, "--no-persist"),
         (errno.EIO, "system's log"),
-        (errno.ENAMETOOLONG, ""),
+        (errno.ENAMETOOLONG, "JP_USER_DATA_DIR"),
+        (errno.EMFILE, "ulimit -n"),
+        *((number, "") for number in sorted(errno.errorcode)),
     ],
     ids=str,
 )
@@ -156,7 +158,15 @@ def test_a_failure_says_what_failed_and_what_mends_it(number: int, hint: str) ->
 
     assert trouble.message == f"cannot write '/a/b': {os.strerror(number)}"
     assert hint in trouble.hint
-    assert bool(hint) == bool(trouble.hint)
+    assert trouble.hint != ""
+
+
+@pytest.mark.parametrize("number", sorted({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}))
+def test_a_file_system_without_locks_is_said_with_what_moves_the_lock(number: int) -> None:
+    trouble = failure("lock", Path("/a/b"), OSError(number, os.strerror(number)))
+
+    assert trouble.hint.startswith("Its file system has no locks")
+    assert "JP_USER_DATA_DIR" in trouble.hint
 
 
 def test_syncing_a_file_that_is_gone_is_nothing(tmp_path: Path) -> None:

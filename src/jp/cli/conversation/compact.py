@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from jp.cli.argv import is_number
 from jp.cli.options import GlobalOptions
 from jp.cli.parameters import bound_value, optional_value
 from jp.cli.targets import TARGET_HELP
@@ -44,6 +45,7 @@ def compact(
             "--tools",
             bare="strip",
             metavar="MODE",
+            reads=("strip", "digest", "omit", "strip-requests", "strip-responses").__contains__,
             help_text="Tool calls: strip (bare), digest, omit, strip-requests or strip-responses.",
         ),
     ] = None,
@@ -58,6 +60,7 @@ def compact(
             "--summarize",
             bare="",
             metavar="CONTEXT",
+            reads=None,
             help_text="Have a summary written; CONTEXT is what matters.",
         ),
     ] = None,
@@ -69,7 +72,11 @@ def compact(
     reset: Annotated[
         str | None,
         optional_value(
-            "--reset", bare="all", metavar="N", help_text="Undo all compactions, or the Nth that `show` lists."
+            "--reset",
+            bare="all",
+            metavar="N",
+            reads=lambda word: word == "all" or is_number(word),
+            help_text="Undo all compactions, or the Nth that `show` lists.",
         ),
     ] = None,
 ) -> ExitCode:

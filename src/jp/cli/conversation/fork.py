@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.parameters import optional_value
+from jp.cli.parameters import is_usual_profile, optional_value
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def fork(
             "--compact",
             bare="",
             metavar="PROFILE",
+            reads=is_usual_profile,
             help_text="Leave old things out of what is sent of it; see `jp conversation compact`.",
         ),
     ] = None,

@@ -139,7 +139,8 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
     without = [f"{', '.join(asked.keyless)} (no key)"] if asked.keyless else []
     without += [f"{', '.join(asked.absent)} (no server answers)"] if asked.absent else []
     if not asked.kept:
-        hint = "`jp keys set PROVIDER` stores a key; `jp model ls` lists what is known without asking"
+        provider = asked.keyless[0] if len(asked.keyless) == 1 else "PROVIDER"
+        hint = f"`jp keys set {provider}` stores a key; `jp model ls` lists what is known without asking"
         raise ProviderError("no provider has listed its models", kind="other", hint=hint)
     if without:
         notice(options, f"not asked: {'; '.join(without)}")

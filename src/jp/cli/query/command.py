@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from jp.cli.argv import is_number
+from jp.cli.duration import is_duration
 from jp.cli.lifetimes import DEFAULT_LIFETIME
 from jp.cli.options import GlobalOptions
-from jp.cli.parameters import optional_value, switched_value
+from jp.cli.parameters import is_usual_profile, optional_value, switched_value
 from jp.cli.targets import TARGET_HELP
 
 
@@ -26,6 +28,7 @@ def query(
             "--fork",
             bare="-1",
             metavar="TURN",
+            reads=is_number,
             help_text="Ask in a copy of the conversation, up to and including TURN; bare: all of it.",
         ),
     ] = None,
@@ -42,6 +45,7 @@ def query(
             "--tmp",
             bare=DEFAULT_LIFETIME,
             metavar="DURATION",
+            reads=is_duration,
             help_text=f"With --new or --fork: delete it after this long; bare: {DEFAULT_LIFETIME}.",
         ),
     ] = None,
@@ -126,6 +130,7 @@ def query(
             "--compact",
             bare="",
             metavar="PROFILE",
+            reads=is_usual_profile,
             help_text="First leave old things out of what is sent; see `jp conversation compact`.",
         ),
     ] = None,

@@ -10,7 +10,9 @@ from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Begun, Place
 from jp.cli.query.wiring import Wiring
+from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry
+from jp.errors import UsageError
 from jp.turn.request import Loader
 
 
@@ -31,7 +33,7 @@ async def compact_first(
     from jp.cli.query.budget import payment
 
     config = wiring.config
-    order = order_of(config.conversation.compaction, profile=arguments.compact or None)
+    order = order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
     entries = tuple(begun.log.entries)
     previewer = Previewer(entries, config, begun.log, now=time(), model=wiring.model)
     made = await make(
@@ -60,10 +62,25 @@ def compacted_entries(
     from jp.cli.compacting.report import turns_text
 
     config = wiring.config
-    order = order_of(config.conversation.compaction, profile=arguments.compact or None)
+    order = order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
     previewer = Previewer(entries, config, loader, now=time(), model=wiring.model)
     plan = previewer.plan(order)
     if plan.summary is not None:
         turns = turns_text(plan.summary.first, plan.summary.last)
         wiring.notice(f"a summary of {turns} would be written first; it is not in what is shown here")
     return (*entries, *plan.overlays)
+
+
+def _profile_of(arguments: QueryArguments, config: AppConfig) -> str | None:
+    """Return the profile that `--compact` names; None without one.
+
+    Raises:
+        UsageError: a word of the query is a profile of the user's own, which no word before the configuration tells.
+    """
+    detached = [word for word in arguments.words if word in config.conversation.compaction.profiles]
+    if detached and not arguments.compact:
+        raise UsageError(
+            f"{detached[0]!r} is the name of a profile, but would be part of the query",
+            hint=f"write `--compact={detached[0]}`",
+        )
+    return arguments.compact or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -49,9 +50,14 @@ async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> s
         found = _Outcome(fault=_Fault(None, str(error)))
     if found.fault is None:
         return found.text
+    raise _failed(found.fault, text, parts, hint=_missing(found.fault.reason, values) if found.fault.is_missing else "")
+
+
+def _missing(reason: str, values: JsonObject) -> str:
     known = ", ".join(sorted(values)) or "none"
-    missing = f"`template.values` has: {known}; set one with `--cfg template.values.NAME=VALUE`"
-    raise _failed(found.fault, text, parts, hint=missing if found.fault.is_missing else "")
+    undefined = re.match(r"'(\w+)' is undefined", reason)
+    name = "NAME" if undefined is None else undefined[1]
+    return f"`template.values` has: {known}; set one with `--cfg template.values.{name}=VALUE`"
 
 
 class _Outcome(msgspec.Struct, frozen=True):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from jp.cli.options import GlobalOptions
 from jp.cli.tool.parameters import OptionalTarget
-from jp.errors import ExitCode
+from jp.errors import ExitCode, JpError
 
 if TYPE_CHECKING:
     from jp.cli.tool.facts import ToolFacts
@@ -33,6 +34,7 @@ def ls(
     unattended, edit or skip. `sandbox` says what confines the programs that it starts: workspace (they change files
     only there), read-only, partly, none (nothing here can), or off; a tool without one starts none. No MCP server is
     started without --refresh: its tools are those that it had last time.
+    With --refresh, the exit code says whether one did not answer: 4 where it wants other credentials.
 
     Examples:
         jp tool ls
@@ -40,6 +42,7 @@ def ls(
         jp tool ls --refresh
         jp tool ls --format json
     """
+    from jp.cli.exit import report
     from jp.cli.looks import width_of_stdout
     from jp.cli.output import notice, print_result
     from jp.cli.tool.facts import facts_of
@@ -48,10 +51,11 @@ def ls(
     from jp.tool.toolbox import ALL
 
     read = read_tools(options, target)
-    toolset, code = _refreshed(read) if refresh else (read.toolset(), None)
+    refreshed = _refreshed(read) if refresh else _Refreshed(toolset=read.toolset())
+    toolset = refreshed.toolset
     if toolset is None:
-        return code
-    for server in read.strange_servers():
+        return refreshed.interrupted
+    for server in () if refresh else read.strange_servers():
         notice(options, f"what the MCP server {server!r} has is not known yet: `jp tool ls --refresh` asks it")
     for name in toolset.settings:
         if name != ALL and not toolset.is_known(name):
@@ -59,21 +63,31 @@ def ls(
     found = [facts_of(name, toolset, read.root) for name in toolset.all_names]
     text = text_table(_HEAD, [_row(facts) for facts in found], width=width_of_stdout(options))
     print_result(options, text=text, value={"tools": [facts.value() for facts in found]})
-    return None
+    for error in refreshed.errors:
+        report(error, as_json=options.format == "json")
+    codes = {error.exit_code for error in refreshed.errors}
+    return codes.pop() if len(codes) == 1 else ExitCode.FAILURE if codes else None
 
 
-def _refreshed(read: ReadTools) -> tuple[Toolset | None, ExitCode | None]:
-    """The tools after the servers were asked, or the exit code of an interruption."""
+class _Refreshed(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools after the servers were asked, and why some did not answer; or the exit code of an interruption."""
+
+    toolset: Toolset | None
+    errors: list[JpError] = []
+    interrupted: ExitCode | None = None
+
+
+def _refreshed(read: ReadTools) -> _Refreshed:
     import anyio
 
     from jp.cli.signals import interruptions
     from jp.cli.trust import require_trust
 
-    async def run() -> tuple[Toolset | None, ExitCode | None]:
-        toolset = None
+    async def run() -> _Refreshed:
         with interruptions() as interruption:
-            toolset = await read.refreshed()
-        return toolset, interruption.exit_code
+            toolset, errors = await read.refreshed()
+            return _Refreshed(toolset=toolset, errors=errors)
+        return _Refreshed(toolset=None, interrupted=interruption.exit_code)
 
     require_trust(read.resolved.layers, read.options, read.workspace, read.info)
     return anyio.run(run)

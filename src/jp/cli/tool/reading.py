@@ -21,7 +21,7 @@ from jp.config.model import AppConfig
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import Carrier
-from jp.errors import UsageError
+from jp.errors import JpError, UsageError
 from jp.provider.registry import ModelId
 from jp.tool.toolbox import nearest
 from jp.turn.request import InlineLoader, Loader
@@ -86,8 +86,8 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         declared = sorted(declared_servers(config.conversation.tools).intersection(servers))
         return [name for name in declared if cache.read(fingerprint(servers[name], self.root)) is None]
 
-    async def refreshed(self) -> Toolset:
-        """The tools, after every server was asked for its own. Those that do not answer are told of.
+    async def refreshed(self) -> tuple[Toolset, list[JpError]]:
+        """The tools, after every server was asked for its own, and why servers did not answer.
 
         Raises:
             ConfigurationError: a tool is on a server that there is not.
@@ -95,8 +95,8 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         from jp.cli.tool.refreshing import refresh
 
         async with self.schemes.servers as servers:
-            await refresh(self.options, self.resolved.config, servers)
-            return self._toolset(servers.remembered(self.resolved.config))
+            errors = await refresh(self.options, self.resolved.config, servers)
+            return self._toolset(servers.remembered(self.resolved.config)), errors
 
     @asynccontextmanager
     async def opened(self, name: str) -> AsyncGenerator[Toolset]:

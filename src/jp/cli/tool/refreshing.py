@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from jp.cli.servers import Servers
 
 
-async def refresh(options: GlobalOptions, config: AppConfig, servers: Servers) -> None:
-    """Ask every server of which a tool is declared, all at once. What goes wrong with one is a notice.
+async def refresh(options: GlobalOptions, config: AppConfig, servers: Servers) -> list[JpError]:
+    """Ask every server of which a tool is declared, all at once. Return what went wrong, at most once per server.
 
     Raises:
         ConfigurationError: there is no such server.
@@ -23,10 +23,12 @@ async def refresh(options: GlobalOptions, config: AppConfig, servers: Servers) -
 
     servers.configure(config)
     asked = [(name, servers.asked(name)) for name in sorted(declared_servers(config.conversation.tools))]
+    errors: list[JpError] = []
     for name, connection in asked:
         try:
             listing = await connection.listing()
         except JpError as error:
-            notice(options, error.message)
+            errors.append(error)
         else:
             notice(options, f"the MCP server {name!r} has {len(listing.tools)} tools")
+    return errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, assert_never
 
 import msgspec
@@ -14,6 +14,7 @@ from jp.cli.output import log, print_result
 from jp.cli.query.arguments import DisplayOptions
 from jp.cli.query.conversation import is_attended
 from jp.cli.query.display import open_display
+from jp.cli.questions import AbsentRespondent
 from jp.cli.signals import interruptions
 from jp.cli.tool.given import read_arguments
 from jp.cli.tool.reading import ReadTools, read_tools, unknown_name
@@ -68,7 +69,7 @@ async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
             _check(configured, arguments)
             by_hand = _ByHand(options, read, {wanted.name: configured}, wanted)
             outcome = await by_hand.run(ToolCallRequest(call_id="by-hand", name=wanted.name, arguments=arguments))
-        code = _ended(options, outcome)
+        code = _ended(options, outcome, by_hand.nobody.asked)
     return code if interruption.exit_code is None else interruption.exit_code
 
 
@@ -104,6 +105,7 @@ class _ByHand:
         self._dialogue.screen = self._renderer
         self._dialogue.colour = use_colour(options.color, os.environ, is_terminal=True)
         self._outcome: CallOutcome | None = None
+        self.nobody = AbsentRespondent()
 
     async def run(self, call: ToolCallRequest) -> CallOutcome:
         """What came of the call."""
@@ -131,7 +133,7 @@ class _ByHand:
             TerminalApprover(self._dialogue, config.editor) if attended else None,
             real=AttachmentNames().real_path,
         )
-        person = TerminalRespondent(self._dialogue) if attended else None
+        person = TerminalRespondent(self._dialogue) if attended else self.nobody
         return ToolPorts(
             root=self._read.root,
             consent=consent,
@@ -169,11 +171,12 @@ class _ByHand:
                 assert_never(event)
 
 
-def _ended(options: GlobalOptions, outcome: CallOutcome) -> int:
-    """Print the result; the exit code."""
+def _ended(options: GlobalOptions, outcome: CallOutcome, unanswered: Collection[str]) -> int:
+    """Print the result; the exit code. `unanswered` are the ids of the questions that nobody could be asked."""
     name, output = outcome.call.name, outcome.output
     if outcome.denied and outcome.duration_ms is not None:
-        hint = f"be at a terminal, or give it beforehand: `conversation.tools.{name}.questions.ID.answer`"
+        keys = ", ".join(f"`conversation.tools.{name}.questions.{question}.answer`" for question in unanswered)
+        hint = f"be at a terminal, or set {keys}" if keys else "be at a terminal"
         raise ToolDeniedError(f"{name!r} has no answer that it needs of a person", hint=hint)
     if outcome.denied:
         hint = "answer y where you are asked, or say --yes" if is_attended() else "--yes lets it run without asking"

@@ -35,7 +35,7 @@ def command_of(name: str, command: str | CommandConfig | None) -> CommandConfig:
     Raises:
         ConfigurationError: there is none, or it has a quote that is not closed.
     """
-    hint = "name its program: `conversation.tools.NAME.command`, as words or as {program, args}"
+    hint = f"name its program: `conversation.tools.{name}.command`, as words or as {{program, args}}"
     if command is None or (isinstance(command, str) and not command.strip()):
         raise ConfigurationError(f"the local tool {name!r} has no command", hint=hint)
     if isinstance(command, str):

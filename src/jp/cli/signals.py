@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from jp.cli.streams import leave_echo
 from jp.errors import ExitCode
+from jp.render.controlling_terminal import is_asking
 from jp.render.wakeup import forget_signals, woken_by_signals
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruptio
     loop = get_running_loop()
 
     def stop(number: int) -> None:
-        if number == signal.SIGINT:
+        if number == signal.SIGINT and not is_asking():
             leave_echo()
         loop.call_soon_threadsafe(scope.cancel)
 

@@ -106,10 +106,16 @@ def _conversation(target: str | None, workspace: AnyWorkspace) -> tuple[Conversa
 
 
 def _agrees(shown: str) -> bool:
-    from jp.errors import ConfigurationError
-    from jp.render.prompt import ask_yes_no
+    from functools import partial
 
-    answer = ask_yes_no(f"This workspace declares:\n{shown}\nTrust it?", default=False)
+    from jp.cli.dialogue import ask_alone
+    from jp.errors import ConfigurationError
+    from jp.render.preview import Sheet
+    from jp.render.prompt import About, ask_yes_no
+
+    about = About(sheets=(Sheet(text=shown),))
+    asked = "This workspace declares what is shown above. Trust it?"
+    answer = ask_alone(partial(ask_yes_no, asked, default=False, about=about))
     if answer is None:
         raise ConfigurationError(
             f"trust needs a person, and nobody can be asked here; it declares {'; '.join(shown.splitlines())}",
@@ -126,7 +132,9 @@ def _trust_text(values: Sequence[Sensitive], *, trusted: bool) -> str:
 
 
 def _line(item: Sensitive) -> str:
-    return f"{item.key} = {item.value!r} ({item.origin})"
+    from jp.render.escape import escape_line
+
+    return f"{escape_line(item.key)} = {escape_line(repr(item.value))} ({escape_line(item.origin)})"
 
 
 def _as_value(item: Sensitive) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.local.execution import execute, transcript
-from jp.tool.local.words import CommandLine, visible
+from jp.tool.local.words import CommandLine
 
 MOST_SECS = 600
 """How long the model may let a command take where the configuration does not say."""
@@ -44,10 +44,6 @@ class RunCommand:
     def keeps_time(self) -> bool:
         """See the port."""
         return True
-
-    async def preview(self, invocation: ToolInvocation) -> str | None:
-        """The command, whole."""
-        return visible(str(invocation.arguments["command"]))
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Run it.

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
-from jp.render.prompt import ask_key, ask_line, ask_yes_no, is_asking
+from jp.cli.dialogue import ask_alone
+from jp.render.controlling_terminal import is_asking
+from jp.render.escape import escape
+from jp.render.preview import Sheet
+from jp.render.prompt import About, ask_key, ask_line, ask_secret, ask_yes_no
+
+
+def alone(ask: Callable[..., Awaitable[object]]) -> Callable[..., object]:
+    """Ask, and wait."""
+    return lambda *arguments, **named: ask_alone(partial(ask, *arguments, **named))
 
 
 def interruptible(ask: Callable[[], object]) -> object:
@@ -17,7 +29,26 @@ def interruptible(ask: Callable[[], object]) -> object:
         return "interrupted"
 
 
-KNOWN = {"ask_key": ask_key, "ask_line": ask_line, "ask_yes_no": ask_yes_no, "interruptible": interruptible}
+def await_keys() -> None:
+    """Wait until something was typed, and leave it there."""
+    with open("/dev/tty", encoding="utf-8") as terminal:  # noqa: PTH123  a device
+        select.select([terminal], [], [])
+
+
+def about(text: str, **settings: Any) -> About:
+    """What a question is about."""
+    return About(sheets=(Sheet(text=escape(text)),), **settings)
+
+
+KNOWN = {
+    "about": about,
+    "ask_key": alone(ask_key),
+    "ask_line": alone(ask_line),
+    "ask_secret": alone(ask_secret),
+    "ask_yes_no": alone(ask_yes_no),
+    "await_keys": await_keys,
+    "interruptible": interruptible,
+}
 
 if __name__ == "__main__":
     value = eval(sys.argv[1], dict(KNOWN))  # noqa: S307 - from our own tests

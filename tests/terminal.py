@@ -18,12 +18,16 @@ from typing import Any, TypeAlias
 
 from forked import Forked, fork
 from running import TIMEOUT_SECS, home_beside, isolated_environment
+from screen import Screen
 
 Process: TypeAlias = subprocess.Popen[bytes] | Forked
 
 CTRL_C = "\x03"
 CTRL_D = "\x04"
+SIZE = 80, 24
+"""Columns and rows."""
 
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?\Z")
 _ERASED = re.compile(r"\r\x1b\[K[^\n]*(?=\r\x1b\[K)")
 
 # A session leader without a terminal gets the one that it opens.
@@ -34,18 +38,40 @@ class Terminal:
     """What runs at a terminal. `shown` is all that was shown so far, control sequences included."""
 
     def __init__(self, ours: int, modes: list[Any], process: Process) -> None:
+        rows, self._columns = termios.tcgetwinsize(ours)
+        self._rows = rows
         self.process = process
         self.shown = ""
         self._ours = ours
         self._modes = modes
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._seen = 0
+        self._asked = 0
         self._is_open = True
 
     @property
     def stays(self) -> str:
         """What was shown, without the lines that were erased again."""
         return _ERASED.sub("\r\x1b[K", self.shown).replace("\r\x1b[K", "")
+
+    @property
+    def screen(self) -> Screen:
+        """What a person sees, and saw before it was scrolled away. Not where the size of the window was changed."""
+        return Screen(self._columns, self._rows).feed(self.shown)
+
+    def question(self, pattern: str) -> str:
+        """Wait for rows on the screen that match, below those of the question before; one row of them if it is one."""
+        compiled = re.compile(pattern, re.MULTILINE)
+        deadline = monotonic() + TIMEOUT_SECS
+        while True:
+            lines = self.screen.lines
+            rows = "\n".join(lines[self._asked :])
+            if (found := compiled.search(rows)) is not None and not _UNFINISHED.search(self.shown):
+                break
+            assert self._read(deadline), f"{pattern!r} did not come: {rows!r}"
+        self._asked += rows.count("\n", 0, found.end()) + 1
+        self._seen = len(self.shown)
+        return found[0]
 
     def expect(self, pattern: str) -> str:
         """Wait for text that matches the regular expression after what was expected before, and take it."""
@@ -101,7 +127,7 @@ class Terminal:
 
 
 def at_terminal(
-    command: str, *, cwd: Path, env: Mapping[str, str] | None = None, columns: int = 80
+    command: str, *, cwd: Path, env: Mapping[str, str] | None = None, size: tuple[int, int] = SIZE
 ) -> AbstractContextManager[Terminal]:
     """Run a shell's `command` in a session of its own, whose terminal we are; `jp` is on PATH.
 
@@ -120,14 +146,14 @@ def at_terminal(
             start_new_session=True,
         )
 
-    return _attended(start, columns)
+    return _attended(start, size)
 
 
 def jp_at_terminal(
     *arguments: str,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    columns: int = 80,
+    size: tuple[int, int] = SIZE,
     stdin: int | None = None,
     stdout: int | None = None,
     script: Path | None = None,
@@ -144,7 +170,7 @@ def jp_at_terminal(
         device_name = os.ttyname(device)
         return Forked(fork(*arguments, cwd=cwd, env=environment, streams=streams, script=script, terminal=device_name))
 
-    return _attended(start, columns)
+    return _attended(start, size)
 
 
 def _environment(cwd: Path, env: Mapping[str, str] | None) -> dict[str, str]:
@@ -152,11 +178,12 @@ def _environment(cwd: Path, env: Mapping[str, str] | None) -> dict[str, str]:
 
 
 @contextmanager
-def _attended(start: Callable[[int], Process], columns: int) -> Generator[Terminal]:
+def _attended(start: Callable[[int], Process], size: tuple[int, int]) -> Generator[Terminal]:
     """What `start` runs at the device that it is given; killed when we leave."""
     ours, theirs = os.openpty()
     try:
-        termios.tcsetwinsize(ours, (24, columns))
+        columns, rows = size
+        termios.tcsetwinsize(ours, (rows, columns))
         modes = termios.tcgetattr(ours)
         terminal = Terminal(ours, modes, start(theirs))
         os.close(theirs)

@@ -147,10 +147,12 @@ def test_a_server_on_this_machine_is_found_with_its_model(tmp_path: Path) -> Non
 
 def test_a_model_that_was_found_may_be_named_by_its_number(tmp_path: Path) -> None:
     with jp_at_terminal("init", cwd=tmp_path, env={**KEY, "OPENAI_API_KEY": "sk-test-key"}) as terminal:
-        terminal.expect(r"\n  1  anthropic/.*: ANTHROPIC_API_KEY is set\n  2  openai/.*: OPENAI_API_KEY is set\n")
+        terminal.question(
+            r"^  1  anthropic/.*: ANTHROPIC_API_KEY is\s+set\n  2  openai/.*: OPENAI_API_KEY is\s+set\nModel: \[.*\]$"
+        )
         terminal.type("3\n")
-        terminal.expect(r"'3' is neither a model nor an alias\n.*\nModel: ")
+        terminal.question(r"^'3' is neither a model nor an alias\n(.|\n)*\nModel: \[.*\]$")
         terminal.type("2\n")
         assert terminal.finish() == 0
 
-    assert "\nmodel: openai/" in terminal.shown
+    assert "\nmodel: openai/" in terminal.screen.text

@@ -193,7 +193,7 @@ def test_a_stranger_cannot_name_the_variable_whose_end_is_shown(tmp_path: Path) 
 
 def test_a_key_is_asked_for_without_being_shown(tmp_path: Path) -> None:
     with jp_at_terminal("keys", "set", "anthropic", cwd=tmp_path) as terminal:
-        terminal.expect(r"Key for anthropic \(it is not shown\): ")
+        terminal.question(r"^Key for anthropic \(it is not shown\):$")
         terminal.type(f"{KEY}\n")
         assert terminal.finish() == 0
 
@@ -204,7 +204,7 @@ def test_a_key_is_asked_for_without_being_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("keys", "code"), [(CTRL_C, 130), (CTRL_D, 2), ("\n", 2)])
 def test_who_types_no_key_changes_nothing(keys: str, code: int, tmp_path: Path) -> None:
     with jp_at_terminal("keys", "set", "anthropic", cwd=tmp_path) as terminal:
-        terminal.expect(r"shown\): ")
+        terminal.question(r"shown\):$")
         terminal.type(keys)
         assert terminal.finish() == code
 

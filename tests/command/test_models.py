@@ -110,7 +110,7 @@ def test_what_is_asked_for_is_kept_and_joined_with_what_is_configured(tmp_path: 
 
 def test_where_there_is_little_room_numbers_are_short(tmp_path: Path) -> None:
     wide = run_jp("model", "ls", "google", cwd=tmp_path)
-    with jp_at_terminal("model", "ls", "google", cwd=tmp_path, columns=80) as terminal:
+    with jp_at_terminal("model", "ls", "google", cwd=tmp_path, size=(80, 24)) as terminal:
         assert terminal.finish() == 0
 
     assert re.search(

@@ -269,7 +269,7 @@ def test_at_a_terminal_a_person_is_asked_and_ctrl_c_stops_what_runs(work: Path) 
     prepare(TRUST, cwd=work)
 
     with jp_at_terminal("tool", "run", "fs_delete_file", "-a", '{"path": "old.txt"}', cwd=work) as terminal:
-        terminal.expect("old.txt.*\\? ")
+        terminal.question(r"old.txt.*\? .*\[n\]$")
         terminal.type("y\n")
         deleted = terminal.finish()
     with jp_at_terminal("tool", "run", "nap", cwd=work) as terminal:

@@ -90,7 +90,7 @@ when = {{ exact = "hi" }}
 text = "You said: {{{{user}}}}"
 """
 
-CHOICE = r"continue \(c\), reply \(r\), stop and keep \(s\), abort and undo \(a\)\? \[c\] "
+CHOICE = r"continue \(c\), reply \(r\), stop and keep \(s\), abort and undo\s\(a\)\? \[c\]$"
 
 NAMED = {"JP_SESSION": "here"}
 
@@ -113,7 +113,7 @@ def stage_with_tool(root: Path) -> None:
 def test_an_answer_is_formatted_and_what_is_beside_it_dimmed(tmp_path: Path) -> None:
     make_workspace(tmp_path, MARKDOWN)
 
-    with jp_at_terminal("query", "hi", cwd=tmp_path, columns=40) as terminal:
+    with jp_at_terminal("query", "hi", cwd=tmp_path, size=(40, 24)) as terminal:
         assert terminal.finish() == 0
 
     assert terminal.stays.startswith("\x1b[2mLet me\x1b[0m\x1b[2m think.\x1b[0m\n\n")
@@ -145,7 +145,7 @@ def test_without_colour_nothing_steers_the_terminal(environment: dict[str, str],
 def stop(terminal: Terminal) -> None:
     """Press Ctrl-C, and choose to stop and keep what came."""
     terminal.type(CTRL_C)
-    terminal.expect(CHOICE)
+    terminal.question(CHOICE)
     terminal.type("s\n")
 
 
@@ -173,7 +173,7 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.stays.endswith("[c] s\nnote: stopped; nothing had come\n")
+    assert terminal.screen.text.endswith("[c] s\nnote: stopped; nothing had come\n")
     assert finishes(only_log(tmp_path)) == ["cancelled"]
 
 
@@ -188,7 +188,7 @@ def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> 
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert SGR.sub("", terminal.stays).endswith("\nThe answer begins\nnote: stopped; what came is kept\n")
+    assert terminal.screen.text.endswith("\nThe answer begins\nnote: stopped; what came is kept\n")
     assert messages(only_log(tmp_path))[0].startswith("The answer begins ")
 
 
@@ -200,7 +200,7 @@ def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.stays.endswith("[c] s\nnote: stopped; nothing had come\n")
+    assert terminal.screen.text.endswith("[c] s\nnote: stopped; nothing had come\n")
     assert finishes(only_log(tmp_path)) == ["error"]
 
 
@@ -223,7 +223,7 @@ def test_a_second_ctrl_c_at_the_menu_stops_and_keeps_what_came(tmp_path: Path) -
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
-        terminal.expect(CHOICE)
+        terminal.question(CHOICE)
         assert not terminal.ends_within(0.3)
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
@@ -238,11 +238,11 @@ def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Pa
     with jp_at_terminal("query", "--deadline", "2s", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
-        terminal.expect(CHOICE)
+        terminal.question(CHOICE)
         assert terminal.finish() == 124
 
-    assert "continue (c)" not in terminal.stays
-    assert terminal.stays.endswith("note: stopped; what came is kept\nnote: the deadline passed\n")
+    assert "continue (c)" not in terminal.screen.text
+    assert terminal.screen.text.endswith("note: stopped; what came is kept\nnote: the deadline passed\n")
 
 
 def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_an_answer_goes_on_behind_the_menu_and_is_shown_when_it_is_continued(tmp
     ):
         terminal.expect("Begun")
         terminal.type(CTRL_C)
-        terminal.expect(CHOICE)
+        terminal.question(CHOICE)
         model.go_on.set()
         while not finishes(only_log(tmp_path)):
             assert not terminal.ends_within(0.05)
@@ -290,9 +290,9 @@ def test_a_reply_ends_the_answer_and_asks_on(tmp_path: Path) -> None:
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
-        terminal.expect(CHOICE)
+        terminal.question(CHOICE)
         terminal.type("r\n")
-        terminal.expect("your reply .*: ")
+        terminal.question("^your reply .*:$")
         terminal.type("shorter, please\n")
         assert terminal.finish() == 0
 
@@ -308,7 +308,7 @@ def test_an_aborted_turn_is_undone_and_stays_in_the_log(tmp_path: Path) -> None:
     with jp_at_terminal("query", "hi", cwd=tmp_path, env=NAMED) as terminal:
         terminal.expect("word\n")
         terminal.type(CTRL_C)
-        terminal.expect(CHOICE)
+        terminal.question(CHOICE)
         terminal.type("a\n")
         assert terminal.finish() == 130
     assert terminal.shown.endswith("note: aborted; the turn is undone, and stays in the log\n")
@@ -327,7 +327,7 @@ def test_an_abort_is_a_line_of_json_too(tmp_path: Path) -> None:
     with jp_at_terminal("query", "hi", "--format", "json", cwd=tmp_path) as terminal:
         terminal.expect('"type":"request_context"')
         terminal.type(CTRL_C)
-        terminal.expect(CHOICE)
+        terminal.question(CHOICE)
         terminal.type("a\n")
         assert terminal.finish() == 130
 
@@ -368,25 +368,25 @@ def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
         piped.write(b"piped")
         piped.seek(0)
         with jp_at_terminal("query", "hi", cwd=tmp_path, stdin=piped.fileno(), stdout=out.fileno()) as terminal:
-            terminal.expect(r'Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\] ')
+            terminal.question(r'^Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\]$')
             terminal.type(typed)
             assert terminal.finish() == code
 
     assert (tmp_path / "answer").read_text(encoding="utf-8") == f"Let me look.\n\n{answer}\n"
     assert requests(only_log(tmp_path)) == ["hi\n\npiped"]
-    assert "\n← fs_read_file" in SGR.sub("", terminal.stays)
+    assert "\n← fs_read_file" in terminal.screen.text
 
 
 def test_ctrl_c_at_a_question_is_no_answer_and_stops_the_turn(tmp_path: Path) -> None:
     stage_with_tool(tmp_path)
 
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
-        terminal.expect(r"\[n\] ")
+        terminal.question(r"\[n\]$")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
 
-    shown = SGR.sub("", terminal.stays)
-    assert "[n] ^C\n← fs_read_file" in shown
+    shown = terminal.screen.text
+    assert '\n→ fs_read_file(path="note.txt")\n← fs_read_file' in shown
     assert shown.endswith(STOPPED)
     calls = [entry.id for entry in only_log(tmp_path) if isinstance(entry, ToolCallRequest)]
     responses = [entry for entry in only_log(tmp_path) if isinstance(entry, ToolCallResponse)]
@@ -467,33 +467,33 @@ def test_a_reader_that_leaves_leaves_nothing_on_the_terminal(tmp_path: Path) -> 
 
 
 def test_init_asks_for_a_model_until_it_can_be_one(tmp_path: Path) -> None:
-    with jp_at_terminal("init", cwd=tmp_path) as terminal:
-        terminal.expect(r"Which model .*\nModel \(Enter to set one later\): ")
+    with jp_at_terminal("init", cwd=tmp_path, size=(200, 24)) as terminal:
+        terminal.question(r"Which model (.|\n)*\nModel \(Enter to set one later\):$")
         terminal.type("nonsense\n")
-        terminal.expect(r"\n'nonsense' is neither a model nor an alias\n.*\nModel .*: ")
+        terminal.question(r"^'nonsense' is neither a model nor an alias\n(.|\n)*\nModel .*:$")
         terminal.type("script/demo\n")
         assert terminal.finish() == 0
 
-    assert f"\ncreated the workspace at {tmp_path}\nmodel: script/demo\n" in terminal.shown
+    assert f"\ncreated the workspace at {tmp_path}\nmodel: script/demo\n" in terminal.screen.text
     assert 'id = "script/demo"' in (tmp_path / ".jp" / "config.toml").read_text(encoding="utf-8")
 
 
 def test_init_suggests_a_model_whose_key_is_there(tmp_path: Path) -> None:
     with jp_at_terminal("init", cwd=tmp_path, env={"ANTHROPIC_API_KEY": "sk-test-key"}) as terminal:
-        terminal.expect(r"Model: \[anthropic/[\w-]+\] ")
+        terminal.question(r"Model: \[anthropic/[\w-]+\]$")
         terminal.type("\n")
         assert terminal.finish() == 0
 
-    assert "\nmodel: anthropic/" in terminal.shown
+    assert "\nmodel: anthropic/" in terminal.screen.text
 
 
 def test_ctrl_c_at_the_question_of_init_creates_nothing(tmp_path: Path) -> None:
     with jp_at_terminal("init", cwd=tmp_path) as terminal:
-        terminal.expect(r"later\): ")
+        terminal.question(r"later\):$")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
 
-    assert terminal.shown.endswith("^C\n")
+    assert terminal.screen.text == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -504,10 +504,10 @@ def test_deleting_asks_by_the_name_that_a_list_shows(tmp_path: Path) -> None:
     for answer, code in (("\n", 1), (CTRL_D, 1), ("y\n", 0)):
         assert len(logs(tmp_path)) == 1
         with jp_at_terminal("conversation", "rm", "morning", cwd=tmp_path) as terminal:
-            terminal.expect(r"Delete jp-c\d+ \(good morning\) for good\? \[y/N\] ")
+            terminal.question(r"^Delete jp-c\d+ \(good morning\) for good\? \[y/N\]$")
             terminal.type(answer)
             assert terminal.finish() == code
-        assert terminal.shown.endswith("\nnote: nothing was deleted\n") == bool(code)
+        assert terminal.screen.text.endswith("\nnote: nothing was deleted\n") == bool(code)
 
     assert logs(tmp_path) == []
 
@@ -516,7 +516,7 @@ def test_trust_shows_what_it_is_about_and_asks(tmp_path: Path) -> None:
     make_workspace(tmp_path, settings=ASKING.replace('"ask"', '"unattended"'))
 
     with jp_at_terminal("workspace", "trust", cwd=tmp_path) as terminal:
-        terminal.expect(r"conversation\.tools\.fs_read_file\.run = 'unattended' .*\nTrust it\? \[y/N\] ")
+        terminal.question(r"^│ conversation\.tools\.fs_read_file\.run = 'unattended' (.|\n)*Trust it\? \[y/N\]$")
         terminal.type("y\n")
         assert terminal.finish() == 0
 

@@ -22,7 +22,7 @@ text = "Done."
 calls = [CALLS]
 """
 NOTE = '{ name = "fs_read_file", arguments = { path = "note.txt" } }'
-QUESTION = r'Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\] '
+QUESTION = r'^Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\]$'
 
 SLOW = """
 [[reply]]
@@ -71,7 +71,7 @@ def responses(entries: list[AnyEntry]) -> list[str]:
 
 def answer(terminal: Terminal, *keys: str) -> None:
     for key in keys:
-        terminal.expect(QUESTION)
+        terminal.question(QUESTION)
         terminal.type(f"{key}\n")
 
 
@@ -80,11 +80,11 @@ def test_the_arguments_and_the_keys_are_shown_and_then_a_reason_goes_to_the_mode
 
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         answer(terminal, "p")
-        terminal.expect(r'\{\n  "path": "note.txt"\n\}\n')
+        terminal.question(r'^│ path: "note.txt"$')
         answer(terminal, "?")
-        terminal.expect(r"N  do not run it, and for the rest of this turn no call with these arguments\n")
+        terminal.question(r"^N  do not run it, and for the rest of this turn no call with these arguments$")
         answer(terminal, "r")
-        terminal.expect(r"Why not\? ")
+        terminal.question(r"^Why not\?$")
         terminal.type("it is private\n")
         assert terminal.finish() == 8
 
@@ -98,10 +98,10 @@ def test_an_answer_for_the_rest_of_the_turn_is_asked_for_once(tmp_path: Path) ->
 
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         answer(terminal, "Y")
-        terminal.expect(r'Run fs_read_file\(path="other.txt"\)\? ')
+        terminal.question(r'^Run fs_read_file\(path="other.txt"\)\? ')
         terminal.type("N\n")
         assert terminal.finish() == 8
-        shown = terminal.shown
+        shown = terminal.screen.text
 
     assert shown.count("Run fs_read_file") == 2
     given = sorted(responses(only_log(tmp_path)))
@@ -115,10 +115,10 @@ def test_arguments_are_edited_until_they_fit_and_asked_about_again(tmp_path: Pat
 
     with jp_at_terminal("query", "hi", cwd=tmp_path, env=env) as terminal:
         answer(terminal, "e")
-        terminal.expect(r"The arguments do not fit: 'path' is missing; .* Edit again\? \[Y/n\] ")
+        terminal.question(r"^The arguments do not fit: 'path' is missing; (.|\n)* Edit again\? \[Y/n\]$")
         editor_that_writes(tmp_path, '{"path": "other.txt"}')
         terminal.type("\n")
-        terminal.expect(r'Run fs_read_file\(path="other.txt"\)\? ')
+        terminal.question(r'^Run fs_read_file\(path="other.txt"\)\? ')
         terminal.type("y\n")
         assert terminal.finish() == 0
 
@@ -134,7 +134,7 @@ def test_a_call_that_is_to_be_edited_opens_the_editor_before_it_is_asked_about(t
     env = editor_that_writes(tmp_path, '{"path": "other.txt"}')
 
     with jp_at_terminal("query", "hi", cwd=tmp_path, env=env) as terminal:
-        terminal.expect(r'Run fs_read_file\(path="other.txt"\)\? ')
+        terminal.question(r'^Run fs_read_file\(path="other.txt"\)\? ')
         terminal.type("n\n")
         assert terminal.finish() == 8
 
@@ -145,20 +145,17 @@ def test_without_an_editor_nothing_is_edited_and_the_end_of_input_is_a_no(tmp_pa
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         answer(terminal, "e")
         terminal.expect(r"Nothing is changed: no editor is set\n")
-        terminal.expect(QUESTION)
+        terminal.question(QUESTION)
         terminal.type(CTRL_D)
         assert terminal.finish() == 8
 
 
 def test_a_result_is_looked_at_changed_and_given(tmp_path: Path) -> None:
     stage(tmp_path, NOTE, settings='run = "unattended"\nresult = "ask"\n')
-    question = r"Give the model the result of fs_read_file \(1 line, 6 B\)\? \[y,n,p,r,e,\?\] \[n\] "
+    question = r"Give the model the result of fs_read_file \(1 line, 6 B\)\? \[y,n,p,r,e,\?\] \[n\]$"
 
     with jp_at_terminal("query", "hi", cwd=tmp_path, env=editor_that_writes(tmp_path, "goodbye\n")) as terminal:
-        terminal.expect(question)
-        terminal.type("p\n")
-        terminal.expect(r"\nhello\n")
-        terminal.expect(question)
+        terminal.question(rf"^│ hello\n│\n{question}")
         terminal.type("e\n")
         assert terminal.finish() == 0
 
@@ -171,9 +168,9 @@ def test_at_ctrl_c_the_tools_are_stopped_and_the_model_goes_on(tmp_path: Path) -
     with jp_at_terminal("query", "hi", cwd=tmp_path) as terminal:
         terminal.expect("← fs_read_file")
         terminal.type(CTRL_C)
-        terminal.expect(r"stop the tools and tell the model \(r\).*\? \[c\] ")
+        terminal.question(r"stop the tools and tell the model \(r\)(.|\n)*\? \[c\]$")
         terminal.type("r\n")
-        terminal.expect("what to tell the model besides: ")
+        terminal.question("^what to tell the model besides:$")
         terminal.type("it is Sunday\n")
         terminal.expect("The model was told: The user stopped this call while it ran")
         assert terminal.finish() == 0

@@ -78,13 +78,13 @@ def test_what_a_tool_asks_is_answered_at_the_terminal(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", "asking")
 
     with jp_at_terminal("query", "go", cwd=root) as terminal:
-        terminal.expect(r"asking: Sure\? \[y/N\] ")
+        terminal.question(r"^asking: Sure\? \[y/N\]$")
         terminal.type("y\n")
-        terminal.expect(r"asking: Which colour\?\n +1  red\n +2  dark blue\n1-2: ")
+        terminal.question(r"^│ Which colour\?\n│   1  red\n│   2  dark blue\nasking: 1-2:$")
         terminal.type("3\n")
-        terminal.expect(r"One of these, 1-2: ")
+        terminal.question(r"^One of these, 1-2:$")
         terminal.type("2\n")
-        terminal.expect(r"asking: Which name\? \[Ada\] ")
+        terminal.question(r"^asking: Which name\? \[Ada\]$")
         terminal.type("\n")
         terminal.expect(r"It said .*dark blue")
         assert terminal.finish() == 0
@@ -96,9 +96,15 @@ def test_what_a_tool_asks_is_answered_at_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "asked", "typed", "said", "error"),
     [
-        ({}, r"ask_user: Which\? ", "both\n", "The user answered: both", False),
-        ({"options": ["a", "b"]}, r"1  a\n +2  b\n1-2: ", "b\n", "The user answered: b", False),
-        ({}, r"ask_user: Which\? ", CTRL_D, "The user was asked, and gave no answer.", True),
+        ({}, r"^ask_user: Which\?$", "both\n", "The user answered: both", False),
+        (
+            {"options": ["a", "b"]},
+            r"^│ Which\?\n│   1  a\n│   2  b\nask_user: 1-2:$",
+            "b\n",
+            "The user answered: b",
+            False,
+        ),
+        ({}, r"^ask_user: Which\?$", CTRL_D, "The user was asked, and gave no answer.", True),
     ],
 )
 def test_the_model_asks_the_person_at_the_terminal(
@@ -107,7 +113,7 @@ def test_the_model_asks_the_person_at_the_terminal(
     root = stage(tmp_path / "work", "ask_user", question="Which?", **arguments)
 
     with jp_at_terminal("query", "go", cwd=root) as terminal:
-        terminal.expect(asked)
+        terminal.question(asked)
         terminal.type(typed)
         assert terminal.finish() == 0
 
@@ -140,7 +146,7 @@ def test_ctrl_c_at_a_question_stops_the_turn(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", "asking")
 
     with jp_at_terminal("query", "go", cwd=root) as terminal:
-        terminal.expect(r"asking: Sure\? \[y/N\] ")
+        terminal.question(r"^asking: Sure\? \[y/N\]$")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130
 
@@ -153,8 +159,9 @@ def test_a_person_sees_the_whole_command_before_it_runs(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", "run_command", command=command)
 
     with jp_at_terminal("query", "-c", "conversation.tools.run_command.run=ask", "go", cwd=root) as terminal:
-        terminal.expect(r"printf 'one\n' # \\x1b\]0;\nprintf two; touch ran #\\x07\n")
-        terminal.expect(r"Run run_command")
+        terminal.question(
+            r"^│ command:\n│   printf 'one\n│   ' # ⟨ESC⟩\]0;\n│   printf two; touch ran #⟨BEL⟩\nRun run_command"
+        )
         assert not (root / "ran").exists()
         terminal.type("y\n")
         terminal.expect("It said <exit_code>0")

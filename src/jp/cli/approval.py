@@ -43,13 +43,11 @@ class TerminalApprover:
             return await self._replaced(output) or await self._deliver(call, output)
 
     async def _approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
-        from anyio.to_thread import run_sync
-
         from jp.cli.approval_question import answer_to, call_question
 
         question = call_question(proposal, colour=self._dialogue.colour)
         while True:
-            key = await run_sync(answer_to, question, abandon_on_cancel=True)
+            key = await answer_to(question)
             if key != "e":
                 return Granted(remember=key == "Y") if key in {"y", "Y"} else await _declined(key)
             edited = await self._edited(proposal)
@@ -57,13 +55,11 @@ class TerminalApprover:
                 return edited
 
     async def _deliver(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
-        from anyio.to_thread import run_sync
-
         from jp.cli.approval_question import answer_to, result_question
 
         question = result_question(call, output)
         while True:
-            key = await run_sync(answer_to, question, abandon_on_cancel=True)
+            key = await answer_to(question)
             if key != "e":
                 return Granted() if key == "y" else await _declined(key)
             replaced = await self._replaced(output)
@@ -97,21 +93,19 @@ class TerminalApprover:
         try:
             return await edited_text(text, suffix=suffix, config=self._editor)
         except JpError as error:
+            from jp.render.escape import escape_line
             from jp.render.prompt import tell
-            from jp.render.sanitise import sanitise
 
-            tell(sanitise(f"Nothing is changed: {error.message}\n"))
+            tell(f"Nothing is changed: {escape_line(error.message)}\n")
             return None
 
 
 async def _declined(key: str | None) -> Declined | Nobody:
-    from anyio.to_thread import run_sync
-
     from jp.render.prompt import ask_line
 
     if key is None:
         return Nobody()
-    reason = await run_sync(ask_line, "Why not?", abandon_on_cancel=True) if key == "r" else None
+    reason = await ask_line("Why not?") if key == "r" else None
     return Declined(reason=reason or "", remember=key == "N")
 
 
@@ -126,11 +120,7 @@ def _arguments(text: str, proposal: Proposal) -> JsonObject | str:
 
 
 async def _wants_another_try(problem: str) -> bool:
-    from anyio.to_thread import run_sync
-
+    from jp.render.escape import escape_line
     from jp.render.prompt import ask_yes_no
 
-    def ask() -> bool | None:
-        return ask_yes_no(f"{problem} Edit again?", default=True)
-
-    return bool(await run_sync(ask, abandon_on_cancel=True))
+    return bool(await ask_yes_no(f"{escape_line(problem)} Edit again?", default=True))

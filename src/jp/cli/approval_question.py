@@ -1,31 +1,33 @@
-"""What a person is asked before a tool runs or its result is given: the words, the keys, and what they show."""
+"""What a person is asked before a tool runs or its result is given: the words, the keys, and what they show.
+
+Whatever the model or a tool wrote is escaped: what is shown decodes to what runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from textwrap import indent
 
 import msgspec
 
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.render.amounts import count_text, size_text
-from jp.render.preview import preview_text
-from jp.render.prompt import ask_key, can_ask, tell
-from jp.render.sanitise import one_line, sanitise
-from jp.render.tool_call import arguments_text, call_text
+from jp.render.controlling_terminal import can_ask
+from jp.render.escape import escape, escape_line
+from jp.render.preview import Sheet, argument_lines, is_plain_name, value_text
+from jp.render.prompt import About, ask_key, tell
 from jp.tool.approver import Proposal
 from jp.tool.base import ToolOutput
-from jp.tool.results import text_of
+from jp.tool.results import other_than_text, text_of
 
-PREVIEW_LINES = 60
-"""So many lines of a preview are shown unasked."""
+_LONGEST_VALUE = 60
+_LONGEST_CALL = 120
 
 _CALL_KEYS = {
     "y": "run it",
     "n": "do not run it",
     "Y": "run it, and for the rest of this turn every call with these arguments",
     "N": "do not run it, and for the rest of this turn no call with these arguments",
-    "p": "print all of the arguments",
+    "p": "show the next page: what it would do, then all of the arguments",
     "r": "do not run it, and say why",
     "e": "edit the arguments",
     "?": "help",
@@ -33,7 +35,7 @@ _CALL_KEYS = {
 _RESULT_KEYS = {
     "y": "give it to the model",
     "n": "keep it back",
-    "p": "print all of it",
+    "p": "show the next page",
     "r": "keep it back, and say why",
     "e": "edit it",
     "?": "help",
@@ -41,67 +43,63 @@ _RESULT_KEYS = {
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question with its keys. `introduction` is shown before it, `whole` where everything is wanted."""
+    """A question with its keys, and what it is about."""
 
     text: str
     keys: Mapping[str, str]
-    whole: str
-    introduction: str = ""
+    about: About
 
 
 def call_question(proposal: Proposal, *, colour: bool) -> Question:
-    """Whether a call may run."""
-    call = ToolCallRequest(call_id="", name=proposal.call.name, arguments=proposal.arguments)
-    arguments = msgspec.json.format(msgspec.json.encode(proposal.arguments), indent=2).decode()
-    preview = _legible(proposal.arguments) if proposal.preview is None else proposal.preview
-    return Question(
-        text=f"Run {call_text(call)}?",
-        keys=_CALL_KEYS,
-        whole=preview_text(proposal.preview or "", colour=colour) + sanitise(arguments) + "\n",
-        introduction=preview_text(preview, colour=colour, most_lines=PREVIEW_LINES) + _limits(proposal),
+    """Return the question whether a call may run."""
+    name = escape_line(proposal.call.name)
+    call = _call_in_words(name, proposal.arguments)
+    texts = [escape(proposal.preview.removesuffix("\n"))] if proposal.preview else []
+    if proposal.arguments and not (texts and call):
+        texts.append(argument_lines(proposal.arguments))
+    if call is None and len(name) > _LONGEST_VALUE:
+        texts, name = [f"tool: {name}", *texts], "this tool"
+    about = About(
+        sheets=tuple(Sheet(text=text) for text in texts),
+        is_shown=bool(proposal.preview) or call is None,
+        colour=colour,
     )
-
-
-def _limits(proposal: Proposal) -> str:
-    return f"{one_line(proposal.limits)}\n" if proposal.limits else ""
-
-
-def _legible(arguments: JsonObject) -> str:
-    """The arguments where the question shortens them: nobody shall let run what they cannot see."""
-    if arguments_text(arguments) == arguments_text(arguments, is_whole=True):
-        return ""
-    return "\n".join(f"{name}: {_value(value)}" for name, value in arguments.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str) and "\n" in value:
-        return indent(f"\n{value}", "  ", lambda line: line != "\n")
-    return msgspec.json.encode(value).decode()
+    limits = f"{escape_line(proposal.limits)}\n" if proposal.limits else ""
+    return Question(text=f"{limits}Run {call or f'{name} with these arguments'}?", keys=_CALL_KEYS, about=about)
 
 
 def result_question(call: ToolCallRequest, output: ToolOutput) -> Question:
-    """Whether the model gets a result."""
+    """Return the question whether the model gets a result."""
     text = text_of(output)
     size = f"{count_text(len(text.splitlines()), 'line')}, {size_text(len(text.encode('utf-8', 'replace')))}"
+    others = other_than_text(output)
+    beside = f", and {count_text(others, 'part')} that cannot be shown" if others else ""
     failed = ", a failure" if output.is_error else ""
     return Question(
-        text=f"Give the model the result of {one_line(call.name)} ({size}{failed})?",
+        text=f"Give the model the result of {escape_line(call.name)} ({size}{beside}{failed})?",
         keys=_RESULT_KEYS,
-        whole=sanitise(text).rstrip("\n") + "\n",
+        about=About(sheets=(Sheet(text=escape(text)),) if text else ()),
     )
 
 
-def answer_to(question: Question) -> str | None:
-    """The key that the person chose; None where nobody can be asked. Whoever says nothing, says no."""
-    tell(question.introduction)
+async def answer_to(question: Question) -> str | None:
+    """Return the key that the person chose; None where nobody can be asked. Whoever says nothing, says no."""
     while True:
-        key = ask_key(f"{question.text} [{','.join(question.keys)}]", question.keys, default="n")
+        asked = f"{question.text} [{','.join(question.keys)}]"
+        key = await ask_key(asked, question.keys, default="n", about=question.about)
         match key:
             case None:
                 return "n" if can_ask() else None
             case "p":
-                tell(question.whole)
-            case "?":
-                tell("".join(f"{key}  {meaning}\n" for key, meaning in question.keys.items()))
+                tell("There is nothing else to show.\n")
             case _:
                 return key
+
+
+def _call_in_words(name: str, arguments: JsonObject) -> str | None:
+    """Return the call with all of its arguments, as long as they are short: `fs_read_file(path="a.py")`."""
+    values = [value_text(value) for value in arguments.values()]
+    said = ", ".join(f"{key}={value}" for key, value in zip(arguments, values, strict=True))
+    is_plain = all(map(is_plain_name, arguments)) and not any("\n" in str(value) for value in arguments.values())
+    is_short = len(name) + len(said) <= _LONGEST_CALL and all(len(value) <= _LONGEST_VALUE for value in values)
+    return f"{name}({said})" if is_plain and is_short else None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from anyio import Lock
+
+    from jp.errors import ExitCode
+
+T = TypeVar("T")
 
 
 class Pausable(Protocol):
@@ -60,3 +64,33 @@ class Dialogue:
         from anyio import Lock
 
         return Lock()
+
+
+def ask_alone(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask where no event loop runs; a signal takes the question away.
+
+    Raises:
+        KeyboardInterrupt: by Ctrl-C.
+        Terminated: by SIGTERM or SIGHUP.
+    """
+    import anyio
+
+    from jp.cli.exit import Terminated
+    from jp.errors import ExitCode
+
+    answers, code = anyio.run(_ask_interruptibly, ask)
+    if code == ExitCode.TERMINATED:
+        raise Terminated(code)
+    if not answers:
+        raise KeyboardInterrupt
+    return answers[0]
+
+
+async def _ask_interruptibly(ask: Callable[[], Awaitable[T]]) -> tuple[list[T], ExitCode | None]:
+    """Return the answer, or none with the exit code of a signal that came instead."""
+    from jp.cli.signals import interruptions
+
+    answers: list[T] = []
+    with interruptions() as interruption:
+        answers.append(await ask())
+    return answers, interruption.exit_code

@@ -193,7 +193,7 @@ def _has_stored_key(provider: str) -> bool:
 def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
     """The model that the person at the terminal wants, with `yes` the only one that was found; and what was found."""
     from jp.provider.proposals import proposals
-    from jp.render.prompt import can_ask
+    from jp.render.controlling_terminal import can_ask
 
     if not yes and not can_ask():
         return None, ()
@@ -206,19 +206,26 @@ def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str
 
 def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | None:
     """What the person at the terminal wants, by its name or its number; None where that is no model yet."""
+    from functools import partial
+
+    from jp.cli.dialogue import ask_alone
     from jp.errors import ConfigurationError
     from jp.provider.registry import FACTS, parse_model_id
+    from jp.render.escape import escape_line
     from jp.render.prompt import ask_line
 
     example = next(facts.proposed for facts in FACTS if facts.proposed)
     suggested = found[0].model if found else ""
     numbered = {str(number): proposal for number, proposal in enumerate(found, 1)}
-    known = [f"  {number}  {proposal.model}: {proposal.because}" for number, proposal in numbered.items()]
+    known = [
+        f"  {number}  {escape_line(proposal.model)}: {escape_line(proposal.because)}"
+        for number, proposal in numbered.items()
+    ]
     advice = "\n".join(["Found:", *known]) if found else f"Write provider/name, such as {example}."
     said = f"Which model is to answer? {advice}"
     question = "Model:" if suggested else "Model (Enter to set one later):"
     while True:
-        answer = ask_line(f"{said}\n{question}", default=suggested)
+        answer = ask_alone(partial(ask_line, f"{said}\n{question}", default=suggested))
         if answer is None or not answer.strip():
             return None
         chosen = numbered[answer.strip()].model if answer.strip() in numbered else answer.strip()

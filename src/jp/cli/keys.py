@@ -126,10 +126,14 @@ def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
 
 
 def _from_terminal(provider: str) -> str:
-    from jp.errors import UsageError
-    from jp.render.prompt import ask_secret, can_ask
+    from functools import partial
 
-    key = ask_secret(f"Key for {provider} (it is not shown):")
+    from jp.cli.dialogue import ask_alone
+    from jp.errors import UsageError
+    from jp.render.controlling_terminal import can_ask
+    from jp.render.prompt import ask_secret
+
+    key = ask_alone(partial(ask_secret, f"Key for {provider} (it is not shown):"))
     if key is None and not can_ask():
         hint = f"give it on standard input: `jp keys set {provider} --stdin`"
         raise UsageError("there is no terminal at which the key could be asked for", hint=hint)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from jp.cli.dialogue import Dialogue
 from jp.conversation.entries import Question, ToolCallRequest
 from jp.tool.base import Answer, Stream, Unanswered
 
+if TYPE_CHECKING:
+    from jp.render.prompt import About
+
 _ATTEMPTS = 3
+_LONGEST_TEXT = 200
+_LONGEST_DEFAULT = 60
 
 
 class TerminalRespondent:
@@ -19,11 +24,14 @@ class TerminalRespondent:
 
     async def answer(self, question: Question, call: ToolCallRequest, stream: Stream) -> Answer | Unanswered:
         """Ask; cancellation leaves the question unanswered. The end of input (Ctrl-D) is no answer."""
-        from anyio.to_thread import run_sync
+        from jp.render.controlling_terminal import can_ask
 
         del stream
         async with self._dialogue.question():
-            return await run_sync(_ask, question, call.name, abandon_on_cancel=True)
+            if not can_ask():
+                return Unanswered(cause="nobody")
+            value = await _value(question, call.name)
+            return Unanswered(cause="declined") if value is None else Answer(value=value, by="user")
 
 
 class AbsentRespondent:
@@ -39,43 +47,59 @@ class AbsentRespondent:
         return Unanswered(cause="nobody")
 
 
-def _ask(question: Question, tool: str) -> Answer | Unanswered:
-    from jp.render.prompt import can_ask
-
-    if not can_ask():
-        return Unanswered(cause="nobody")
-    value = _value(question, f"{tool}: {question.text}")
-    return Unanswered(cause="declined") if value is None else Answer(value=value, by="user")
-
-
-def _value(question: Question, text: str) -> Any:
-    """What is answered, None where nothing is."""
+async def _value(question: Question, tool: str) -> Any:
+    """Return what is answered, None where nothing is."""
     from jp.render.prompt import ask_line, ask_yes_no
 
+    text, about = _in_words(question, tool)
     match question.kind:
         case "boolean":
-            return ask_yes_no(text, default=question.default is True)
+            return await ask_yes_no(text, default=question.default is True, about=about)
         case "select":
-            return _chosen(question, text)
+            return await _chosen(question, text, about)
         case "text":
-            return ask_line(text, question.default if isinstance(question.default, str) else "")
+            default = _default(question)
+            is_short = len(default) <= _LONGEST_DEFAULT
+            answer = await ask_line(text, default if is_short else "", about=about)
+            return default if answer == "" else answer
         case _:
             assert_never(question.kind)
 
 
-def _chosen(question: Question, text: str) -> str | None:
-    """One of the options, by its number or its words."""
+def _default(question: Question) -> str:
+    return question.default if isinstance(question.default, str) else ""
+
+
+def _in_words(question: Question, tool: str) -> tuple[str, About]:
+    """Return the question, and what is shown above it, so that a tool's words never pass for jp's."""
+    from jp.render.escape import escape, escape_line
+    from jp.render.preview import Sheet
+    from jp.render.prompt import About
+
+    name = escape_line(tool)
+    is_short = "\n" not in question.text and len(question.text) <= _LONGEST_TEXT
+    default = _default(question)
+    lines = [] if is_short and not question.options else escape(question.text).split("\n")
+    lines += [f"  {number}  {escape_line(option)}" for number, option in enumerate(question.options, 1)]
+    if question.kind == "text" and len(default) > _LONGEST_DEFAULT:
+        lines.append(f"without an answer: {escape_line(default)}")
+    if lines and not is_short:
+        text = f"{name} asks this:"
+    else:
+        text = f"{name}:" if question.options else f"{name}: {escape_line(question.text)}"
+    return text, About(sheets=(Sheet(text="\n".join(lines)),) if lines else ())
+
+
+async def _chosen(question: Question, text: str, about: About) -> str | None:
+    """Return one of the options, by its number or its words."""
     from jp.render.prompt import ask_line
 
     options = question.options
-    listed = "\n".join(f"  {number}  {option}" for number, option in enumerate(options, 1))
-    default = question.default if question.default in options else ""
-    asked = f"{text}\n{listed}\n1-{len(options)}:"
+    default = _default(question) if _default(question) in options else ""
+    asked = f"{text} 1-{len(options)}:"
     for _ in range(_ATTEMPTS):
-        typed = ask_line(asked, default)
-        if typed is None:
-            return None
-        if typed in options:
+        typed = await ask_line(asked, default, about=about)
+        if typed is None or typed in options:
             return typed
         if typed.isascii() and typed.isdigit() and 0 < int(typed) <= len(options):
             return options[int(typed) - 1]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from jp.cli.exit import SAME_PRESS_SECS
 from jp.cli.streams import leave_echo
 from jp.errors import ExitCode
+from jp.render.controlling_terminal import is_asking
 from jp.render.wakeup import forget_signals, woken_by_signals
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def interruptions(*, timeout_secs: float | None = None) -> Generator[Interruptio
     loop = get_running_loop()
 
     def stop(number: int) -> None:
-        if number == signal.SIGINT:
+        if number == signal.SIGINT and not is_asking():
             leave_echo()
         loop.call_soon_threadsafe(scope.cancel)
 

@@ -97,7 +97,7 @@ def trust(
     info, layers = _conversation(target, workspace)
     values = sensitive_values([*lower, *layers], workspace)
     shown = "\n".join(_line(item) for item in values)
-    if values and not yes and not _agrees(f"This workspace declares:\n{shown}\nTrust it?", shown):
+    if values and not yes and not _agrees("This workspace declares what is shown above. Trust it?", shown):
         notice(options, "nothing was trusted")
         return ExitCode.FAILURE
     accept(sensitive_values(lower, workspace), options, workspace)
@@ -125,23 +125,29 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     from pathlib import Path
 
     from jp.cli.places import current_directory
+    from jp.render.escape import escape_line
     from jp.workspace.layout import explicit_root, user_data_directory
     from jp.workspace.ownership import accept_owners, names_of, strangers_of
 
     root = explicit_root(current_directory() / Path(path).expanduser())
     if strangers := strangers_of(root):
         belongs = f"{str(root)!r} belongs to {names_of(strangers)}"
-        if not yes and not _agrees(f"{belongs}.\nUse its settings and conversations?", belongs):
+        if not yes and not _agrees("Use its settings and conversations?", escape_line(belongs)):
             return None
         accept_owners(root, user_data_directory())
     return root
 
 
 def _agrees(question: str, shown: str) -> bool:
-    from jp.errors import ConfigurationError
-    from jp.render.prompt import ask_yes_no
+    from functools import partial
 
-    answer = ask_yes_no(question, default=False)
+    from jp.cli.dialogue import ask_alone
+    from jp.errors import ConfigurationError
+    from jp.render.preview import Sheet
+    from jp.render.prompt import About, ask_yes_no
+
+    about = About(sheets=(Sheet(text=shown),))
+    answer = ask_alone(partial(ask_yes_no, question, default=False, about=about))
     if answer is None:
         raise ConfigurationError(
             f"trust needs a person, and nobody can be asked here: {'; '.join(shown.splitlines())}",
@@ -158,7 +164,9 @@ def _trust_text(values: Sequence[Sensitive], *, trusted: bool) -> str:
 
 
 def _line(item: Sensitive) -> str:
-    return f"{item.key} = {item.value!r} ({item.origin})"
+    from jp.render.escape import escape_line
+
+    return f"{escape_line(item.key)} = {escape_line(repr(item.value))} ({escape_line(item.origin)})"
 
 
 def _as_value(item: Sensitive) -> dict[str, object]:

@@ -20,6 +20,7 @@ from jp.conversation.resource import (
 )
 from jp.render.amounts import count_text, duration_text, size_text
 from jp.render.cells import truncate
+from jp.render.escape import escape_line
 from jp.render.sanitise import one_line
 from jp.tool.base import Inquired
 
@@ -40,7 +41,7 @@ def arguments_text(arguments: JsonObject | str, *, is_whole: bool = False) -> st
     if isinstance(arguments, str):
         return _shortened(arguments, is_whole=is_whole)
     return ", ".join(
-        f"{one_line(name)}={_shortened(_json(value), is_whole=is_whole)}" for name, value in arguments.items()
+        f"{escape_line(name)}={_shortened(_json(value), is_whole=is_whole)}" for name, value in arguments.items()
     )
 
 
@@ -77,7 +78,7 @@ def _json(value: object) -> str:
 
 
 def _shortened(text: str, *, is_whole: bool) -> str:
-    line = one_line(text)
+    line = escape_line(text)
     return line if is_whole else truncate(line, _ARGUMENT_WIDTH)
 
 

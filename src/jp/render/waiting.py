@@ -10,7 +10,7 @@ import re
 from jp.render.amounts import elapsed_text
 from jp.render.cells import cell_width, truncate
 from jp.render.channel import Channel
-from jp.render.prompt import is_asking
+from jp.render.controlling_terminal import is_asking
 from jp.render.terminal_line import ERASE
 from jp.render.theme import Look, Measure
 from jp.render.wrap import paint

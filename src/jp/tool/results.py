@@ -11,6 +11,11 @@ def text_of(output: ToolOutput) -> str:
     return "\n\n".join(text for block in output.content if (text := _text(block)) is not None)
 
 
+def other_than_text(output: ToolOutput) -> int:
+    """Return how many blocks of a result are no text."""
+    return sum(_text(block) is None for block in output.content)
+
+
 def with_text(output: ToolOutput, text: str) -> ToolOutput:
     """`output` with `text` in place of its own; what is no text stays. What was recorded of it is not known of this."""
     if text == text_of(output):

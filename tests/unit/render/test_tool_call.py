@@ -27,9 +27,9 @@ def cut(piece: str) -> TextBlock:
     [
         ({}, "fs_read()"),
         ({"path": "a.py", "lines": [1, 20], "deep": None}, 'fs_read(path="a.py", lines=[1,20], deep=null)'),
-        ({"text": "a\nb\x1b[2J\x9b"}, 'fs_read(text="a\\nb\\u001b[2J")'),
+        ({"text": "a\nb\x1b[2J\x9b"}, 'fs_read(text="a\\nb\\u001b[2J⟨U+009B⟩")'),
         ({"text": "x" * 100}, f'fs_read(text="{"x" * 58}…)'),
-        ("{not json\n", "fs_read({not json)"),
+        ("{not json\n", "fs_read({not json⟨newline⟩)"),
     ],
 )
 def test_a_call_is_one_line_with_short_arguments(arguments: JsonObject | str, text: str) -> None:

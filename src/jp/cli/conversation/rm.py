@@ -68,16 +68,26 @@ def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: Conve
 
 def _named(info: ConversationInfo) -> str:
     from jp.cli.targets import title_of
+    from jp.render.escape import escape_line
 
-    return f"{info.id} ({title_of(info)})"
+    return f"{info.id} ({escape_line(title_of(info))})"
 
 
 def _agrees(chosen: list[ConversationInfo]) -> bool:
+    from functools import partial
+
+    from jp.cli.dialogue import ask_alone
     from jp.errors import UsageError
-    from jp.render.prompt import ask_yes_no
+    from jp.render.preview import Sheet
+    from jp.render.prompt import About, ask_yes_no
 
     names = ", ".join(_named(info) for info in chosen)
-    answer = ask_yes_no(f"Delete {names} for good?", default=False)
+    if len(chosen) == 1:
+        ask = partial(ask_yes_no, f"Delete {names} for good?", default=False)
+    else:
+        about = About(sheets=(Sheet(text="\n".join(_named(info) for info in chosen)),))
+        ask = partial(ask_yes_no, f"Delete these {len(chosen):,} conversations for good?", default=False, about=about)
+    answer = ask_alone(ask)
     if answer is None:
         raise UsageError(f"deleting {names} needs consent, and nobody can be asked here", hint="add --yes")
     return answer

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from jp.cli.candidates import Candidate
-from jp.cli.exit import Terminated
 from jp.cli.picker.screen import View, draw, list_rows
 from jp.cli.picker.state import State, cleared, erased, first_line, moved, opened, typed, word_erased
 from jp.conversation.ids import ConversationId
-from jp.errors import ExitCode
-from jp.render.prompt import TERMINAL, can_ask
+from jp.render.controlling_terminal import can_ask, open_terminal
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.input.vt100 import Vt100Input
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-    from prompt_toolkit.output.vt100 import Vt100_Output
+    from prompt_toolkit.output import Output
 
     App = Application[ConversationId | None]
 
@@ -56,14 +52,9 @@ def pick(offer: Offer) -> ConversationId:
     Raises:
         KeyboardInterrupt: they left without a choice.
     """
-    import anyio
+    from jp.cli.dialogue import ask_alone
 
-    choice, code = anyio.run(_pick_interruptibly, offer)
-    if code == ExitCode.TERMINATED:
-        raise Terminated(code)
-    if choice is None:
-        raise KeyboardInterrupt
-    return choice
+    return ask_alone(partial(pick_async, offer))
 
 
 async def pick_async(offer: Offer) -> ConversationId:
@@ -74,44 +65,14 @@ async def pick_async(offer: Offer) -> ConversationId:
     return choice
 
 
-async def _pick_interruptibly(offer: Offer) -> tuple[ConversationId | None, ExitCode | None]:
-    """What was chosen; None with the exit code of a signal that came instead."""
-    from jp.cli.signals import interruptions
-
-    choice = None
-    with interruptions() as interruption:
-        choice = await _pick(offer)
-    return choice, interruption.exit_code
-
-
 async def _pick(offer: Offer) -> ConversationId | None:
     """What was chosen; None where the person left, or the terminal is gone."""
-    with _application(offer) as application:
-        try:
+    try:
+        with open_terminal() as (keys, output, _):
+            application = _Picker(offer).application(keys, output)
             return await application.run_async(handle_sigint=False, set_exception_handler=False)
-        except (EOFError, OSError):
-            return None
-
-
-@contextmanager
-def _application(offer: Offer) -> Generator[App]:
-    """The application, with the terminal open until the end."""
-    import termios
-
-    from prompt_toolkit.input.vt100 import Vt100Input
-    from prompt_toolkit.output.color_depth import ColorDepth
-    from prompt_toolkit.output.vt100 import Vt100_Output
-
-    # On macOS an event loop cannot wait for /dev/tty, but for the terminal's own name.
-    name = os.ttyname(0) if sys.platform == "darwin" else TERMINAL
-    with (
-        open(name, encoding="utf-8") as read,  # noqa: PTH123  a device
-        open(name, "w", encoding="utf-8") as written,  # noqa: PTH123  a device
-    ):
-        # What was typed before the list was there answers something else.
-        termios.tcflush(read, termios.TCIFLUSH)
-        output = Vt100_Output.from_pty(written, os.environ.get("TERM"), ColorDepth.DEPTH_1_BIT, enable_bell=False)
-        yield _Picker(offer).application(Vt100Input(read), output)
+    except (EOFError, OSError):
+        return None
 
 
 class _Picker:
@@ -121,10 +82,11 @@ class _Picker:
         self._top = 0
         self._previews: dict[ConversationId, str] = {}
 
-    def application(self, read: Vt100Input, output: Vt100_Output) -> App:
+    def application(self, read: Vt100Input, output: Output) -> App:
         from prompt_toolkit.application import Application
         from prompt_toolkit.layout import Layout, Window
         from prompt_toolkit.layout.controls import FormattedTextControl
+        from prompt_toolkit.output import ColorDepth
 
         def lines() -> StyleAndTextTuples:
             size = output.get_size()
@@ -137,6 +99,7 @@ class _Picker:
             full_screen=True,
             input=read,
             output=output,
+            color_depth=ColorDepth.DEPTH_1_BIT,
         )
         application.ttimeoutlen = application.timeoutlen = _SAME_KEY_SECS
         return application
@@ -162,7 +125,7 @@ class _Picker:
             self._previews[choice.id] = self._offer.preview(choice)
         return self._previews[choice.id]
 
-    def _keys(self, output: Vt100_Output) -> KeyBindings:
+    def _keys(self, output: Output) -> KeyBindings:
         from prompt_toolkit.key_binding import KeyBindings
         from prompt_toolkit.keys import Keys
 

@@ -9,7 +9,6 @@ import msgspec
 
 from jp.cli.dialogue import Dialogue
 from jp.cli.signals import Interruption
-from jp.cli.streams import leave_echo
 from jp.turn.loop import TurnOutcome
 
 if TYPE_CHECKING:
@@ -67,18 +66,18 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     is_aborted: bool = False
 
 
-def ask_choice(menu: Menu) -> Choice:
+async def ask_choice(menu: Menu) -> Choice:
     """Ask at the terminal. Where it is gone, or input ends, the turn is to stop; what came is kept."""
     from jp.render.prompt import ask_key, ask_line
 
     while True:
-        key = ask_key(menu.question, menu.verbs, default="c")
+        key = await ask_key(menu.question, menu.verbs, default="c")
         verb: _Verb = "stop" if key is None else menu.verbs[key]
         match verb:
             case "respond":
-                return Choice(verb=verb, reply=ask_line("what to tell the model besides:") or "")
+                return Choice(verb=verb, reply=await ask_line("what to tell the model besides:") or "")
             case "reply":
-                reply = ask_line("your reply (empty: back to the choice):")
+                reply = await ask_line("your reply (empty: back to the choice):")
                 if reply:
                     return Choice(verb=verb, reply=reply)
             case _:
@@ -93,7 +92,11 @@ class Steering:
     """
 
     def __init__(
-        self, interruption: Interruption, dialogue: Dialogue, tools: Stoppable, ask: Callable[[Menu], Choice]
+        self,
+        interruption: Interruption,
+        dialogue: Dialogue,
+        tools: Stoppable,
+        ask: Callable[[Menu], Awaitable[Choice]],
     ) -> None:
         self._interruption = interruption
         self._tools = tools
@@ -116,10 +119,9 @@ class Steering:
 
     def _offer(self, tasks: TaskGroup, work: CancelScope) -> None:
         def respond() -> None:
-            from jp.render.prompt import is_asking
+            from jp.render.controlling_terminal import is_asking
 
             if is_asking():  # another question has the terminal
-                leave_echo()
                 self._interruption.stop()
             else:
                 tasks.start_soon(self._choose, tasks, work)
@@ -127,11 +129,9 @@ class Steering:
         self._interruption.offer(respond)
 
     async def _choose(self, tasks: TaskGroup, work: CancelScope) -> None:
-        from anyio.to_thread import run_sync
-
         async with self._dialogue.question():
             menu = TOOLS_MENU if self._tools.is_running else TURN_MENU
-            choice = await run_sync(self._ask, menu, abandon_on_cancel=True)
+            choice = await self._ask(menu)
         match choice.verb:
             case "continue":
                 self._offer(tasks, work)

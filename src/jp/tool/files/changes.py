@@ -18,9 +18,6 @@ from jp.tool.files.writing import replace
 MOST_SHOWN = 200
 """So many lines of a diff the model is shown."""
 
-MOST_PREVIEWED = 2_000
-"""So many lines of a diff the person is shown who is asked."""
-
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What a file has, and what it is to have."""
@@ -30,9 +27,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     old: str
     new: str
 
-    def diff(self, most: int) -> str:
-        """The change as a unified diff of at most so many lines."""
-        return difference(legible(self.place.shown), self.old, self.new).text(most)
+    def diff(self) -> str:
+        """Return the change as a unified diff, whole: it is what a person consents to."""
+        return difference(legible(self.place.shown), self.old, self.new).text()
 
 
 class Previews:

@@ -6,7 +6,7 @@ from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.calling import failed, in_thread, require_consent, said, territory_of
-from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews
+from jp.tool.files.changes import Change, Previews
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import (
     Content,
@@ -64,7 +64,7 @@ class CreateFile:
             return None
         self._previews.remember(invocation, known)
         new = _content(invocation)
-        return None if old == new else Change(place=place, known=known, old=old, new=new).diff(MOST_PREVIEWED)
+        return None if old == new else Change(place=place, known=known, old=old, new=new).diff()
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""

@@ -20,9 +20,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     last: int
 
-    def text(self, most: int) -> str:
-        """The diff with at most so many lines."""
-        if len(self.lines) <= most:
+    def text(self, most: int | None = None) -> str:
+        """The diff, with at most so many lines where a bound is given."""
+        if most is None or len(self.lines) <= most:
             return "\n".join(self.lines)
         left_out = len(self.lines) - most
         return "\n".join([*self.lines[:most], f"… {left_out:,} more lines of the diff"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.calling import failed, in_thread, territory_of
-from jp.tool.files.changes import MOST_PREVIEWED, Change, Previews, made
+from jp.tool.files.changes import Change, Previews, made
 from jp.tool.files.edits import Edit, replaced_exactly, replaced_matches
 from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import Content, encoded, read_whole, text_of
@@ -90,7 +90,7 @@ class ModifyFile:
         except FileAccessError:
             return None
         self._previews.remember(invocation, change.known)
-        return change.diff(MOST_PREVIEWED)
+        return change.diff()
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""

@@ -8,7 +8,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.local.confining import Sandbox
 from jp.tool.local.execution import execute, transcript
-from jp.tool.local.words import CommandLine, visible
+from jp.tool.local.words import CommandLine
 
 if TYPE_CHECKING:
     from jp.process.sandbox.words import Limits
@@ -53,10 +53,6 @@ class RunCommand:
     def keeps_time(self) -> bool:
         """See the port."""
         return True
-
-    async def preview(self, invocation: ToolInvocation) -> str | None:
-        """The command, whole."""
-        return visible(str(invocation.arguments["command"]))
 
     def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
         """See the port."""

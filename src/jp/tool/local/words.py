@@ -14,9 +14,6 @@ from jp.errors import ConfigurationError
 
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 _HELD = re.compile("\ue000([0-9]+)\ue001")
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""Controls but line feeds and tabs, characters without a width, and those that change the direction of a text."""
-
 _CONDITION = "{%"
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c[a-z]*")
@@ -113,15 +110,10 @@ def plain(command: CommandConfig) -> CommandLine:
     return CommandLine(words=("/bin/sh", "-c", " ".join([command.program, *map(shlex.quote, command.args)])))
 
 
-def visible(text: str) -> str:
-    """`text` with escapes in place of what a terminal does not show, so that nothing of a command stays hidden."""
-    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
 def shown(line: CommandLine) -> str:
     """A command as one could type it, for the person who is asked about it."""
     import shlex
 
     assignments = [f"{name}={shlex.quote(value)}" for name, value in line.variables.items()]
     script = line.words[-1] if line.words[:2] == ("/bin/sh", "-c") else shlex.join(line.words)
-    return visible("\n".join([*assignments, script]))
+    return "\n".join([*assignments, script])

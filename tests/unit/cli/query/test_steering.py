@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 
 import anyio
 import pytest
@@ -73,7 +72,7 @@ class Played:
         self.menus: list[Menu] = []
         self.presses = presses
         self.ends_first = ends_first
-        self.is_over = threading.Event()
+        self.is_over = anyio.Event()
         self.code: ExitCode | None = None
         self.ended: Ended | None = None
 
@@ -97,10 +96,10 @@ class Played:
         finally:
             self.is_over.set()
 
-    def _ask(self, menu: Menu) -> Choice:
+    async def _ask(self, menu: Menu) -> Choice:
         self.menus.append(menu)
         if self.ends_first:
-            assert self.is_over.wait(20)
+            await self.is_over.wait()
         return self.choices.pop(0)
 
 
@@ -154,10 +153,10 @@ def test_the_answer_counts_although_the_turn_has_ended_meanwhile(choice: Choice,
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, keys: list[str | None], lines: list[str | None]) -> None:
-    def ask_key(question: str, _keys: object, *, default: str) -> str | None:
+    async def ask_key(question: str, _keys: object, *, default: str) -> str | None:
         return keys.pop(0)
 
-    def ask_line(question: str) -> str | None:
+    async def ask_line(question: str) -> str | None:
         return lines.pop(0)
 
     monkeypatch.setattr(prompt, "ask_key", ask_key)
@@ -201,11 +200,11 @@ def test_keys_are_choices_and_an_empty_reply_is_none(
 ) -> None:
     answering(monkeypatch, keys, lines)
 
-    assert ask_choice(TURN_MENU) == choice
+    assert anyio.run(ask_choice, TURN_MENU) == choice
 
 
 def test_tools_are_stopped_with_words_or_without(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, ["r", "r"], ["use the index", None])
 
-    assert ask_choice(TOOLS_MENU) == Choice(verb="respond", reply="use the index")
-    assert ask_choice(TOOLS_MENU) == Choice(verb="respond")
+    assert anyio.run(ask_choice, TOOLS_MENU) == Choice(verb="respond", reply="use the index")
+    assert anyio.run(ask_choice, TOOLS_MENU) == Choice(verb="respond")

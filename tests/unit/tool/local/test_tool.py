@@ -316,11 +316,3 @@ def test_the_model_may_say_how_long_within_what_the_configuration_allows(
         commanded(tmp_path, ToolConfig(timeout_secs=limit), **arguments)
 
     assert asked == [seconds]
-
-
-def test_the_whole_command_is_shown_before_it_runs(tmp_path: Path) -> None:
-    command = "cat <<END\n" + "long line " * 200 + "\nEND"
-
-    shown = anyio.run(lambda: RunCommand(FREE).preview(invocation(tmp_path, ToolConfig(), command=command)))
-
-    assert shown == command

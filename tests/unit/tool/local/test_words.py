@@ -10,7 +10,7 @@ from jp.config.tools import CommandConfig
 from jp.errors import ConfigurationError, JpError
 from jp.tool.local.optionals import Optionals
 from jp.tool.local.rendering import rendered_in_bounds
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown, visible
+from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
 
 ROOT = "/srv"
 
@@ -118,13 +118,6 @@ def test_a_command_that_reads_json_is_taken_as_it_stands() -> None:
 
 def test_a_command_is_shown_as_one_types_it() -> None:
     assert shown(CommandLine(words=("echo", "a b", "; rm"))) == "echo 'a b' '; rm'"
-
-
-def test_nothing_of_a_command_is_hidden_from_who_is_asked_about_it() -> None:
-    command = "echo hi \x1b]0;x; rm -rf ~\x07\r\u202e\u200b\ud800\ttab\nline ä"
-
-    assert visible(command) == "echo hi \\x1b]0;x; rm -rf ~\\x07\\r\\u202e\\u200b\\ud800\ttab\nline ä"
-    assert shown(CommandLine(words=("echo", "\x1b[8m"))) == "echo '\\x1b[8m'"
 
 
 @pytest.mark.parametrize("command", [None, "", "  ", CommandConfig(program=" "), "echo 'a"])

@@ -212,7 +212,7 @@ def test_tools_of_a_server_are_listed_once_it_was_asked_and_are_offered_and_run_
     said = run_jp("tool", "run", "said", "--yes", "--hide-tools", "-a", '{"text": "hello"}', cwd=work)
 
     check_failure(before, 2, "there is no tool 'said'", "`jp tool ls --refresh` asks the MCP servers")
-    assert asked.stderr == "note: the MCP server 'demo' has 23 tools\n"
+    assert asked.stderr == "note: the MCP server 'demo' has 24 tools\n"
     rows = [line.split() for line in asked.stdout.splitlines()]
     assert ["said", "mcp.demo.echo", "no", "ask", "off", "echo", "it"] in rows
     assert ["demo_fail", "mcp.demo.fail", "no", "ask", "off", "fail", "it"] in rows

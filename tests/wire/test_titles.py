@@ -148,7 +148,7 @@ def test_a_slow_title_is_not_waited_for_and_the_next_turn_tries_again(root: Path
 def test_a_title_that_fails_changes_nothing(reply: Reply, words: str, root: Path) -> None:
     with Server(reply) as server:
         quiet = ask(server, root, "--cfg", ALWAYS, "hello")
-        loud = ask(server, root, "--cfg", ALWAYS, "-v", "hello")
+        loud = ask(server, root, "--new", "--cfg", ALWAYS, "-v", "hello")
 
     assert quiet == (0, "Hello\n", "")
     assert (loud.code, loud.stdout) == (0, "Hello\n")
@@ -234,7 +234,7 @@ def test_a_heading_becomes_the_title_without_a_model(root: Path) -> None:
         ignoring = ("--cfg", "conversation.title.from_heading=false")
         prepare(
             arguments(server, "--cfg", ALWAYS, "# The lexer\n\nwhy does it loop?"),
-            arguments(server, "--cfg", ALWAYS, *ignoring, "# Ignored\n\nwhy?"),
+            arguments(server, "--new", "--cfg", ALWAYS, *ignoring, "# Ignored\n\nwhy?"),
             cwd=root,
             env=ENV,
         )
@@ -266,7 +266,7 @@ def test_the_script_provider_writes_titles_only_where_it_is_configured(root: Pat
 
     silent = run_jp("query", "--cfg", ALWAYS, "-v", "hello", cwd=root)
     assert titles(root) == [None]
-    run_jp("query", "--cfg", ALWAYS, "--cfg", "conversation.title.generate.model=script/titles", "hello", cwd=root)
+    run_jp("query", "--new", "--cfg", ALWAYS, "--cfg", "conversation.title.generate.model=script/titles", "hello", cwd=root)
 
     assert "log: no title: no cheap model is known beside 'script/test'" in silent.stderr
     assert titles(root) == [None, "From a script"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -35,10 +36,14 @@ from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import Wiring, check_rendering, wire
 from jp.cli.signals import Interruption, heed_interruptions, interruptions
+from jp.cli.trust import tell_ignored
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
 from jp.turn.request import InlineLoader
+
+if TYPE_CHECKING:
+    from jp.attachment.base import Declaration
 
 
 async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
@@ -74,8 +79,7 @@ async def _query(
         place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
     )
     typed = schemes.typed(arguments.attach)
-    flags = flag_layers(arguments, [declaration.text for declaration in typed])
-    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)], options)
+    settings = _settled(options, arguments, place, held, typed)
     config = await _with_tools(options, settings, place, schemes, stack)
     standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
     wiring = _wired(
@@ -117,6 +121,16 @@ async def _query(
     )
     composed.answered()
     return code
+
+
+def _settled(
+    options: GlobalOptions, arguments: QueryArguments, place: Place, held: Held | None, typed: Sequence[Declaration]
+) -> Settings:
+    """The settings of the turn; what is ignored of a stranger's is named."""
+    flags = flag_layers(arguments, [declaration.text for declaration in typed])
+    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
+    tell_ignored(options, settings.resolved, None if held is None else held.info)
+    return settings
 
 
 async def _with_tools(

@@ -42,10 +42,12 @@ def ls(
     from jp.cli.output import notice, print_result
     from jp.cli.tool.facts import facts_of
     from jp.cli.tool.reading import read_tools
+    from jp.cli.trust import tell_ignored
     from jp.render.listing import text_table
     from jp.tool.toolbox import ALL
 
     read = read_tools(options, target)
+    tell_ignored(options, read.resolved, read.info)
     toolset, code = _refreshed(read) if refresh else (read.toolset(), None)
     if toolset is None:
         return code
@@ -65,7 +67,6 @@ def _refreshed(read: ReadTools) -> tuple[Toolset | None, ExitCode | None]:
     import anyio
 
     from jp.cli.signals import interruptions
-    from jp.cli.trust import require_trust
 
     async def run() -> tuple[Toolset | None, ExitCode | None]:
         toolset = None
@@ -73,7 +74,6 @@ def _refreshed(read: ReadTools) -> tuple[Toolset | None, ExitCode | None]:
             toolset = await read.refreshed()
         return toolset, interruption.exit_code
 
-    require_trust(read.resolved.layers, read.options, read.workspace, read.info)
     return anyio.run(run)
 
 

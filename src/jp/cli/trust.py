@@ -12,6 +12,7 @@ from jp.config.aliases import resolve_alias
 from jp.config.keys import KeyPath
 from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.model import JsonObject
+from jp.config.restriction import overlap
 from jp.config.trust import UntrustedError, listed, mark_of_attachment, mark_of_change
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def tell_ignored(options: GlobalOptions, resolved: Resolved, info: ConversationI
         notice(options, f"ignored until trusted: {listed(resolved.ignored)}; `{command}` accepts it")
 
 
+def as_value(value: Ignored) -> dict[str, object]:
+    """What is ignored, as JSON has it."""
+    return {"key": value.key, "value": value.value, "origin": value.origin}
+
+
 def command_for(values: Sequence[Ignored], info: ConversationInfo | None) -> str:
     """The command that accepts these values."""
     is_conversations = info is not None and any(value.conversation_marks for value in values)
@@ -93,13 +99,9 @@ def distrusted(resolved: Resolved) -> Callable[[Layer, KeyPath], bool]:
     def is_ignored(layer: Layer, path: KeyPath) -> bool:
         if not layer.foreign:
             return False
-        return os.path.realpath(layer.origin.where) in outside or any(_overlap(other, path) for other in paths)
+        return os.path.realpath(layer.origin.where) in outside or any(overlap(other, path) for other in paths)
 
     return is_ignored
-
-
-def _overlap(one: KeyPath, other: KeyPath) -> bool:
-    return one[: len(other)] == other[: len(one)]
 
 
 def accept(

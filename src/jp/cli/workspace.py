@@ -26,6 +26,7 @@ def show(options: GlobalOptions) -> None:
     from jp.cli.output import print_result
     from jp.cli.places import open_workspace
     from jp.cli.settings import read_sources
+    from jp.cli.trust import as_value
 
     workspace = open_workspace(options)
     sources = read_sources(options, workspace)
@@ -43,7 +44,7 @@ def show(options: GlobalOptions) -> None:
         "user_data": str(workspace.user_data),
         "conversations": count,
         "trusted": trusted,
-        "needs_trust": [_as_value(item) for item in values],
+        "needs_trust": [as_value(item) for item in values],
     }
     print_result(options, text="\n".join(lines), value=value)
 
@@ -71,7 +72,7 @@ def trust(
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_workspace
     from jp.cli.settings import read_sources
-    from jp.cli.trust import accept
+    from jp.cli.trust import accept, as_value
     from jp.errors import UsageError
 
     require_persistence(options, "jp workspace trust")
@@ -86,7 +87,7 @@ def trust(
         return ExitCode.FAILURE
     accept(values, options, workspace, info)
     text = f"trusted:\n{shown}" if values else "this workspace declares nothing that needs trust"
-    print_result(options, text=text, value={"trusted": [_as_value(item) for item in values]})
+    print_result(options, text=text, value={"trusted": [as_value(item) for item in values]})
     return None
 
 
@@ -120,7 +121,3 @@ def _trust_text(values: Sequence[Ignored], *, trusted: bool) -> str:
         return "nothing here needs it"
     listed = "".join(f"\n               {item.text}" for item in values)
     return f"{'given' if trusted else 'not given yet: `jp workspace trust`'}{listed}"
-
-
-def _as_value(item: Ignored) -> dict[str, object]:
-    return {"key": item.key, "value": item.value, "origin": item.origin}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, assert_never
 
 import msgspec
@@ -32,7 +32,7 @@ from jp.config.direction import (
 from jp.config.keys import KeyPath
 from jp.config.model import JsonObject
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
-from jp.config.tool_restriction import TOOLS, restricted_tools
+from jp.config.tool_restriction import TOOLS, Note, restricted_tools
 from jp.errors import ConfigurationError
 
 MODEL: KeyPath = ("assistant", "model", "id")
@@ -47,7 +47,7 @@ _OfOneValue = Neutral | ModelChoice | Ordered | Limit | NeedsTrust | Offer | Cal
 class Restriction:
     """Compares what comes of all layers with what comes of the user's own, where untrusted ones say anything."""
 
-    def __init__(self, note: Callable[..., None], root: str, *, lapsing: bool = False) -> None:
+    def __init__(self, note: Note, root: str, *, lapsing: bool = False) -> None:
         self._note = note
         self._root = root
         self._lapsing = lapsing

@@ -8,8 +8,8 @@ tool and no call. Both are plain data, `conversation.tools` with and without the
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -39,8 +39,21 @@ _RANKS: Mapping[Any, int] = {"explicit": 0, False: 1, None: 1, True: 2, "always"
 """How much a tool is offered. What is `explicit` is not by `--tool` either."""
 
 Entry = Mapping[str, Any]
-Note = Callable[..., None]
-"""Is told of what is ignored: its path, its value, and whether the user's own layers name what it would define."""
+
+
+class Note(Protocol):
+    """Is told of what is ignored."""
+
+    def __call__(self, path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
+        """Take note of a key with its value.
+
+        Args:
+            path: the key.
+            value: what would hold.
+            needed: nothing can be asked without it.
+            own: the user's own layers say something of the key.
+        """
+        ...
 
 
 def restricted_tools(
@@ -116,10 +129,12 @@ class _Tools:
     def _guarded(self, said: _Said, direction: NeedsTrust) -> Any:
         if is_same(said.full, said.own):
             return said.own
-        if said.full is msgspec.UNSET or (said.own is msgspec.UNSET and said.full in direction.harmless):
-            return said.own if said.full is msgspec.UNSET else said.full
         is_named = said.name in self.own
         is_defined = is_named and any(name in self.own[said.name] for name in ("command", "source"))
+        if said.full is msgspec.UNSET:
+            return said.own
+        if said.full in direction.harmless and not is_defined:
+            return said.full
         self._note(
             said.where, said.full, needed=direction.defining and is_named and not is_defined, own=_is_set(said.own)
         )
@@ -138,7 +153,7 @@ class _Tools:
 
     def _loosened(self, said: _Said) -> None:
         if said.name in self.full:
-            self._note(said.where, None if said.full is msgspec.UNSET else said.full, own=_is_set(said.own))
+            self._note(said.where, said.full if _is_set(said.full) else said.default, own=_is_set(said.own))
 
     def _listed(self, said: _Said, direction: CallRules | Denials) -> Any:
         before, after = said.all_own[0], said.all_full[0]
@@ -203,6 +218,7 @@ class _Said:
 
     def __init__(self, tools: _Tools, name: str, path: KeyPath, default: Any) -> None:
         self.name = name
+        self.default = default
         self.where = (*TOOLS, name, *path)
         self.full, self.own = (_value_in(side.get(name, {}), path, default) for side in (tools.full, tools.own))
         self.all_full, self.all_own = tools.effective(name, path, default)

@@ -80,11 +80,14 @@ def resolve_trusted(layers: Sequence[Layer], root: str, accepted: Accepted = fro
 
 def without_lapsing(after: Resolved, before: Resolved) -> Resolved:
     """What of `after` a conversation keeps: without what it loosens of consent and access over `before`."""
-    found: list[Ignored] = []
-    walk = Restriction(found.append, "", lapsing=True)
+    walk = Restriction(_unheard, "", lapsing=True)
     paths = [path for layer in after.layers for path, _ in _units_of(layer.change, APP, (), lapses)]
     plain = walk.restricted(after.plain, before.plain, paths)
     return after if plain is after.plain else replace(after, config=config_from(plain), plain=plain)
+
+
+def _unheard(path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
+    del path, value, needed, own
 
 
 def mark_of_change(change: JsonObject) -> str:

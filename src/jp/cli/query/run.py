@@ -36,7 +36,7 @@ from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import Wiring, check_rendering, wire
 from jp.cli.signals import Interruption, heed_interruptions, interruptions
-from jp.cli.trust import tell_ignored
+from jp.cli.trust import require_tool, tell_ignored
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
@@ -126,10 +126,17 @@ async def _query(
 def _settled(
     options: GlobalOptions, arguments: QueryArguments, place: Place, held: Held | None, typed: Sequence[Declaration]
 ) -> Settings:
-    """The settings of the turn; what is ignored of a stranger's is named."""
+    """The settings of the turn. What is ignored of a stranger's files is named.
+
+    Raises:
+        ConfigurationError: a value is not accepted, or is needed and not trusted.
+    """
     flags = flag_layers(arguments, [declaration.text for declaration in typed])
     settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
-    tell_ignored(options, settings.resolved, None if held is None else held.info)
+    info = None if held is None else held.info
+    for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
+        require_tool(settings.resolved, name, info)
+    tell_ignored(options, settings.resolved, info)
     return settings
 
 

@@ -88,7 +88,7 @@ rules = [{ arguments = { command = "touch **" }, run = "ask" }]
         ),
         (ASKING, "[conversation]\ntools = { value = {}, strategy = 'replace' }\n"),
         (
-            "[conversation.tools.'*']\nrun = 'unattended'\n[conversation.tools.run_command]\nrun = 'ask'\nenable = true\n",
+            "[conversation.tools]\n'*' = { run = 'unattended' }\nrun_command = { run = 'ask', enable = true }\n",
             "[conversation.tools]\nvalue.run_command = { enable = true }\nstrategy = 'replace'\n",
         ),
         (
@@ -193,8 +193,8 @@ def test_access_is_never_widened(tmp_path: Path, theirs: str) -> None:
 def test_a_tool_of_the_users_own_runs_as_the_user_says(tmp_path: Path, theirs: str) -> None:
     mine = (
         "[conversation.tools.greet]\nenable = true\nrun = 'unattended'\n"
-        "command = { program = 'echo {{ tool.arguments.word }} {{ tool.options.say }}; printenv SECRET_OF_MINE || true', "
-        "shell = true }\n"
+        "command.shell = true\n"
+        "command.program = 'echo {{ tool.arguments.word }} {{ tool.options.say }}; printenv SECRET_OF_MINE || true'\n"
         "options = { say = 'mine' }\n"
         "parameters.word = { default = 'hello' }\n"
     )
@@ -208,7 +208,10 @@ def test_a_tool_of_the_users_own_runs_as_the_user_says(tmp_path: Path, theirs: s
 
 
 def test_what_a_tool_asks_for_by_itself_stays_asked(tmp_path: Path) -> None:
-    theirs = "conversation.attachments = ['notes.txt']\n[conversation.tools.refresh_resource]\nrules = [{ run = 'ask', arguments = { uri = 'x' } }]\n"
+    theirs = (
+        "conversation.attachments = ['notes.txt']\n"
+        "[conversation.tools.refresh_resource]\nrules = [{ run = 'ask', arguments = { uri = 'x' } }]\n"
+    )
     root = stage(tmp_path, "", theirs, ("refresh_resource", {"uri": "cmd:touch%20ran"}))
     (root / "notes.txt").write_text("notes\n", encoding="utf-8")
 
@@ -431,12 +434,7 @@ def test_consent_that_is_typed_lasts_for_the_run(tmp_path: Path) -> None:
 def test_consent_in_a_variable_lasts_for_the_run(tmp_path: Path) -> None:
     root = stage(tmp_path, "[conversation.tools.run_command]\nenable = true\n", "")
 
-    created = run_jp("query", "go", cwd=root, env={"JP_CFG_CONVERSATION_TOOLS_RUN__COMMAND_RUN": "unattended"})
-    created = (
-        created
-        if created.code == 0
-        else run_jp("query", "go", cwd=root, env={"JP_CFG_CONVERSATION_TOOLS__RUN_COMMAND__RUN": "unattended"})
-    )
+    created = run_jp("query", "go", cwd=root, env={"JP_CFG_CONVERSATION_TOOLS__RUN_COMMAND__RUN": "unattended"})
     (root / "ran").unlink()
     continued = run_jp("query", "--id", "last", "go", cwd=root)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jp.workspace.trust import TrustStore
 
 _ACCOUNT = ("providers", "llm")
+_ATTACHMENTS = ("conversation", "attachments")
 
 
 def require_trust(resolved: Resolved, info: ConversationInfo | None = None, *, model: str | None = None) -> None:
@@ -34,7 +35,7 @@ def require_trust(resolved: Resolved, info: ConversationInfo | None = None, *, m
         UntrustedError: something is needed; it says which values these are.
     """
     provider = "" if model is None else _provider(resolved, model)
-    needed = [value for value in resolved.ignored if value.needed or _is_account(value, provider)]
+    needed = [value for value in _ignored(resolved) if value.needed or _is_account(value, provider)]
     if needed:
         raise UntrustedError(needed, command=command_for(needed, info))
 
@@ -63,9 +64,17 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
 
 def tell_ignored(options: GlobalOptions, resolved: Resolved, info: ConversationInfo | None = None) -> None:
     """Name what is ignored, in one notice."""
-    if resolved.ignored:
-        command = command_for(resolved.ignored, info)
-        notice(options, f"ignored until trusted: {listed(resolved.ignored)}; `{command}` accepts it")
+    if ignored := _ignored(resolved):
+        notice(options, f"ignored until trusted: {listed(ignored)}; `{command_for(ignored, info)}` accepts it")
+
+
+def untrusted_attachments(resolved: Resolved) -> tuple[Ignored, ...]:
+    """The attachments that nobody has accepted: none is ignored, but nothing is read that they name."""
+    return tuple(value for value in resolved.ignored if value.path == _ATTACHMENTS)
+
+
+def _ignored(resolved: Resolved) -> list[Ignored]:
+    return [value for value in resolved.ignored if value.path != _ATTACHMENTS]
 
 
 def as_value(value: Ignored) -> dict[str, object]:
@@ -126,20 +135,29 @@ def accept_own(
     workspace: AnyWorkspace,
     info: ConversationInfo,
     *,
+    over: Resolved | None = None,
     attachments: Collection[str] = (),
 ) -> None:
     """Remember that jp has written `change` for its user into a conversation that lies where others can write.
 
-    `change` is its base configuration, or a delta. `attachments` are declarations that were typed and may lie anywhere.
+    `change` is its base configuration, or a delta over what `over` resolves to: attachments that nobody has accepted of
+    that are not by being repeated. `attachments` are declarations that were typed and may lie anywhere.
 
     Raises:
         StorageError: that could not be written.
     """
     marks = {mark_of_attachment(text) for text in attachments}
-    if workspace.root is not None and not info.local:
+    repeats = over is not None and _repeats(change, {value.value for value in untrusted_attachments(over)})
+    if workspace.root is not None and not info.local and not repeats:
         marks.add(mark_of_change(change))
     if marks:
         trust_store(options, workspace, info).accept(marks)
+
+
+def _repeats(change: JsonObject, attachments: Collection[str]) -> bool:
+    said = change.get("conversation", {}).get("attachments", [])
+    texts: Sequence[str] = cast("JsonObject", said)["value"] if isinstance(said, dict) else said
+    return not set(attachments).isdisjoint(texts)
 
 
 def is_accepted_attachment(text: str, accepted: Collection[str]) -> bool:

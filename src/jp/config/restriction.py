@@ -32,7 +32,7 @@ from jp.config.direction import (
 from jp.config.keys import KeyPath
 from jp.config.model import JsonObject
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
-from jp.config.tool_restriction import TOOLS, Note, restricted_tools
+from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools
 from jp.errors import ConfigurationError
 
 MODEL: KeyPath = ("assistant", "model", "id")
@@ -113,7 +113,7 @@ class Restriction:
         return kept if is_defined or not was_defined else msgspec.UNSET
 
     def _leaf(self, direction: Direction, path: KeyPath, full: Any, own: Any) -> Any:
-        if is_same(full, own) or (self._lapsing and not lapses(direction)):
+        if (self._lapsing and not lapses(direction)) or is_same(_said(full, path), _said(own, path)):
             return full
         match direction:
             case NewNames():
@@ -177,8 +177,8 @@ def _said(value: Any, path: KeyPath) -> Any:
         return value
     *above, name = path
     table, _ = _place(tuple(above))
-    default = table.fields[name].default if isinstance(table, Table) and name in table.fields else None
-    return None if default is msgspec.UNSET else default
+    field = table.fields.get(name) if isinstance(table, Table) else None
+    return None if field is None else default_of(field)
 
 
 def _leaves(text: str, schemes: Collection[str]) -> bool:

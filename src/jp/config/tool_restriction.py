@@ -29,7 +29,7 @@ from jp.config.direction import (
     lapses,
 )
 from jp.config.keys import KeyPath
-from jp.config.schema import Field, Table
+from jp.config.schema import Field, Names, Table
 from jp.config.tools import ToolConfig
 
 ALL = "*"
@@ -80,10 +80,16 @@ class _Tools:
     def restricted(self) -> dict[str, Entry]:
         names = dict.fromkeys((*self.own, *self.full))
         parents = [name for name in (ALL, *self._groups) if name in names]
+        gone: list[str] = []
         for name in dict.fromkeys((*parents, *names)):
             kept = self._entry(name)
             if kept is not None:
                 self._kept[name] = kept
+            else:
+                gone.append(f"{name}_")
+        for name in [name for name in self._kept if name not in self.own and name.startswith(tuple(gone))]:
+            if not self._defines(self._kept[name]):
+                del self._kept[name]  # it was to be one of the tools of a server
         return {name: self._kept[name] for name in names if name in self._kept}
 
     def _is_group(self, name: str) -> bool:
@@ -111,7 +117,7 @@ class _Tools:
     def _value(self, name: str, path: KeyPath, field: Field, kept: Entry) -> Any:
         """What the restricted entry says itself, UNSET where it leaves it to those that hold for more tools."""
         direction = _direction(field)
-        said = _Said(self, name, path, _plain_default(field))
+        said = _Said(self, name, path, default_of(field))
         if self._lapsing and not lapses(direction):
             direction = NEUTRAL
         match direction:
@@ -130,16 +136,21 @@ class _Tools:
         if is_same(said.full, said.own):
             return said.own
         is_named = said.name in self.own
-        is_defined = is_named and any(name in self.own[said.name] for name in ("command", "source"))
+        is_defined = is_named and self._defines(self.own[said.name])
         if said.full is msgspec.UNSET:
             return said.own
         if said.full in direction.harmless and not is_defined:
             return said.full
-        self._note(
-            said.where, said.full, needed=direction.defining and is_named and not is_defined, own=_is_set(said.own)
+        names_it = is_named or any(
+            name.startswith(f"{said.name}_") and not self._defines(self.own[name]) for name in self.own
         )
+        is_needed = direction.defining and names_it and not is_defined
+        self._note(said.where, said.full, needed=is_needed, own=_is_set(said.own))
         self._is_missing = self._is_missing or (direction.defining and not is_named)
         return said.own
+
+    def _defines(self, entry_of_tool: Entry) -> bool:
+        return "command" in entry_of_tool or "source" in entry_of_tool
 
     def _ordered(self, said: _Said, direction: Ordered) -> Any:
         pairs = list(zip(said.all_full, said.all_own, strict=True))
@@ -192,6 +203,8 @@ class _Tools:
                 return said.full
             return min((value for value, _ in pairs), key=lambda value: _RANKS[value]) or False
         if all(own is None for own in said.all_own) and not self._would_run_unasked(said.name, kept):
+            if said.full == "always":  # which nobody could take away
+                self._loosened(said)
             return True
         self._loosened(said)
         return said.own
@@ -243,9 +256,14 @@ def _direction(field: Field) -> Direction:
     return NEEDS_TRUST if field.direction is None else field.direction
 
 
-def _plain_default(field: Field) -> Any:
+def default_of(field: Field) -> Any:
+    """The default of a setting as plain data; None where there is none."""
+    if isinstance(field.node, Names):
+        return {}
     default = field.default
-    return list(cast("Sequence[Any]", default)) if isinstance(default, list | tuple) else default
+    if isinstance(default, list | tuple):
+        return list(cast("Sequence[Any]", default))
+    return None if default is msgspec.UNSET else default
 
 
 def _is_set(value: Any) -> bool:

@@ -174,7 +174,7 @@ async def _made(held: HeldConversation, arguments: CompactArguments, options: Gl
     plan = previewer.plan(order)
     if plan.summary is not None:
         # Only now does anything reach out, with a key.
-        require_trust(resolved, held.info, model=order.model or config.assistant.model.id)
+        require_trust(resolved, held.info, model=order.summary.model or config.assistant.model.id)
         tell_ignored(options, resolved, held.info)
     return await make(
         previewer,

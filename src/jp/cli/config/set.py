@@ -63,10 +63,12 @@ def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, valu
         return
     from jp.cli.output import notice
     from jp.cli.settings import read_sources
+    from jp.config.layers import resolve
     from jp.errors import ConfigurationError
 
     try:
-        config = read_sources(options, workspace).resolve().config
+        # Also what waits for the user's trust, who has just typed it.
+        config = resolve(read_sources(options, workspace).lower).config
     except ConfigurationError:
         return
     problems = [*(_unknown_models(config) if names_a_model else ()), *_unknown_tools(config, workspace, tools)]

@@ -242,7 +242,14 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
     else:
         info, log = await _create_fork(held.fork, place, asked, stack)
     if settings.change:
-        accept_own(settings.change, asked.options, place.workspace, info, attachments=asked.outside)
+        accept_own(
+            settings.change,
+            asked.options,
+            place.workspace,
+            info,
+            over=settings.resolved,
+            attachments=asked.outside,
+        )
         log.append(ConfigDelta(delta=settings.change))
     _activate(place, info)
     return Begun(info=info, log=log)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -42,9 +41,6 @@ from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
 from jp.turn.request import InlineLoader
 
-if TYPE_CHECKING:
-    from jp.attachment.base import Declaration
-
 
 async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
     """The exit code of a query.
@@ -78,8 +74,8 @@ async def _query(
     schemes = Schemes(
         place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
     )
+    settings = _settled(options, arguments, place, held, schemes)
     typed = schemes.typed(arguments.attach)
-    settings = _settled(options, arguments, place, held, typed)
     config = await _with_tools(options, settings, place, schemes, stack)
     standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
     wiring = _wired(
@@ -124,19 +120,20 @@ async def _query(
 
 
 def _settled(
-    options: GlobalOptions, arguments: QueryArguments, place: Place, held: Held | None, typed: Sequence[Declaration]
+    options: GlobalOptions, arguments: QueryArguments, place: Place, held: Held | None, schemes: Schemes
 ) -> Settings:
     """The settings of the turn. What is ignored of a stranger's files is named.
 
     Raises:
         ConfigurationError: a value is not accepted, or is needed and not trusted.
     """
-    flags = flag_layers(arguments, [declaration.text for declaration in typed])
+    flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
     settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
         require_tool(settings.resolved, name, info)
     tell_ignored(options, settings.resolved, info)
+    schemes.distrust(settings.resolved)
     return settings
 
 

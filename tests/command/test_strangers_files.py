@@ -50,17 +50,17 @@ def go(root: Path, *arguments: str) -> Result:
 def results(root: Path) -> list[str]:
     """The results that the model was given last."""
     found = [entry for entry in entries_of(logs(root)[-1]) if isinstance(entry, ToolCallResponse)]
-    return [
-        "".join(
-            block.text
-            if isinstance(block, TextBlock)
-            else (block.resource.text or "")
-            if isinstance(block, ResourceBlock)
-            else ""
-            for block in entry.content
-        )
-        for entry in found
-    ]
+    return ["".join(map(text_of, entry.content)) for entry in found]
+
+
+def text_of(block: object) -> str:
+    match block:
+        case TextBlock(text=text):
+            return text
+        case ResourceBlock(resource=resource):
+            return resource.text or ""
+        case _:
+            return ""
 
 
 ASKING = """
@@ -399,10 +399,11 @@ def test_what_nobody_needs_stops_no_query(tmp_path: Path, theirs: str) -> None:
 
 
 def test_a_server_of_the_users_own_starts_as_the_user_says(tmp_path: Path) -> None:
-    mine = "[providers.mcp.mine]\ncommand = 'touch'\narguments = ['mine']\n[conversation.tools.mine]\nsource = 'mcp.mine.*'\nenable = true\n"
-    theirs = (
-        "[providers.mcp.mine]\narguments = { value = ['ran'], strategy = 'replace' }\nenvironment = { PATH = '.' }\n"
+    mine = (
+        "[providers.mcp.mine]\ncommand = 'touch'\narguments = ['mine']\n"
+        "[conversation.tools.mine]\nsource = 'mcp.mine.*'\nenable = true\n"
     )
+    theirs = "[providers.mcp.mine]\narguments = {value = ['ran'], strategy = 'replace'}\nenvironment = {PATH = '.'}\n"
     root = stage(tmp_path, mine, theirs)
 
     go(root)

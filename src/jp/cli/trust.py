@@ -100,15 +100,13 @@ def _is_account(value: Ignored, provider: str) -> bool:
 
 def distrusted(resolved: Resolved) -> Callable[[Layer, KeyPath], bool]:
     """Whether what a layer says at a key is ignored."""
-    import os
-
     paths = [value.path for value in resolved.ignored]
     outside = {value.value for value in resolved.ignored if value.path == ("extends",)}
 
     def is_ignored(layer: Layer, path: KeyPath) -> bool:
         if not layer.foreign:
             return False
-        return os.path.realpath(layer.origin.where) in outside or any(overlap(other, path) for other in paths)
+        return layer.reached in outside or any(overlap(other, path) for other in paths)
 
     return is_ignored
 

@@ -62,8 +62,9 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     """What one source asks for.
 
     `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
-    workspace that such a layer's `extends` pulled in. `accepted` are hashes of what the user has accepted for the
-    conversation that it belongs to. `source` is a file's text, to say where in it a key stands.
+    workspace that such a layer's `extends` pulled in, and `reached` is the real path of one of these. `accepted` are
+    hashes of what the user has accepted for the conversation that it belongs to. `source` is a file's text, to say
+    where in it a key stands.
     """
 
     origin: Origin
@@ -71,6 +72,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     foreign: bool = False
     reaches: tuple[str, ...] = ()
+    reached: str = ""
     accepted: frozenset[str] = frozenset()
 
     def said_at(self, path: KeyPath) -> str:

@@ -109,8 +109,7 @@ class Restriction:
         kept = self._table(table, path, full, own)
         defining = [name for name, field in table.fields.items() if _is_defining(field.direction)]
         is_defined = own is not msgspec.UNSET or any(name in entry(kept) for name in defining)
-        was_defined = any(name in entry(full) for name in defining)
-        return kept if is_defined or not was_defined else msgspec.UNSET
+        return kept if is_defined or not defining else msgspec.UNSET
 
     def _leaf(self, direction: Direction, path: KeyPath, full: Any, own: Any) -> Any:
         if (self._lapsing and not lapses(direction)) or is_same(_said(full, path), _said(own, path)):

@@ -7,7 +7,6 @@ which strategy or in which place a layer says something. What is ignored holds o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -113,7 +112,7 @@ def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
     """What holds without what foreign layers loosen."""
     outside = {path for layer in layers if layer.foreign for path in layer.reaches}
     found = [_ignored(layers, ("extends",), path) for path in sorted(outside)]
-    inside = [layer for layer in layers if not (layer.foreign and os.path.realpath(layer.origin.where) in outside)]
+    inside = [layer for layer in layers if not (layer.foreign and layer.reached in outside)]
     resolved = resolve(inside)
     own = [layer for layer in inside if not layer.foreign]
     paths = [path for layer in inside if layer.foreign for path, _ in _units(layer)]

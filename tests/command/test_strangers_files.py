@@ -56,7 +56,7 @@ def results(root: Path) -> list[str]:
 def text_of(block: object) -> str:
     match block:
         case TextBlock(text=text):
-            return text
+            return text or ""
         case ResourceBlock(resource=resource):
             return resource.text or ""
         case _:

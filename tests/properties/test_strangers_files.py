@@ -241,7 +241,9 @@ def test_no_request_and_no_key_is_redirected(drawn: Choices) -> None:
         return
     ours, own = found[0].config, found[1]
     llm, owns = ours.providers.llm, own.providers.llm
-    assert {*llm.servers} <= {*owns.servers}
+    for name in {*llm.servers} - {*owns.servers}:
+        extra = llm.servers[name]
+        assert (extra.base_url, extra.api_key_env, extra.headers, extra.transport) == (None, None, {}, "http")
     assert ours.providers.mcp == own.providers.mcp
     for provider in (*PROVIDERS[:-1], *owns.servers):
         assert outcome(lambda: base_url_of(llm, provider, {})) == outcome(lambda: base_url_of(owns, provider, {}))  # noqa: B023  # called here

@@ -6,7 +6,7 @@ import functools
 import posixpath
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, assert_never
+from typing import Any
 
 import msgspec
 
@@ -14,8 +14,6 @@ from jp.config.aliases import resolve_alias
 from jp.config.direction import (
     NEEDS_TRUST,
     Attachments,
-    CallRules,
-    Denials,
     Direction,
     InsideWorkspace,
     Limit,
@@ -23,7 +21,6 @@ from jp.config.direction import (
     NeedsTrust,
     Neutral,
     NewNames,
-    Offer,
     Ordered,
     entry,
     is_same,
@@ -31,7 +28,7 @@ from jp.config.direction import (
 )
 from jp.config.keys import KeyPath
 from jp.config.model import JsonObject
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.schema import APP, Free, Names, Node, Table
 from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools
 from jp.errors import ConfigurationError
 
@@ -41,7 +38,6 @@ _SCHEME = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)|(mcp)\+[^+/\s]+\+", re.IGN
 
 
 _Place = tuple[Node, Direction | None]
-_OfOneValue = Neutral | ModelChoice | Ordered | Limit | NeedsTrust | Offer | CallRules | Denials
 
 
 class Restriction:
@@ -151,19 +147,13 @@ class Restriction:
         return full
 
 
-def _is_allowed(direction: _OfOneValue, path: KeyPath, full: Any, own: Any) -> bool:
+def _is_allowed(direction: Direction, path: KeyPath, full: Any, own: Any) -> bool:
     """Whether an untrusted value may hold in place of the user's."""
-    match direction:
-        case Neutral() | ModelChoice():  # a model is compared once its aliases are known
-            return True
-        case Ordered() | Limit():
-            return direction.allows(_said(full, path), _said(own, path))
-        case NeedsTrust(harmless=harmless):
-            return own is msgspec.UNSET and full in harmless
-        case Offer() | CallRules() | Denials():  # which only tools have
-            return False
-        case _:
-            assert_never(direction)
+    if isinstance(direction, Ordered | Limit):
+        return direction.allows(_said(full, path), _said(own, path))
+    if isinstance(direction, NeedsTrust):
+        return own is msgspec.UNSET and full in direction.harmless
+    return isinstance(direction, Neutral | ModelChoice)  # a model is compared once its aliases are known
 
 
 def _is_defining(direction: Direction | None) -> bool:
@@ -204,15 +194,10 @@ def _place(path: KeyPath) -> tuple[Node, Direction | None]:
     node: Node = APP
     direction: Direction | None = None
     for name in path:
-        match node:
-            case Table():
-                node, direction = field_in(node, name)
-            case Names(value=below):
-                node = below
-            case Scalar() | MergedText() | Items() | Free():
-                node = Free()
-            case _:
-                assert_never(node)
+        if isinstance(node, Table):
+            node, direction = field_in(node, name)
+        else:
+            node = node.value if isinstance(node, Names) else Free()
     return node, direction
 
 

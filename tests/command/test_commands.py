@@ -321,7 +321,7 @@ def test_settings_are_shown_with_where_they_come_from_and_set_in_place(tmp_path:
     user = home_beside(tmp_path) / "config" / "config.toml"
     assert f"max_retries = 2  # the user's file {user}\n" in shown.stdout
     assert f'attachments = ["a.txt"]  # the directory\'s file {tmp_path / ".jp.toml"}\n' in shown.stdout
-    assert got == {"key": "user.name", "value": "Ada", "origin": f"the workspace's file {config}"}
+    assert got == {"key": "user.name", "value": "Ada", "origin": f"the workspace's file {config}", "ignored": []}
     assert run_jp("config", "get", "user.name", cwd=tmp_path).stdout == "Ada\n"
     assert run_jp("config", "get", "conversation.attachments", cwd=tmp_path).stdout == '["a.txt"]\n'
     assert run_jp("config", "get", "assistant.model.parameters.top_p", cwd=tmp_path) == (0, "", "")

@@ -89,9 +89,11 @@ def test_what_nobody_has_accepted_and_what_is_not_read_is_said(tmp_path: Path) -
         file.write(f"inherit = false\n{text}")
     unread = run_jp("config", "explain", "user.name", cwd=root).stdout
 
-    waiting = "part of it is not accepted yet: there is no query before `jp workspace trust`\n"
+    waiting = "part of it is ignored until trusted: see `jp workspace trust`\n"
     assert waiting in before
-    assert f'! the workspace\'s file {root}/.jp/config.toml, line 4: adds ["cmd:ls"] (not applied)\n' in before
+    assert (
+        f'! the workspace\'s file {root}/.jp/config.toml, line 4: adds ["cmd:ls"] (ignored until trusted)\n' in before
+    )
     assert waiting not in after
     assert f'* the workspace\'s file {root}/.jp/config.toml, line 4: adds ["cmd:ls"] (in effect)\n' in after
     assert unread.endswith(f"\nnot read, because of `inherit = false` in a file before: {root}/.jp.toml\n")
@@ -104,7 +106,7 @@ def test_a_file_outside_the_workspace_waits_as_a_whole(tmp_path: Path) -> None:
 
     said = run_jp("config", "explain", "user.name", cwd=root).stdout
 
-    assert f'! the directory\'s file {root}/../out.toml, line 1: "out" (not applied)\n' in said
+    assert f'! the directory\'s file {root}/../out.toml, line 1: "out" (ignored until trusted)\n' in said
 
 
 def test_a_conversation_is_explained_with_what_it_keeps(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_a_stranger_cannot_say_where_models_are_asked_for(tmp_path: Path) -> Non
 
         assert server.requests == []
     assert (done.code, asked.code) == (0, 4)
-    assert done.stderr == "note: the files of this workspace do not count here before `jp workspace trust`\n"
+    assert done.stderr.startswith("note: ignored until trusted: providers.llm.openai.base_url = 'http://")
 
 
 def test_a_model_is_shown_with_where_each_value_is_from(tmp_path: Path) -> None:

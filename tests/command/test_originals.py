@@ -242,7 +242,7 @@ def test_its_settings_need_trust_wherever_it_lies(tmp_path: Path) -> None:
     tools = {"conversation": {"tools": {"fs_read_file": {"run": "unattended"}, "gone": {"enable": True}}}}
     placed(root, [event("config_delta", delta=tools), *current()])
 
-    refused = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+    untrusted = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
     copied = run_jp("conversation", "fork", ID, "--last", "1", cwd=root).stdout.strip()
     in_copy = run_jp("query", *MODEL, "--id", ".", "more", cwd=root)
     moved = run_jp(
@@ -257,9 +257,11 @@ def test_its_settings_need_trust_wherever_it_lies(tmp_path: Path) -> None:
     asked = run_jp("query", *MODEL, "--id", ID, "more", cwd=tmp_path / "b")
 
     assert moved.code == 0
-    for result, identity in ((refused, ID), (in_copy, copied), (local, ID), (own, ID)):
-        needed = ("conversation.tools.fs_read_file.run = 'unattended'", f"jp workspace trust --id {identity}")
-        check_failure(result, 3, *needed)
+    for result, identity in ((untrusted, ID), (local, ID), (own, ID)):
+        assert "ignored until trusted: conversation.tools.fs_read_file.run = 'unattended'" in result.stderr
+        assert f"`jp workspace trust --id {identity}`" in result.stderr
+    assert [result.stdout for result in (untrusted, local)] == ["You said: more\n"] * 2
+    check_failure(in_copy, 3, "conversation.attachments = 'cmd://ls?arg=-l'", f"`jp workspace trust --id {copied}`")
     assert "fs_read_file" in accepted.stdout
     assert (asked.code, asked.stdout) == (0, "You said: more\n")
     assert "note: tools that this conversation was used with are not here: 'gone'\n" in asked.stderr

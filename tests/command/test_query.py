@@ -330,18 +330,18 @@ def test_a_malformed_configuration_names_file_and_line(tmp_path: Path) -> None:
     assert "line 3" in result.stderr
 
 
-def test_an_untrusted_workspace_is_refused_until_it_is_trusted(tmp_path: Path) -> None:
+def test_what_an_untrusted_workspace_loosens_is_ignored_until_it_is_trusted(tmp_path: Path) -> None:
     make_workspace(tmp_path, settings='[conversation.tools.fs_read_file]\nenable = true\nrun = "unattended"\n')
 
-    refused = run_jp("query", "hi", cwd=tmp_path)
+    before = run_jp("query", "hi", cwd=tmp_path)
     trusted = run_jp("workspace", "trust", "--yes", cwd=tmp_path)
     asked = run_jp("query", "hi", cwd=tmp_path)
 
-    assert refused.code == 3
-    assert "conversation.tools.fs_read_file.run = 'unattended'" in refused.stderr
-    assert "jp workspace trust" in refused.stderr
+    assert before.code == 0
+    assert "ignored until trusted: conversation.tools.fs_read_file.run = 'unattended'" in before.stderr
+    assert "`jp workspace trust`" in before.stderr
     assert trusted.code == 0
-    assert asked.code == 0
+    assert (asked.code, asked.stderr) == (0, "")
     assert run_jp("query", "--id", ".", "again", cwd=tmp_path).code == 0
 
 

@@ -43,7 +43,9 @@ enable = "always"
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    return make_workspace(tmp_path / "work", settings=SETTINGS)
+    root = make_workspace(tmp_path / "work", settings=SETTINGS)
+    prepare(TRUST, cwd=root)
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,8 @@ def test_a_tool_that_there_is_not_is_an_error_that_names_the_nearest(work: Path)
     check_failure(run_jp("tool", "show", "gret", cwd=work), 2, "there is no tool 'gret'", "did you mean 'greet'?")
 
 
-def test_a_tool_is_run_by_hand_and_its_result_printed(work: Path) -> None:
+def test_a_tool_is_run_by_hand_and_its_result_printed(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path / "work", settings=SETTINGS)
     untrusted = run_jp("tool", "run", "greet", cwd=work)
     prepare(TRUST, cwd=work)
     greeted = run_jp("tool", "run", "greet", "--arguments", '{"name": "Ada"}', cwd=work)

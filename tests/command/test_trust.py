@@ -56,18 +56,21 @@ def let_declare(root: Path, attachments: list[str] | None = None, *, tool: bool 
     base.write_text(json.dumps(config), encoding="utf-8")
 
 
-def test_what_a_user_lets_a_conversation_keep_is_not_asked_about_again(tmp_path: Path) -> None:
+def test_what_a_users_file_lets_a_conversation_keep_is_not_asked_about_again(tmp_path: Path) -> None:
     make_workspace(tmp_path, READING)
     (tmp_path / "a.txt").write_text("content", encoding="utf-8")
+    own = home_beside(tmp_path) / "config" / "config.toml"
+    own.parent.mkdir()
+    own.write_text(UNATTENDED, encoding="utf-8")
 
-    created = run_jp("query", *TYPED, "read it", cwd=tmp_path)
+    created = run_jp("query", "read it", cwd=tmp_path)
+    own.unlink()
     continued = run_jp("query", "--id", "last", "read it again", cwd=tmp_path)
-    run_jp("query", "--new", "another", cwd=tmp_path)
-    changed = run_jp("query", "--id", "last", *TYPED, "read it", cwd=tmp_path)
-    after = run_jp("query", "--id", "last", "read it again", cwd=tmp_path)
+    forked = run_jp("query", "--fork", "0", "--id", "last", "read it again", cwd=tmp_path)
 
-    assert [created.code, continued.code, changed.code, after.code] == [0, 0, 0, 0]
-    assert [response.is_error for response in last_entries(tmp_path, ToolCallResponse)] == [False, False]
+    assert [created.code, continued.code, forked.code] == [0, 0, 0]
+    assert [response.is_error for response in last_entries(tmp_path, ToolCallResponse)] == [False] * 3
+    assert "ignored" not in continued.stderr + forked.stderr
 
 
 def test_a_conversation_keeps_the_trust_that_it_was_created_with(tmp_path: Path) -> None:
@@ -86,7 +89,7 @@ def make_workspace_again(root: Path) -> None:
 def test_what_a_strangers_conversation_declares_is_accepted_for_it_alone(root: Path) -> None:
     let_declare(root, tool=True)
 
-    refused = run_jp("query", "--id", "last", "read it", cwd=root)
+    untrusted = run_jp("query", "--id", "last", "read it", cwd=root)
     of_files = run_jp("workspace", "trust", "--yes", cwd=root)
     still = run_jp("query", "--id", "last", "read it", cwd=root)
     trusted = run_jp("workspace", "trust", "--yes", "--id", "last", cwd=root)
@@ -94,12 +97,14 @@ def test_what_a_strangers_conversation_declares_is_accepted_for_it_alone(root: P
     (root / ".jp.toml").write_text(UNATTENDED, encoding="utf-8")
     elsewhere = run_jp("query", "--new", "read it", cwd=root)
 
-    check_failure(refused, 3, f"{READ}.run = 'unattended'", "`jp workspace trust --id jp-c")
+    assert (untrusted.code, still.code) == (8, 8)
+    assert f"ignored until trusted: {READ}.run = 'unattended'" in untrusted.stderr
+    assert "`jp workspace trust --id jp-c" in untrusted.stderr
     assert of_files.stdout == "this workspace declares nothing that needs trust\n"
-    check_failure(still, 3)
     assert f"{READ}.run = 'unattended' (the conversation's base configuration)" in trusted.stdout
     assert asked.code == 0
-    check_failure(elsewhere, 3, "`jp workspace trust`")
+    assert elsewhere.code == 8
+    assert "`jp workspace trust`" in elsewhere.stderr
 
 
 def test_changing_attachments_accepts_nothing_of_a_stranger(root: Path) -> None:
@@ -111,7 +116,7 @@ def test_changing_attachments_accepts_nothing_of_a_stranger(root: Path) -> None:
     printed = run_jp("attachment", "print", "--id", "last", cwd=root)
 
     assert (removed.stdout, added.stdout) == ("cmd:rm%20-rf%20x\n", "cmd:rm%20-rf%20x\nfile:a.txt\n")
-    check_failure(asked, 3, f"{READ}.run = 'unattended'", "conversation.attachments = 'cmd:rm%20-rf%20x'")
+    check_failure(asked, 3, f"ignored until trusted: {READ}.run = 'unattended'", "attachments = 'cmd:rm%20-rf%20x'")
     check_failure(printed, 3, "conversation.attachments = 'cmd:rm%20-rf%20x'")
 
 
@@ -130,7 +135,7 @@ def test_trust_in_one_directory_does_not_end_it_in_another(tmp_path: Path) -> No
     make_workspace(tmp_path, READING, settings=UNATTENDED)
     below = tmp_path / "below"
     below.mkdir()
-    (below / ".jp.toml").write_text('[providers.llm.anthropic]\nbase_url = "http://127.0.0.1:9"\n', encoding="utf-8")
+    (below / ".jp.toml").write_text('[editor]\ncmd = "vi"\n', encoding="utf-8")
     home = home_beside(tmp_path)
     mine = {"HOME": str(home), "JP_USER_DATA_DIR": str(home / "data")}
 
@@ -141,9 +146,9 @@ def test_trust_in_one_directory_does_not_end_it_in_another(tmp_path: Path) -> No
     before = in_directory(below, "query", "hi")
     in_directory(below, "workspace", "trust", "--yes")
 
-    check_failure(before, 3, "base_url")
-    assert in_directory(below, "query", "hi").code == 0
-    assert in_directory(tmp_path, "query", "hi").code == 0
+    assert "ignored until trusted: editor.cmd = 'vi'" in before.stderr
+    assert in_directory(below, "query", "hi").stderr == ""
+    assert in_directory(tmp_path, "query", "hi").stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -215,7 +220,7 @@ def test_a_change_to_a_trusted_file_asks_again(tmp_path: Path) -> None:
     asked = run_jp("query", "hi", cwd=tmp_path)
 
     assert [value["key"] for value in json.loads(trusted.stdout)["trusted"]] == [f"{READ}.run"]
-    check_failure(asked, 3, "api_key_env = 'AWS_SECRET_ACCESS_KEY'")
+    assert "ignored until trusted: providers.llm.anthropic.api_key_env = 'AWS_SECRET_ACCESS_KEY'" in asked.stderr
     assert READ not in asked.stderr
 
 
@@ -224,4 +229,4 @@ def test_trust_needs_a_person_or_yes(tmp_path: Path) -> None:
 
     check_failure(run_jp("workspace", "trust", cwd=tmp_path), 3, "add --yes", f"{READ}.run = 'unattended'")
     check_failure(run_jp("workspace", "trust", "--yes", "-!", cwd=tmp_path), 2, "--no-persist")
-    check_failure(run_jp("query", "hi", cwd=tmp_path), 3)
+    assert f"ignored until trusted: {READ}.run = 'unattended'" in run_jp("query", "hi", cwd=tmp_path).stderr

@@ -151,13 +151,11 @@ def print_content(
     from jp.cli.held import read_conversation
     from jp.cli.output import notice, print_result
     from jp.cli.query.attachments import Schemes, resolve_now
-    from jp.cli.trust import require_trust
 
     read = read_conversation(options, target, optional=True)
     schemes = Schemes(read.workspace, options, read.info)
     config = read.resolved.config.conversation
-    if not uris:
-        require_trust(read.resolved.layers, options, read.workspace, read.info)
+    schemes.distrust(read.resolved)
     declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
     schemes.servers.configure(read.resolved.config)
     resolved, code = _interruptible(schemes, resolve_now, schemes, declared, config.max_attachment_bytes)
@@ -201,8 +199,7 @@ def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence
     after = held.with_layers([flag_layer("jp attachment", whole)])
     if difference := delta(held.resolved, after):
         added = [text for text in attachments if text not in before]
-        layers = held.resolved.layers
-        accept_own(difference, options, held.workspace, held.info, over=layers, attachments=added)
+        accept_own(difference, options, held.workspace, held.info, over=held.resolved, attachments=added)
         held.log.append(ConfigDelta(delta=difference))
 
 

@@ -17,7 +17,7 @@ from jp.attachment.weight import tokens_of
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace
 from jp.cli.query.attachments import Schemes
-from jp.cli.trust import sensitive_values, unaccepted
+from jp.cli.trust import command_for
 from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import size_in_bytes
@@ -55,11 +55,10 @@ def declared_in(
 ) -> Declared:
     """What the configuration declares, or with it `texts`."""
     config = resolved.config.conversation
-    waiting = unaccepted(sensitive_values(resolved.layers, workspace), options, workspace, info)
     return Declared(
         texts=config.attachments if texts is None else texts,
-        untrusted={value.value for value in waiting if value.key == "conversation.attachments"},
-        trusting="jp workspace trust" if info is None else f"jp workspace trust --id {info.id}",
+        untrusted={value.value for value in resolved.ignored if value.key == "conversation.attachments"},
+        trusting=command_for(resolved.ignored, info),
         max_bytes=config.max_attachment_bytes,
     )
 

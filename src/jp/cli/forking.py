@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace
-from jp.cli.settings import Sources, is_foreign, layers_from, layers_of
-from jp.cli.trust import accept_own, require_trust, trust_store
+from jp.cli.settings import Sources, accepted_of, is_foreign, layers_from, layers_of
+from jp.cli.trust import require_none_ignored, trust_store
 from jp.cli.turn_range import parse_turn
 from jp.compaction.clipping import forked_stream
 from jp.config.layers import Layer
 from jp.config.stored import frozen
+from jp.config.trust import mark_of_change
 from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange
 from jp.conversation.reverts import undone
@@ -37,7 +38,7 @@ ChooseTurns = Callable[[Sequence[AnyEntry]], TurnRange]
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
     """A fork that is not written. `stream` is its source's, `layers` are its own settings.
 
-    `metadata` has the source's title and labels. `is_own`: nobody but the user can have written the source. `notices`
+    `metadata` has the source's title and labels. `accepted` are hashes of what counts as the user's in it. `notices`
     say what of it could not come along.
     """
 
@@ -48,7 +49,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[Layer, ...]
     metadata: Metadata
     local: bool
-    is_own: bool
+    accepted: frozenset[str]
     turns: TurnRange
     notices: tuple[str, ...]
 
@@ -79,16 +80,20 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
         foreign = (self.workspace.root is not None and not is_local) or metadata.imported_at is not None
         if not foreign:
             self._require_own(source, stream.entries, is_own=is_own, folds=turns.first > 0)
-        base = self._base_config(source, turns, forked.before, foreign=not is_own)
+        accepted = accepted_of(self.workspace, source)
+        if is_own:
+            accepted |= {*map(mark_of_change, own_changes(self.workspace.base_config(source), stream.entries))}
+        base, is_clean = self._base_config(source, turns, forked.before, accepted)
+        accepted |= {mark_of_change(base)} if is_clean else set[str]()
         return Fork(
             source=source,
             stream=stream,
             entries=forked.entries,
             base_config=base,
-            layers=layers_from(base, forked.entries, foreign=foreign),
+            layers=layers_from(base, forked.entries, foreign=foreign, accepted=accepted),
             metadata=metadata,
             local=is_local,
-            is_own=is_own,
+            accepted=accepted,
             turns=turns,
             notices=(*stream.notices, *forked.notices),
         )
@@ -119,28 +124,30 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
 
     def _pass_trust_on(self, fork: Fork, info: ConversationInfo) -> None:
         """Have the user's decisions about the source hold for its fork."""
-        accepted = trust_store(self.options, self.workspace, fork.source).accepted()
-        trust_store(self.options, self.workspace, info).accept(accepted)
-        if fork.is_own:
-            for change in own_changes(fork.base_config, fork.entries):
-                accept_own(change, self.options, self.workspace, info)
+        if fork.accepted:
+            trust_store(self.options, self.workspace, info).accept(fork.accepted)
 
     def _require_own(self, source: ConversationInfo, entries: Sequence[AnyEntry], *, is_own: bool, folds: bool) -> None:
         """Refuse to write a stranger's values where they would count as the user's; `folds`: those of files, too."""
         if is_own and not folds:
             return
-        lower = [layer for layer in self.sources.lower if folds or not layer.foreign]
+        lower = tuple(layer for layer in self.sources.lower if folds or not layer.foreign)
         layers = layers_of(self.workspace, source, entries)
-        require_trust([*lower, *layers], self.options, self.workspace, source)
+        require_none_ignored(replace(self.sources, lower=lower, cfg=()).resolve(conversation=layers), source)
 
     def _base_config(
-        self, source: ConversationInfo, turns: TurnRange, before: Sequence[ConfigDelta], *, foreign: bool
-    ) -> JsonObject:
-        """What the source was created with, and the deltas that held before the first turn that is copied."""
+        self, source: ConversationInfo, turns: TurnRange, before: Sequence[ConfigDelta], accepted: Collection[str]
+    ) -> tuple[JsonObject, bool]:
+        """What the source was created with, and the deltas that held before the first turn that is copied.
+
+        Besides, whether that was put together now, of nothing that waits for the user's trust.
+        """
         base = self.workspace.base_config(source)
         if turns.first == 0 or not before:
-            return base
-        return frozen(self.sources.resolve(conversation=layers_from(base, before, foreign=foreign), cfg=False))
+            return base, False
+        layers = layers_from(base, before, foreign=True, accepted=accepted)
+        resolved = self.sources.resolve(conversation=layers, cfg=False)
+        return frozen(resolved), not resolved.ignored
 
 
 def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: TurnRange) -> Metadata:

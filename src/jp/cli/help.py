@@ -20,7 +20,7 @@ Examples:
     jp conversation ls"""
 
 OPTIONS: Rows = (
-    ("-c, --cfg KEY=VALUE", "Set a value for this run; also @FILE, or a fragment's name. Repeatable"),
+    ("-c, --cfg KEY=VALUE", "Set a value; what it loosens ends with the run. Also a name or @FILE. Repeatable"),
     ("-F, --format FORMAT", "auto, text, pretty or json: how results are printed"),
     ("-q, --quiet", "No notices"),
     ("-v, --verbose", "Say on stderr how things are done; twice for more"),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace, current_directory
-from jp.config.layers import Layer, Resolved, resolve
+from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.places import Places, user_directory
 from jp.config.sources import cfg_layers, lower_layers
 from jp.config.stored import conversation_layers
+from jp.config.trust import Accepted, resolve_trusted, without_lapsing
 from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
 from jp.conversation.reverts import undone
 from jp.errors import ConfigurationError
@@ -31,14 +33,39 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     places: Places
     lower: tuple[Layer, ...]
     cfg: tuple[Layer, ...]
+    root: str
+    accepted: Accepted
 
     def resolve(self, *, conversation: Sequence[Layer] = (), flags: Sequence[Layer] = (), cfg: bool = True) -> Resolved:
         """The configuration with a conversation's own layers and the options of a command; `cfg`: with `--cfg` too.
 
+        What a stranger's files loosen and nobody has accepted is ignored in it.
+
         Raises:
             ConfigurationError: the layers do not fit together.
         """
-        return resolve([*self.lower, *conversation, *(self.cfg if cfg else ()), *flags])
+        layers = [*self.lower, *conversation, *(self.cfg if cfg else ()), *flags]
+        return resolve_trusted(layers, self.root, self.accepted)
+
+    def kept(self, *, conversation: Sequence[Layer] | None, flags: Sequence[Layer]) -> Resolved:
+        """What a conversation keeps of the configuration: without what the variables, `--cfg` and options loosen.
+
+        A `conversation` of None is a new one.
+
+        Raises:
+            ConfigurationError: the layers do not fit together.
+        """
+        after = self.resolve(conversation=conversation or (), flags=flags)
+        files = tuple(layer for layer in self.lower if layer.origin.kind != "environment")
+        lasting = self if conversation is not None else replace(self, lower=files)
+        if not self.cfg and not flags and lasting.lower == self.lower:
+            return after
+        return without_lapsing(after, lasting.resolve(conversation=conversation or (), cfg=False))
+
+    def needing_trust(self, conversation: Sequence[Layer] = ()) -> tuple[Ignored, ...]:
+        """What would be ignored if the user had accepted nothing yet, except of the conversation's own layers."""
+        layers = [*self.lower, *conversation, *self.cfg]
+        return resolve_trusted(layers, self.root).ignored
 
 
 def read_sources(options: GlobalOptions, workspace: AnyWorkspace, *, lenient: bool = False) -> Sources:
@@ -57,7 +84,22 @@ def read_sources(options: GlobalOptions, workspace: AnyWorkspace, *, lenient: bo
             raise
         notice(options, f"printed without your settings: {error.message}")
         lower = []
-    return Sources(places=places, lower=tuple(lower), cfg=tuple(cfg_layers(options.config, places, lower)))
+    return Sources(
+        places=places,
+        lower=tuple(lower),
+        cfg=tuple(cfg_layers(options.config, places, lower)),
+        root=str(workspace.root or workspace.user_data),
+        accepted=lambda: accepted_of(workspace),
+    )
+
+
+def accepted_of(workspace: AnyWorkspace, info: ConversationInfo | None = None) -> frozenset[str]:
+    """The hashes of what the user has accepted of the workspace's files, or of one conversation."""
+    from jp.workspace.trust import TrustStore
+
+    conversation = "" if info is None else info.id.digits
+    root = workspace.root or workspace.user_data
+    return TrustStore(root, user_data=workspace.user_data, conversation=conversation).accepted()
 
 
 def config_places(workspace: AnyWorkspace) -> Places:
@@ -73,7 +115,9 @@ def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence
     Raises:
         StorageError: its base configuration is damaged.
     """
-    return layers_from(workspace.base_config(info), entries, foreign=is_foreign(workspace, info, entries))
+    foreign = is_foreign(workspace, info, entries)
+    accepted = accepted_of(workspace, info) if foreign else frozenset[str]()
+    return layers_from(workspace.base_config(info), entries, foreign=foreign, accepted=accepted)
 
 
 def is_foreign(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> bool:
@@ -82,8 +126,10 @@ def is_foreign(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequenc
     return is_shared or info.metadata.imported_at is not None or original_of(entries) is not None
 
 
-def layers_from(base: JsonObject, entries: Sequence[AnyEntry], *, foreign: bool) -> tuple[Layer, ...]:
+def layers_from(
+    base: JsonObject, entries: Sequence[AnyEntry], *, foreign: bool, accepted: Collection[str] = ()
+) -> tuple[Layer, ...]:
     """The layers of a conversation with the base configuration `base` and these entries."""
     gone = undone(entries)
     deltas = [(entry.id, entry.delta) for entry in entries if isinstance(entry, ConfigDelta) and entry.id not in gone]
-    return conversation_layers(base, deltas, foreign=foreign).layers
+    return conversation_layers(base, deltas, foreign=foreign, accepted=accepted).layers

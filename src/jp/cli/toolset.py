@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
+
 from jp.cli.built_in_tools import BUILT_IN
 from jp.config.model import AppConfig
 from jp.config.tools import ToolConfig
@@ -24,6 +26,12 @@ _NAMES = frozenset({*BUILT_IN, *STANDING})
 Making = Callable[[], "Tool"]
 Standing = Callable[[Collection[str]], Mapping[str, Making]]
 """How those of `STANDING` are made that are of use to a conversation which is offered tools of these other names."""
+
+
+def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
+    """The settings of a tool that is offered by itself: its rules follow those that the configuration has for it."""
+    usual = STANDING_SETTINGS[name]
+    return replace(settings_over(usual, own), rules=(*own.rules, *usual.rules))
 
 
 class Toolset:
@@ -51,7 +59,7 @@ class Toolset:
         self._root = root
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
-        over = {name: settings_over(STANDING_SETTINGS[name], named.get(name, _UNSET)) for name in STANDING}
+        over = {name: _standing_settings(name, named.get(name, _UNSET)) for name in STANDING}
         self.settings: Mapping[str, ToolConfig] = {**named, **over}
 
     @cached_property

@@ -11,23 +11,18 @@ if TYPE_CHECKING:
 
 
 def trusted_config(options: GlobalOptions, *, say: bool = False) -> AppConfig:
-    """The configuration, without a stranger's files where they say what the user has not accepted.
+    """The configuration that holds, in which no stranger decides where a key goes, or which one.
 
-    So that nobody else decides where a key goes, or which one. `say`: with a notice where something does not count.
+    `say`: with a notice where something is ignored.
     """
-    from jp.cli.output import notice
     from jp.cli.places import open_workspace
     from jp.cli.settings import read_sources
-    from jp.cli.trust import sensitive_values, unaccepted
-    from jp.config.layers import resolve
+    from jp.cli.trust import tell_ignored
 
-    workspace = open_workspace(options)
-    layers = read_sources(options, workspace).resolve().layers
-    if unaccepted(sensitive_values(layers, workspace), options, workspace):
-        layers = tuple(layer for layer in layers if not layer.foreign)
-        if say:
-            notice(options, "the files of this workspace do not count here before `jp workspace trust`")
-    return resolve(layers).config
+    resolved = read_sources(options, open_workspace(options)).resolve()
+    if say:
+        tell_ignored(options, resolved)
+    return resolved.config
 
 
 def own_config(options: GlobalOptions) -> AppConfig:

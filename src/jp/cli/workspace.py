@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jp.cli.places import AnyWorkspace
-    from jp.config.layers import Layer
-    from jp.config.trust import Sensitive
+    from jp.config.layers import Ignored, Layer
     from jp.workspace.listing import ConversationInfo
 
 
@@ -28,11 +27,12 @@ def show(options: GlobalOptions) -> None:
     from jp.cli.output import print_result
     from jp.cli.places import open_workspace
     from jp.cli.settings import read_sources
-    from jp.cli.trust import sensitive_values, unaccepted
+    from jp.cli.trust import as_value
 
     workspace = open_workspace(options)
-    values = sensitive_values(read_sources(options, workspace).lower, workspace)
-    trusted = not unaccepted(values, options, workspace)
+    sources = read_sources(options, workspace)
+    values = sources.needing_trust()
+    trusted = not sources.resolve().ignored
     count = len(workspace.conversations())
     lines = [
         f"root           {workspace.root or 'none: this is your own workspace'}",
@@ -45,7 +45,7 @@ def show(options: GlobalOptions) -> None:
         "user_data": str(workspace.user_data),
         "conversations": count,
         "trusted": trusted,
-        "needs_trust": [_as_value(item) for item in values],
+        "needs_trust": [as_value(item) for item in values],
     }
     print_result(options, text="\n".join(lines), value=value)
 
@@ -63,9 +63,10 @@ def trust(
 ) -> ExitCode | None:
     """Accept what the files of this workspace declare: tools that run unasked, servers to speak to, keys to use.
 
-    A repository that you cloned may bring such files along, so they count only once you have read and accepted them.
-    This shows exactly these values and asks. What changes later has to be accepted again. A conversation that came
-    with the repository may declare some, too: --id accepts them for that conversation alone.
+    A repository that you cloned may bring such files along. They may make your own settings stricter; what they would
+    loosen is ignored until you have read and accepted it. This shows exactly these values and asks. What changes later
+    has to be accepted again. A conversation that came with the repository may declare some, too: --id accepts them for
+    that conversation alone.
 
     A workspace that belongs to another user is used only once its PATH has been accepted here.
 
@@ -80,8 +81,9 @@ def trust(
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_workspace
     from jp.cli.settings import read_sources
-    from jp.cli.trust import accept, sensitive_values
+    from jp.cli.trust import accept, as_value
     from jp.errors import UsageError
+    from jp.render.escape import escape_line
 
     require_persistence(options, "jp workspace trust")
     if path is not None:
@@ -93,18 +95,15 @@ def trust(
     workspace = open_workspace(options)
     if workspace.root is None and target is None:
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
-    lower = read_sources(options, workspace).lower
     info, layers = _conversation(target, workspace)
-    values = sensitive_values([*lower, *layers], workspace)
-    shown = "\n".join(_line(item) for item in values)
+    values = read_sources(options, workspace).needing_trust(layers)
+    shown = "\n".join(escape_line(item.text) for item in values)
     if values and not yes and not _agrees("This workspace declares what is shown above. Trust it?", shown):
         notice(options, "nothing was trusted")
         return ExitCode.FAILURE
-    accept(sensitive_values(lower, workspace), options, workspace)
-    if info is not None:
-        accept(values, options, workspace, info)
+    accept(values, options, workspace, info)
     text = f"trusted:\n{shown}" if values else "this workspace declares nothing that needs trust"
-    print_result(options, text=text, value={"trusted": [_as_value(item) for item in values]})
+    print_result(options, text=text, value={"trusted": [as_value(item) for item in values]})
     return None
 
 
@@ -156,18 +155,8 @@ def _agrees(question: str, shown: str) -> bool:
     return answer
 
 
-def _trust_text(values: Sequence[Sensitive], *, trusted: bool) -> str:
+def _trust_text(values: Sequence[Ignored], *, trusted: bool) -> str:
     if not values:
         return "nothing here needs it"
-    listed = "".join(f"\n               {_line(item)}" for item in values)
+    listed = "".join(f"\n               {item.text}" for item in values)
     return f"{'given' if trusted else 'not given yet: `jp workspace trust`'}{listed}"
-
-
-def _line(item: Sensitive) -> str:
-    from jp.render.escape import escape_line
-
-    return f"{escape_line(item.key)} = {escape_line(repr(item.value))} ({escape_line(item.origin)})"
-
-
-def _as_value(item: Sensitive) -> dict[str, object]:
-    return {"key": item.key, "value": item.value, "origin": item.origin}

@@ -13,11 +13,13 @@ from jp.errors import ConfigurationError
 def resolve_alias(name: str, aliases: Mapping[str, str]) -> str:
     """What `name` stands for in the end; a name that is no alias stands for itself.
 
+    An alias is a short name: what is `provider/name` is never one.
+
     Raises:
         ConfigurationError: the aliases lead in a circle.
     """
     chain = [name]
-    while (name := aliases.get(name, "")) != "":
+    while "/" not in name and (name := aliases.get(name, "")) != "":
         if name in chain:
             msg = f"the alias {chain[0]!r} leads in a circle: {' → '.join([*chain, name])}"
             raise ConfigurationError(msg, hint="Point one of them at a model, as `provider/name`.")

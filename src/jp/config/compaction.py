@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from jp.config.direction import Harmless, NeedsTrust
 from jp.config.kinds import Count, Section
 
 ToolCallMode = Literal["digest", "strip", "strip-requests", "strip-responses", "omit"]
@@ -16,34 +17,34 @@ Ratio = Annotated[float, msgspec.Meta(gt=0, le=1, description="a number of more 
 class SummaryConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A summary that stands for whole turns."""
 
-    policy: Literal["summarize"] | None = None
+    policy: Harmless[Literal["summarize"] | None] = None
     """`summarize` has one written."""
-    model: str | None = None
+    model: Annotated[str | None, NeedsTrust(lasting=True)] = None
     """Who writes it, as `provider/name` or an alias. Without it, the conversation's own model."""
-    instructions: str | None = None
+    instructions: Harmless[str | None] = None
     """What to pay attention to, besides what every summary holds."""
 
 
 class ToolCallsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What becomes of tool calls, each half by itself (RFD 064)."""
 
-    policy: Literal["digest", "strip", "omit"]
+    policy: Harmless[Literal["digest", "strip", "omit"]]
     """`digest` or `strip` the halves that are named, or `omit` whole calls."""
-    request: bool = False
+    request: Harmless[bool] = False
     """Whether arguments are shortened."""
-    response: bool = False
+    response: Harmless[bool] = False
     """Whether results are."""
 
 
 class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a compaction does under this name. A summary goes before everything else."""
 
-    reasoning: Literal["strip"] | None = None
+    reasoning: Harmless[Literal["strip"] | None] = None
     """`strip` leaves the model's reasoning out."""
-    tool_calls: ToolCallMode | ToolCallsConfig | None = None
+    tool_calls: Harmless[ToolCallMode | ToolCallsConfig | None] = None
     """`digest`: large arguments are shortened, results become a line of facts with evidence; `strip`: results become a
     status line; `strip-requests`, `strip-responses`: one of both; `omit`: calls are hidden."""
-    resources: Literal["superseded"] | None = None
+    resources: Harmless[Literal["superseded"] | None] = None
     """`superseded` leaves out copies of what was delivered anew later."""
     summary: SummaryConfig = SummaryConfig()
 
@@ -51,26 +52,26 @@ class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class AutoConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Compaction without being asked, between turns and inside of long ones."""
 
-    enabled: bool = False
+    enabled: Harmless[bool] = False
     """Whether there is any."""
-    trigger_ratio: Ratio = 0.75
+    trigger_ratio: Harmless[Ratio] = 0.75
     """From which share of the window on, without what is reserved for the answer."""
-    target_ratio: Ratio | None = None
+    target_ratio: Harmless[Ratio | None] = None
     """Down to which share of the window it goes, in one step. Unset, it is half of `trigger_ratio`."""
-    profile: str = "default"
+    profile: Harmless[str] = "default"
     """What is done."""
-    min_turns: Count = 5
+    min_turns: Harmless[Count] = 5
     """Conversations of no more turns are left alone, but for what a long turn piles up."""
 
 
 class CompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What compactions do that do not say otherwise."""
 
-    default_profile: str = "default"
+    default_profile: Harmless[str] = "default"
     """The profile where none is named."""
-    keep_last: Count | str = 3
+    keep_last: Harmless[Count | str] = 3
     """What stays as it is: the newest turns, those of a duration such as `2h`, or those worth tokens such as `20k`."""
-    keep_first: Count | str = 0
+    keep_first: Harmless[Count | str] = 0
     """The same at the beginning."""
     auto: AutoConfig = AutoConfig()
     profiles: dict[str, ProfileConfig] = {}

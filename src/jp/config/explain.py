@@ -29,7 +29,9 @@ from jp.config.show import value_at
 from jp.errors import ConfigurationError
 
 Action = Literal["default", "set", "append", "prepend", "replace", "change", "merge", "unset"]
-Effect = Literal["in effect", "in part", "no effect", "replaced", "not applied"]
+Effect = Literal["in effect", "in part", "no effect", "replaced", "ignored until trusted"]
+_IGNORED: Effect = "ignored until trusted"
+
 Leaf = Scalar | Free | MergedText | Items
 """What is merged as a whole."""
 
@@ -50,7 +52,7 @@ _DISCARDED = "; with `discard_when_merged`, an earlier one has no effect once a 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """What one layer says of a key; `value` is plain data, absent where there is none.
 
-    `place` is where in a file it says so. What is not `trusted` is not applied before the user has accepted it.
+    `place` is where in a file it says so. What is not `trusted` is ignored before the user has accepted it.
     """
 
     origin: Origin
@@ -81,7 +83,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def waits_for_trust(self) -> bool:
         """Whether a statement that makes the value does not apply yet."""
-        return any(statement.effect == "not applied" for statement in self.statements)
+        return any(statement.effect == _IGNORED for statement in self.statements)
 
 
 def explain(resolved: Resolved, key: str, distrusted: Distrusted) -> tuple[Any, tuple[Explanation, ...]]:
@@ -135,22 +137,26 @@ class _Reader:
     def explanation(self, path: KeyPath, node: Leaf) -> Explanation:
         """How the key came to its value."""
         said = contributions(self._resolved.layers, path)
-        heard = [*(_lasting(one) for one in said[:-1]), *said[-1:]]
-        rule = _RULES[type(node)] + ("" if heard == said else _DISCARDED)
+        value = self.value(path)
+        trusted = [one for one in said if not self._distrusted(one.layer, path)]
+        counted = _heard(trusted)
+        rule = _RULES[type(node)] + ("" if counted == trusted else _DISCARDED)
         elements: tuple[ElementOrigin, ...] = ()
         if isinstance(node, Items):
-            dedup = counts_once(heard, default=node.dedup)
+            dedup = counts_once(counted, default=node.dedup)
             rule += "; a repeated element counts once" if dedup else ""
-            elements = element_origins(heard, path, dedup=dedup)
-            effects = _list_effects(heard, elements)
-            elements = _by_statement(elements) if _is_said(said) else _by_default(node)
+            elements = element_origins(counted, path, dedup=dedup)
+            effects = _list_effects(counted, elements)
+            elements = _by_statement(elements, said, trusted) if _is_said(trusted) else _by_default(node)
+            if len(trusted) < len(said) and [element.value for element in elements] != value:
+                elements = ()  # of an ignored list, what makes others stricter is kept
         else:
-            effects = _effects(heard)
-        value = self.value(path)
+            effects = _effects(counted)
         # A table of the user's own that a later layer takes out has no defaults any more.
         default = msgspec.UNSET if value is msgspec.UNSET else _default(_field(path))
         first = Statement(origin=DEFAULT, action="default", value=default, effect=effects[0])
-        rest = (self._statement(one, path, effect) for one, effect in zip(said, effects[1:], strict=True))
+        found = iter(effects[1:])
+        rest = (self._statement(one, path, next(found) if one in trusted else _IGNORED) for one in said)
         return Explanation(key=key_text(path), value=value, rule=rule, statements=(first, *rest), elements=elements)
 
     def value(self, path: KeyPath) -> Any:
@@ -174,15 +180,19 @@ class _Reader:
     def _statement(self, said: Contribution, path: KeyPath, effect: Effect) -> Statement:
         action, value = _asked(said.change)
         source = said.layer.source
-        trusted = not self._distrusted(said.layer, path)
         return Statement(
             origin=said.layer.origin,
             action=action,
             value=value,
-            effect=effect if trusted or effect == "replaced" else "not applied",
+            effect=effect,
             place=place_of(source, path) if source else None,
-            trusted=trusted,
+            trusted=effect != _IGNORED,
         )
+
+
+def _heard(said: Sequence[Contribution]) -> list[Contribution]:
+    """What is left of what the layers say once all have spoken."""
+    return [*map(_lasting, said[:-1]), *said[-1:]]
 
 
 def _lasting(said: Contribution) -> Contribution:
@@ -199,9 +209,12 @@ def _is_said(said: Sequence[Contribution]) -> bool:
     return bool(said) and isinstance(said[-1].change, ListChange)
 
 
-def _by_statement(elements: Sequence[ElementOrigin]) -> tuple[ElementOrigin, ...]:
+def _by_statement(
+    elements: Sequence[ElementOrigin], said: Sequence[Contribution], trusted: Sequence[Contribution]
+) -> tuple[ElementOrigin, ...]:
     """The elements with indexes of statements, among which the default comes first."""
-    moved = ((element.value, tuple(source + 1 for source in element.sources)) for element in elements)
+    places = [said.index(one) + 1 for one in trusted]
+    moved = ((element.value, tuple(places[source] for source in element.sources)) for element in elements)
     return tuple(ElementOrigin(value=value, sources=sources) for value, sources in moved)
 
 

@@ -118,7 +118,7 @@ class _Reader:
             pattern, strategy = _extension(entry)
             for target, layers in self._extended(pattern, _Naming(path, text, index), chain):
                 around[strategy] += layers
-                if self._foreign and self._root is not None and not is_inside(target, self._root):
+                if self._leaves(target):
                     reaches.append(os.path.realpath(target))
         own = Layer(
             origin=Origin(kind=self._kind, where=str(path)),
@@ -126,8 +126,13 @@ class _Reader:
             source=text,
             foreign=self._foreign,
             reaches=tuple(reaches),
+            reached=chain[-1] if self._leaves(path) else "",
         )
         return [*around["before"], own, *around["after"]]
+
+    def _leaves(self, path: Path) -> bool:
+        """Whether a stranger's file pulls in one that lies outside the workspace."""
+        return self._foreign and self._root is not None and not is_inside(path, self._root)
 
     def _extended(self, pattern: str, naming: _Naming, chain: tuple[str, ...]) -> Iterator[tuple[Path, list[Layer]]]:
         """The files that a pattern means, each with its layers."""
@@ -163,7 +168,7 @@ class _Reader:
                 )
             yield base
             return
-        if self._foreign and self._root is not None and not is_inside(base, self._root):
+        if self._leaves(base):
             msg = f"{naming} extends {pattern!r}: a pattern may not leave the workspace"
             raise InvalidFileError(msg, hint="Name the files one by one.")
         yield from self._matches(base, parts[literal:], naming)

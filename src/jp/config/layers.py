@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -62,7 +62,9 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     """What one source asks for.
 
     `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
-    workspace that such a layer's `extends` pulled in. `source` is a file's text, to say where in it a key stands.
+    workspace that such a layer's `extends` pulled in, and `reached` is the real path of one of these. `accepted` are
+    hashes of what the user has accepted for the conversation that it belongs to. `source` is a file's text, to say
+    where in it a key stands.
     """
 
     origin: Origin
@@ -70,6 +72,8 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     foreign: bool = False
     reaches: tuple[str, ...] = ()
+    reached: str = ""
+    accepted: frozenset[str] = frozenset()
 
     def said_at(self, path: KeyPath) -> str:
         """The origin in words, with the line on which a file says the key or what is above it."""
@@ -77,17 +81,47 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
         return self.origin.text if place is None else f"{self.origin.text}, line {place.line}"
 
 
+class Ignored(msgspec.Struct, frozen=True, kw_only=True):
+    """What foreign layers say of a key and does not hold before the user has accepted it.
+
+    `value` is what would hold, None where the key would be unset; `origin` says in words where that is declared.
+    `is_own`: the user's own layers say something of the key, which holds. `needed`: nothing can be asked without it.
+    Accepting it means to remember `marks`, and `conversation_marks` for the conversation.
+    """
+
+    path: KeyPath
+    value: Any
+    origin: str
+    is_own: bool = False
+    needed: bool = False
+    marks: frozenset[str] = frozenset()
+    conversation_marks: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> str:
+        """The key as it is written."""
+        return key_text(self.path)
+
+    @property
+    def text(self) -> str:
+        """The key, the value and where it is declared, in words."""
+        return f"{self.key} = {self.value!r} ({self.origin})"
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration that holds, and how it came about.
 
     `origins` has the keys that a layer set, each with the layer that had the last word; `layers` are in order, least
-    specific first, and `change` is all of them in one.
+    specific first, and `change` is all of them in one. `plain` is the configuration as plain data, without defaults.
+    `ignored` is what foreign layers say and does not hold.
     """
 
     config: AppConfig
     origins: Mapping[str, Origin]
     layers: tuple[Layer, ...]
     change: MapChange
+    plain: JsonObject = {}
+    ignored: tuple[Ignored, ...] = ()
 
     def origin(self, path: KeyPath) -> Origin:
         """Where the value of a key came from; an element's or an entry's part came with the whole."""
@@ -106,10 +140,11 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     """
     change = merge_all(layer.change for layer in layers)
     try:
-        config = config_of(change)
+        plain = applied(change)
+        config = config_from(plain)
     except ConfigurationError as error:
         raise _blamed(layers, error) from None
-    return Resolved(config=config, origins=_origins(layers), layers=tuple(layers), change=change)
+    return Resolved(config=config, origins=origins_of(layers), layers=tuple(layers), change=change, plain=plain)
 
 
 def config_of(change: MapChange) -> AppConfig:
@@ -118,9 +153,17 @@ def config_of(change: MapChange) -> AppConfig:
     Raises:
         ConfigurationError: it names an element that does not exist, or leaves one without what it needs.
     """
-    plain = folded(APP, applied(change))
+    return config_from(applied(change))
+
+
+def config_from(plain: JsonObject) -> AppConfig:
+    """The configuration that plain data without defaults stands for.
+
+    Raises:
+        ConfigurationError: an element lacks what it needs.
+    """
     try:
-        return msgspec.convert(plain, AppConfig)
+        return msgspec.convert(folded(APP, plain), AppConfig)
     except msgspec.ValidationError as error:
         msg = f"the configuration comes to an invalid value: {error}"
         raise ConfigurationError(msg) from None
@@ -147,7 +190,8 @@ def _is_valid(layers: Sequence[Layer]) -> bool:
     return True
 
 
-def _origins(layers: Sequence[Layer]) -> dict[str, Origin]:
+def origins_of(layers: Sequence[Layer]) -> dict[str, Origin]:
+    """Which layer had the last word, for each key that one of them set."""
     tree: Origin | _Tree | None = None
     for layer in layers:
         tree = _traced(layer.change, layer.origin, tree)

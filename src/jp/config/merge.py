@@ -177,8 +177,10 @@ def _merged_text(lower: Change, upper: TextChange) -> TextChange:
     return TextChange(steps[_last_replacing(steps) :])
 
 
-def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = ()) -> Any:
+def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = (), *, lenient: bool = False) -> Any:
     """What `value` (plain data; absent if not given) becomes, or `msgspec.UNSET` where nothing is left.
+
+    `lenient`: an element that its list does not have is not changed.
 
     Raises:
         ConfigurationError: an index lies outside its list; `path` is where `value` stands.
@@ -189,21 +191,21 @@ def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = ()) -> A
         case Unset():
             return msgspec.UNSET
         case MapChange():
-            return _applied_map(change, value, path)
+            return _applied_map(change, value, path, lenient=lenient)
         case ListChange():
-            return _applied_list(change, value, path)
+            return _applied_list(change, value, path, lenient=lenient)
         case TextChange():
             return _applied_text(change, value)
         case _:
             assert_never(change)
 
 
-def _applied_map(change: MapChange, value: Any, path: KeyPath) -> dict[str, Any]:
+def _applied_map(change: MapChange, value: Any, path: KeyPath, *, lenient: bool) -> dict[str, Any]:
     entries: dict[str, Any] = (
         dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) and not change.replace else {}
     )
     for name, below in change.entries.items():
-        new = applied(below, entries.get(name, msgspec.UNSET), (*path, name))
+        new = applied(below, entries.get(name, msgspec.UNSET), (*path, name), lenient=lenient)
         if new is msgspec.UNSET:
             entries.pop(name, None)
         else:
@@ -211,7 +213,7 @@ def _applied_map(change: MapChange, value: Any, path: KeyPath) -> dict[str, Any]
     return entries
 
 
-def _applied_list(change: ListChange, value: Any, path: KeyPath) -> list[Any]:
+def _applied_list(change: ListChange, value: Any, path: KeyPath, *, lenient: bool) -> list[Any]:
     items: list[Any] = [] if value is msgspec.UNSET else list(value)
     dedup = change.dedup_default if change.dedup is None else change.dedup
     for step in change.steps:
@@ -222,9 +224,11 @@ def _applied_list(change: ListChange, value: Any, path: KeyPath) -> list[Any]:
                 items = [*new, *items] if front else [*items, *new]
             case ChangeItem(index=index, change=below):
                 items = _unique(items) if dedup else items
-                if index >= len(items):
+                if index < len(items):
+                    item = applied(below, items[index], (*path, str(index)), lenient=lenient)
+                    items = _with_item(items, index, item)
+                elif not lenient:
                     raise NoSuchElementError((*path, str(index)), len(items))
-                items = _with_item(items, index, applied(below, items[index], (*path, str(index))))
             case _:
                 assert_never(step)
     return _unique(items) if dedup else items

@@ -1,7 +1,7 @@
 """AppConfig and its sections: frozen, validated, every default in one place.
 
-Only keys that have an effect are here; an unknown key is an error that names the nearest known one. The text under a
-key is what `docs/configuration.md` says of it.
+Each setting declares who may set it (`jp.config.direction`). Only keys that have an effect are here; an unknown key is
+an error that names the nearest known one. The text under a key is what `docs/configuration.md` says of it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ from jp.config.accounts import (
     ServerConfig,
 )
 from jp.config.compaction import CompactionConfig
+from jp.config.direction import (
+    Attachments,
+    Guarded,
+    Harmless,
+    InsideWorkspace,
+    Limit,
+    ModelChoice,
+    NeedsTrust,
+    NewNames,
+    Ordered,
+)
 from jp.config.kinds import (
     CachePolicy,
     Cost,
@@ -41,26 +52,26 @@ from jp.config.tools import McpServerConfig, ToolConfig
 class ParametersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a model is asked. What is not set is left to the provider."""
 
-    max_tokens: Positive | None = None
+    max_tokens: Harmless[Positive | None] = None
     """The most tokens that one response may have, reasoning included."""
-    temperature: float | None = None
+    temperature: Harmless[float | None] = None
     """How much chance there is in the choice of words."""
-    top_p: float | None = None
+    top_p: Harmless[float | None] = None
     """Only words that make up this share of probability are chosen from."""
-    top_k: Count | None = None
+    top_k: Harmless[Count | None] = None
     """Only this many of the likeliest words are chosen from."""
-    stop_words: tuple[str, ...] = ()
+    stop_words: Harmless[tuple[str, ...]] = ()
     """The response ends before any of these."""
-    reasoning: Literal["off", "auto"] | Effort | Positive | None = None
+    reasoning: Harmless[Literal["off", "auto"] | Effort | Positive | None] = None
     """How much the model thinks first: off, as it sees fit, an effort, or a budget in tokens."""
-    other: JsonObject = {}
+    other: Annotated[JsonObject, NeedsTrust(lasting=True)] = {}
     """Parameters that only the provider knows, such as `seed`; they are sent as they are."""
 
 
 class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which model answers."""
 
-    id: str | None = None
+    id: Annotated[str | None, ModelChoice()] = None
     """`provider/name`, or an alias from `providers.llm.aliases`. There is no default: jp never chooses a model."""
     parameters: ParametersConfig = ParametersConfig()
 
@@ -68,26 +79,26 @@ class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 class RequestConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How patient jp is, and where it stops."""
 
-    max_retries: Count = 5
+    max_retries: Harmless[Count] = 5
     """How often a request is repeated after a failure that may pass."""
-    base_backoff_ms: Count = 1000
+    base_backoff_ms: Harmless[Count] = 1000
     """How long jp waits before the first repetition, in milliseconds; each further wait is twice as long."""
-    max_backoff_secs: Count = 60
+    max_backoff_secs: Harmless[Count] = 60
     """The longest of these waits, in seconds; where the provider asks for more, jp gives up."""
-    connect_timeout_secs: Seconds = 20
+    connect_timeout_secs: Harmless[Seconds] = 20
     """How long a connection may take to come about, in seconds; 0 means forever."""
-    first_byte_timeout_secs: Seconds | None = None
+    first_byte_timeout_secs: Harmless[Seconds | None] = None
     """The longest wait for the first byte of a response, in seconds; 0 means no limit. Unset, it is 120, and no limit
     for `ollama`, `llamacpp` and servers on this machine."""
-    stream_idle_timeout_secs: Seconds = 60
+    stream_idle_timeout_secs: Harmless[Seconds] = 60
     """The longest wait between two bytes of a response, in seconds; 0 means no limit."""
-    max_response_bytes: Positive = 1024 * 1024
+    max_response_bytes: Annotated[Positive, Limit()] = 1024 * 1024
     """The most bytes that one response may have."""
-    max_cycles: Positive = 50
+    max_cycles: Annotated[Positive, Limit()] = 50
     """How many requests one turn may take."""
-    max_cost: Cost | None = None
+    max_cost: Annotated[Cost | None, Limit()] = None
     """How much one query may cost, in USD, with all that is asked for it."""
-    cache: CachePolicy = "short"
+    cache: Harmless[CachePolicy] = "short"
     """How long the provider is asked to keep the prompt: not at all, some minutes, about an hour."""
 
 
@@ -120,13 +131,13 @@ class Instruction(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who answers."""
 
-    system_prompt: MergedText = "You are a helpful assistant."
+    system_prompt: Harmless[MergedText] = "You are a helpful assistant."
     """The first words of each request. The default vanishes as soon as a layer adds anything."""
-    system_prompt_sections: tuple[SystemSection, ...] = ()
+    system_prompt_sections: Harmless[tuple[SystemSection, ...]] = ()
     """Further parts of the system prompt."""
-    instructions: tuple[Instruction, ...] = ()
+    instructions: Harmless[tuple[Instruction, ...]] = ()
     """Lists of rules, after the system prompt."""
-    tool_choice: str = "auto"
+    tool_choice: Annotated[str, Ordered(order=("none", "auto"), lasting=True)] = "auto"
     """Whether tools are called: `auto`, `none`, `required`, or the name of the one that must be."""
     model: ModelConfig = ModelConfig()
     request: RequestConfig = RequestConfig()
@@ -135,27 +146,27 @@ class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 class DeduplicationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is delivered again unchanged becomes a reference (RFD 067)."""
 
-    enabled: bool = True
+    enabled: Harmless[bool] = True
     """Whether references are made at all."""
-    min_bytes: Count = 300
+    min_bytes: Harmless[Count] = 300
     """Smaller content is always sent again."""
-    lookback_turns: Count = 30
+    lookback_turns: Harmless[Count] = 30
     """A reference reaches this many turns back."""
 
 
 class TitleGenerationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Titles by a model: a small request of its own beside one of the first three turns."""
 
-    auto: bool | Literal["terminal"] = "terminal"
+    auto: Annotated[bool | Literal["terminal"], Ordered(order=(False, "terminal", True), lasting=True)] = "terminal"
     """Whether a conversation without a title gets one; `terminal`: only where its cost is shown, at a terminal."""
-    model: str | None = None
+    model: Annotated[str | None, NeedsTrust(lasting=True)] = None
     """Who writes it, as `provider/name` or an alias. Without it, the cheap model of the provider that answers."""
 
 
 class TitleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What conversations are called that nobody gave a title."""
 
-    from_heading: bool = True
+    from_heading: Harmless[bool] = True
     """Whether a Markdown heading in the first line of the first request becomes the title."""
     generate: TitleGenerationConfig = TitleGenerationConfig()
 
@@ -163,13 +174,13 @@ class TitleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What conversations are created with."""
 
-    attachments: UniqueTexts = ()
+    attachments: Annotated[UniqueTexts, Attachments(schemes=("file", "jp"))] = ()
     """URIs that are attached to the first turn; `!URI` excludes."""
-    max_attachment_bytes: Positive = 10 * 1024 * 1024
+    max_attachment_bytes: Annotated[Positive, Limit()] = 10 * 1024 * 1024
     """The most bytes that one attachment may have."""
-    max_input_bytes: Positive = 512 * 1024
+    max_input_bytes: Annotated[Positive, Limit()] = 512 * 1024
     """What one turn may attach and pipe in together, in bytes, unless `--yes` is given."""
-    start_local: bool = False
+    start_local: Harmless[bool] = False
     """Whether new conversations are kept in the user's data directory instead of the workspace."""
     deduplication: DeduplicationConfig = DeduplicationConfig()
     compaction: CompactionConfig = CompactionConfig()
@@ -180,21 +191,21 @@ class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fiel
 class CodeStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fenced code on a terminal."""
 
-    theme: str = "ansi_dark"
+    theme: Harmless[str] = "ansi_dark"
     """The name of a Pygments style."""
 
 
 class ReasoningStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The model's reasoning on a terminal."""
 
-    display: Literal["full", "hidden"] = "full"
+    display: Harmless[Literal["full", "hidden"]] = "full"
     """Whether it is shown."""
 
 
 class MarkdownStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Markdown on a terminal."""
 
-    wrap_width: Count = 100
+    wrap_width: Harmless[Count] = 100
     """The widest that a line of prose gets, in columns; 0 means the terminal's width."""
 
 
@@ -209,30 +220,30 @@ class StyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 class UserConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who asks."""
 
-    name: str | None = None
+    name: Harmless[str | None] = None
     """Recorded with each request as its author."""
 
 
 class EditorConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The program in which a query is composed."""
 
-    cmd: str | None = None
+    cmd: Guarded[str | None] = None
     """The command, with its arguments; the file's name is added."""
-    envs: tuple[VariableName, ...] = ("JP_EDITOR", "VISUAL", "EDITOR")
+    envs: Guarded[tuple[VariableName, ...]] = ("JP_EDITOR", "VISUAL", "EDITOR")
     """Environment variables that hold such a command; without `editor.cmd` the first that is set counts."""
 
 
 class TemplateConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Queries that are templates (`--template`)."""
 
-    values: JsonObject = {}
+    values: Harmless[JsonObject] = {}
     """What the names in a template stand for."""
 
 
 class LlmConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Providers of models."""
 
-    aliases: dict[str, str] = {}
+    aliases: Annotated[dict[str, str], NewNames()] = {}
     """Short names for models. An alias stands for `provider/name` or for another alias."""
     anthropic: AnthropicConfig = AnthropicConfig()
     cerebras: CerebrasConfig = CerebrasConfig()
@@ -255,7 +266,7 @@ class ProvidersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that holds for one command."""
 
-    config_load_paths: UniqueTexts = ()
+    config_load_paths: Annotated[UniqueTexts, InsideWorkspace()] = ()
     """Directories in which `--cfg NAME` looks for a fragment."""
     assistant: AssistantConfig = AssistantConfig()
     conversation: ConversationConfig = ConversationConfig()

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, assert_never, get_args, get_o
 import msgspec
 from msgspec.structs import fields
 
+from jp.config.direction import Direction, is_direction
 from jp.config.keys import KeyPath, key_text
 from jp.config.model import AppConfig, FileConfig, Section
 
@@ -83,11 +84,15 @@ class Others(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """A key of a table. `default` is plain data, absent where the key is required or holds a table."""
+    """A key of a table. `default` is plain data, absent where the key is required or holds a table.
+
+    `direction` says who may set it; None where that is declared for what is in it.
+    """
 
     node: Node
     default: Any = msgspec.UNSET
     required: bool = False
+    direction: Direction | None = None
 
 
 APP = Table(AppConfig)
@@ -101,14 +106,16 @@ FILE = Table(FileConfig)
 def _fields(struct: type[Section]) -> Mapping[str, Field]:
     found: dict[str, Field] = {}
     for info in fields(struct):
-        if _is_rest(info.type):
+        annotation, direction = _directed(info.type)
+        if _is_rest(annotation):
             continue
         default = msgspec.UNSET if info.default is msgspec.NODEFAULT else msgspec.to_builtins(info.default)
-        node = _node(info.type, default)
+        node = _node(annotation, default)
         found[info.name] = Field(
             node=node,
             default=msgspec.UNSET if isinstance(node, Table) else default,
             required=info.required,
+            direction=direction,
         )
     return found
 
@@ -116,14 +123,26 @@ def _fields(struct: type[Section]) -> Mapping[str, Field]:
 @functools.cache
 def _others(struct: type[Section]) -> Others | None:
     for info in fields(struct):
-        if _is_rest(info.type):
-            node = _node(info.type)
+        annotation, _ = _directed(info.type)
+        if _is_rest(annotation):
+            node = _node(annotation)
             return Others(info.name, node.value) if isinstance(node, Names) else None
     return None
 
 
 def _is_rest(annotation: Any) -> bool:
     return bool(_without_metadata(annotation)[1].get("rest"))
+
+
+def _directed(annotation: Any) -> tuple[Any, Direction | None]:
+    """A type without the direction that it declares, and that direction."""
+    if get_origin(annotation) is not Annotated:
+        return annotation, None
+    bare, *metadata = get_args(annotation)
+    directions = [meta for meta in metadata if is_direction(meta)]
+    others = tuple(meta for meta in metadata if not is_direction(meta))
+    rest = Annotated[(bare, *others)] if others else bare
+    return rest, directions[0] if directions else None
 
 
 def _node(annotation: Any, default: Any = msgspec.UNSET) -> Node:

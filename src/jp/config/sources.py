@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, change_of, parse_cfg
 from jp.config.environment import environment_assignments
-from jp.config.extends import load_group
+from jp.config.extends import Group, load_group
 from jp.config.fragments import fragment_layers
 from jp.config.invalid import InvalidValueError
 from jp.config.layers import Layer, Origin
-from jp.config.merge import applied, merge_all
 from jp.config.model import JsonObject
 from jp.config.partial import read_partial
-from jp.config.places import Places, candidates
+from jp.config.places import Candidate, Places, candidates
 from jp.config.toml import InvalidFileError, is_file
+from jp.config.trust import load_paths
 
 
 def lower_layers(places: Places, environ: Mapping[str, str]) -> list[Layer]:
@@ -29,20 +29,12 @@ def lower_layers(places: Places, environ: Mapping[str, str]) -> list[Layer]:
 
 
 def file_layers(places: Places) -> list[Layer]:
-    """The files, least specific first, up to one that says `inherit = false`.
+    """The files, least specific first, up to one that says `inherit = false`; a stranger's says it of such files only.
 
     Raises:
         ConfigurationError: one cannot be read or is invalid.
     """
-    layers: list[Layer] = []
-    for candidate in candidates(places):
-        group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
-        if group is None:
-            continue
-        layers += group.layers
-        if not group.inherit:
-            break
-    return layers
+    return [layer for _, group in _groups(places) if group is not None for layer in group.layers]
 
 
 def unread_files(places: Places) -> list[Path]:
@@ -51,15 +43,20 @@ def unread_files(places: Places) -> list[Path]:
     Raises:
         ConfigurationError: one that counts cannot be read or is invalid.
     """
-    inherits = True
-    unread: list[Path] = []
+    read = [candidate for candidate, _ in _groups(places)]
+    return [candidate.path for candidate in candidates(places) if candidate not in read and is_file(candidate.path)]
+
+
+def _groups(places: Places) -> Iterator[tuple[Candidate, Group | None]]:
+    """The files that count, each with its layers. A stranger's file keeps none of the user's own from counting."""
+    enders: set[bool] = set()
     for candidate in candidates(places):
-        if not inherits:
-            unread += [candidate.path] if is_file(candidate.path) else []
+        if False in enders or (candidate.foreign and enders):
             continue
         group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
-        inherits = group is None or group.inherit
-    return unread
+        if group is not None and not group.inherit:
+            enders.add(candidate.foreign)
+        yield candidate, group
 
 
 def environment_layers(environ: Mapping[str, str]) -> list[Layer]:
@@ -97,16 +94,11 @@ def _cfg_value(
 ) -> list[Layer]:
     match value:
         case FragmentName():
-            return fragment_layers(value, places, _load_paths(below))
+            return fragment_layers(value, places, load_paths(below, str(places.root)))
         case JsonPatch() | Assignment():
             return [Layer(origin=Origin(kind="cfg", where=text), change=change_of(value))]
         case _:
             assert_never(value)
-
-
-def _load_paths(layers: Sequence[Layer]) -> list[str]:
-    paths: list[str] = applied(merge_all(layer.change for layer in layers)).get("config_load_paths", [])
-    return paths
 
 
 def flag_layer(option: str, partial: JsonObject) -> Layer:

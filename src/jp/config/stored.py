@@ -6,7 +6,7 @@ matter of whoever continues it, and is never written into a directory that other
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, assert_never, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from jp.config.model import JsonObject
 from jp.config.original import adapted
 from jp.config.partial import is_long_map, read_partial
 from jp.config.schema import APP, Field, Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.trust import mark_of_change
 
 KEPT = ("assistant", "conversation")
 
@@ -74,12 +75,17 @@ def delta(before: Resolved, after: Resolved) -> JsonObject:
 
 
 def conversation_layers(
-    base: JsonObject, deltas: Iterable[tuple[str, JsonObject]] = (), *, foreign: bool = False
+    base: JsonObject,
+    deltas: Iterable[tuple[str, JsonObject]] = (),
+    *,
+    foreign: bool = False,
+    accepted: Collection[str] = (),
 ) -> Stored:
     """The layers of a conversation: its base, and its deltas by entry id, in order.
 
     Also reads what the original JP stored. Nothing in them is an error: a log outlives the keys of one version.
-    `foreign` says that the conversation lies where others may have written it.
+    `foreign` says that the conversation lies where others may have written it. What jp has written in it for its user
+    is known by its hash, which `accepted` has.
     """
     ignored: list[InvalidValueError] = []
     named = [("base configuration", base), *((f"configuration delta {entry}", raw) for entry, raw in deltas)]
@@ -87,9 +93,13 @@ def conversation_layers(
         Layer(
             origin=Origin(kind="conversation", where=where),
             change=read_partial({name: raw[name] for name in KEPT if name in raw}, refuse=ignored.append),
-            foreign=foreign,
+            foreign=is_strange,
+            accepted=frozenset(accepted if is_strange else ()),
         )
-        for where, raw in ((where, adapted(raw)) for where, raw in named)
+        for where, raw, is_strange in (
+            (where, adapted(raw), foreign and not (accepted and mark_of_change(raw) in accepted))
+            for where, raw in named
+        )
     )
     return Stored(layers=layers, ignored=tuple(ignored))
 

@@ -5,8 +5,20 @@ Each has more settings than are ever set: as data, a tool has those that differ 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from jp.config.direction import (
+    RESULT_MODES,
+    RUN_MODES,
+    CallRules,
+    Defining,
+    Denials,
+    Guarded,
+    Harmless,
+    NeedsTrust,
+    Offer,
+    Ordered,
+)
 from jp.config.kinds import JsonObject, Positive, RunMode, Seconds, Section, Url, VariableName
 
 Enable = bool | Literal["explicit", "always"]
@@ -82,81 +94,81 @@ class FileRuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
 class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a tool may reach besides the workspace."""
 
-    fs: tuple[FileRuleConfig, ...] = ()
+    fs: Annotated[tuple[FileRuleConfig, ...], Denials()] = ()
     """Rules for paths."""
-    local_network: bool = False
+    local_network: Annotated[bool, Ordered(order=(False, True))] = False
     """Whether `web_fetch` may reach this machine and its private network."""
 
 
 class SandboxConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the operating system confines a program that runs."""
 
-    mode: SandboxMode | None = None
+    mode: Annotated[SandboxMode | None, Ordered(order=("read-only", "workspace-write", "off"))] = None
     """Where it may write: in the workspace and a temporary directory of its own, only in the latter, or anywhere."""
-    network: bool | None = None
+    network: Annotated[bool | None, Ordered(order=(False, True))] = None
     """Whether it may use the network, never with `read-only`; where not set, only where a person agreed to the call."""
-    writable: tuple[str, ...] = ()
+    writable: Guarded[tuple[str, ...]] = ()
     """Further directories that `workspace-write` lets it change: absolute, from the workspace's root, or with `~`."""
-    required: bool | None = None
+    required: Annotated[bool | None, Ordered(order=(True, False))] = None
     """Whether it must not run where some of this cannot be held."""
 
 
 class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a compaction that strips tool calls does with those of this tool (RFD D17)."""
 
-    request: Half | None = None
+    request: Harmless[Half | None] = None
     """Whether the arguments are kept."""
-    response: Half | None = None
+    response: Harmless[Half | None] = None
     """Whether the results are kept."""
 
 
 class ToolStyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """How calls look on a terminal."""
 
-    hidden: bool | None = None
+    hidden: Annotated[bool | None, Ordered(order=(False, True), unset=False, lasting=True)] = None
     """Whether calls are shown at all."""
-    inline_results: Literal["full", "off"] | Positive | None = None
+    inline_results: Harmless[Literal["full", "off"] | Positive | None] = None
     """How much of a result is shown below its line: all, nothing, or so many lines."""
 
 
 class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One tool, or under the name `*` what holds for all that do not say otherwise."""
 
-    enable: Enable | None = None
+    enable: Annotated[Enable | None, Offer()] = None
     """Whether the model is offered the tool. `explicit`: only where --tool=NAME says so; `always`: no flag takes it."""
-    source: str | None = None
+    source: Annotated[str | None, NeedsTrust(defining=True, harmless=("builtin",))] = None
     """Where it comes from: `builtin`, `local`, `mcp.SERVER`, `mcp.SERVER.TOOL`, or for all of it `mcp.SERVER.*`."""
-    run: RunMode | None = None
+    run: Annotated[RunMode | None, RUN_MODES] = None
     """Whether a call asks first, runs at once, is edited first, or is answered without running."""
-    rules: tuple[RuleConfig, ...] = ()
+    rules: Annotated[tuple[RuleConfig, ...], CallRules()] = ()
     """How a call runs whose arguments match; the first rule that does decides, `run` where none does."""
-    result: ResultMode | None = None
+    result: Annotated[ResultMode | None, RESULT_MODES] = None
     """Whether the result goes to the model at once, after asking, after editing, or not at all."""
-    command: str | CommandConfig | None = None
+    command: Defining[str | CommandConfig | None] = None
     """A local tool's command: words as a shell splits them, or a table."""
-    input: Literal["template", "json"] | None = None
+    input: Guarded[Literal["template", "json"] | None] = None
     """How a local tool gets its arguments: by templates in its command, or as JSON on its standard input."""
-    summary: str | None = None
+    summary: Harmless[str | None] = None
     """What the model is told of the tool."""
-    description: str | None = None
+    description: Harmless[str | None] = None
     """More, for `describe_tools`."""
-    examples: str | None = None
+    examples: Harmless[str | None] = None
     """Examples, for `describe_tools`."""
-    parameters: dict[str, ParameterConfig] = {}
-    questions: dict[str, QuestionConfig] = {}
-    options: JsonObject = {}
+    parameters: Guarded[dict[str, ParameterConfig]] = {}
+    questions: Guarded[dict[str, QuestionConfig]] = {}
+    options: Guarded[JsonObject] = {}
     """What the tool itself is told; jp does not read it."""
     access: AccessConfig = AccessConfig()
     sandbox: SandboxConfig = SandboxConfig()
-    environment: tuple[VariableName, ...] = ()
+    environment: Guarded[tuple[VariableName, ...]] = ()
     """Variables of jp's environment that a local tool gets besides PATH, HOME, LANG and their like."""
-    timeout_secs: Seconds | None = None
+    timeout_secs: Harmless[Seconds | None] = None
     """How long a call may take, in seconds; 0 means forever."""
-    max_bytes: Positive | None = None
+    max_bytes: Harmless[Positive | None] = None
     """A result that is larger is cut in its middle for the model; what was left out can be recalled."""
-    deduplicate: bool | None = None
+    deduplicate: Harmless[bool | None] = None
     """Whether content that the tool delivers again unchanged becomes a reference."""
-    kind: DigestKind | None = None
+    kind: Harmless[DigestKind | None] = None
     """What kind of results it has: what stands for them once they are compacted."""
     compaction: ToolCompactionConfig = ToolCompactionConfig()
     style: ToolStyleConfig = ToolStyleConfig()
@@ -165,24 +177,24 @@ class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True,
 class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """An MCP server: a command that jp starts, or an address."""
 
-    command: str | None = None
+    command: Defining[str | None] = None
     """The program that is the server and speaks on its standard streams."""
-    arguments: tuple[str, ...] = ()
+    arguments: Guarded[tuple[str, ...]] = ()
     """Its arguments."""
-    variables: tuple[VariableName, ...] = ()
+    variables: Guarded[tuple[VariableName, ...]] = ()
     """Variables of jp's environment that it gets besides PATH, HOME, LANG and their like."""
-    environment: dict[str, str] = {}
+    environment: Guarded[dict[str, str]] = {}
     """Variables that it gets, with their values."""
-    url: Url | None = None
+    url: Defining[Url | None] = None
     """The address of a server that speaks streamable HTTP."""
-    headers: dict[str, str] = {}
+    headers: Guarded[dict[str, str]] = {}
     """Headers of each request to it."""
-    headers_env: dict[str, VariableName] = {}
+    headers_env: Guarded[dict[str, VariableName]] = {}
     """Headers of each request to it whose values are in environment variables."""
-    protocol: Literal["auto", "initialize", "discover"] = "auto"
+    protocol: Guarded[Literal["auto", "initialize", "discover"]] = "auto"
     """The request that a session begins with: `auto` tries `initialize`, and `discover` where that is refused."""
-    optional: bool = False
+    optional: Guarded[bool] = False
     """Whether jp goes on without it, with a notice, where it does not start."""
-    startup_timeout_secs: Seconds = 60
+    startup_timeout_secs: Guarded[Seconds] = 60
     """How long it may take to start, in seconds; 0 means forever."""
     sandbox: SandboxConfig = SandboxConfig()

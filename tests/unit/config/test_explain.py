@@ -269,10 +269,10 @@ def test_what_nobody_has_accepted_is_not_applied() -> None:
     assert [(one.effect, one.trusted) for one in found[0].statements] == [
         ("replaced", True),
         ("in effect", True),
-        ("not applied", False),
+        ("ignored until trusted", False),
     ]
-    assert (found[0].waits_for_trust, others[0].waits_for_trust, replaced[0].waits_for_trust) == (True, False, False)
-    assert replaced[0].statements[1].effect == "replaced"
+    assert (found[0].waits_for_trust, others[0].waits_for_trust, replaced[0].waits_for_trust) == (True, False, True)
+    assert replaced[0].statements[1].effect == "ignored until trusted"
 
 
 def test_every_server_that_anybody_declares_is_explained() -> None:

@@ -46,11 +46,22 @@ def test_without_files_and_variables_there_is_no_layer(places: Places) -> None:
 
 
 def test_a_file_can_end_the_merging_of_files(places: Places, tmp_path: Path) -> None:
-    write(tmp_path / "u" / "config.toml", "user.name = 'me'")
-    write(tmp_path / "w" / ".jp" / "config.toml", "inherit = false\nuser.name = 'workspace'")
+    write(tmp_path / "u" / "config.toml", "inherit = false\nuser.name = 'me'")
+    write(tmp_path / "w" / ".jp" / "config.toml", "user.name = 'workspace'")
     write(tmp_path / "s" / "config.toml", "user.name = 'ignored'")
 
-    assert resolve(file_layers(places)).config.user.name == "workspace"
+    assert resolve(file_layers(places)).config.user.name == "me"
+
+
+def test_a_file_of_the_workspace_ends_the_merging_of_such_files_only(places: Places, tmp_path: Path) -> None:
+    write(tmp_path / "w" / ".jp" / "config.toml", "inherit = false\nuser.name = 'workspace'")
+    write(tmp_path / "w" / ".jp.toml", "user.name = 'not read'\nstyle.markdown.wrap_width = 1")
+    write(tmp_path / "s" / "config.toml", "user.name = 'mine'")
+
+    config = resolve(file_layers(places)).config
+
+    assert (config.user.name, config.style.markdown.wrap_width) == ("mine", 100)
+    assert unread_files(places) == [tmp_path / "w" / ".jp.toml"]
     assert resolve(lower_layers(places, {"JP_CFG_USER_NAME": "env"})).config.user.name == "env"
 
 

@@ -26,7 +26,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import notice, print_result
 from jp.cli.places import AnyWorkspace, open_session, open_workspace
 from jp.cli.targets import choose_all
-from jp.cli.trust import require_trust
+from jp.cli.trust import require_trust, tell_ignored
 from jp.cli.turn_range import parse_turns
 from jp.compaction.overlays import compactions_in_force
 from jp.config.model import AppConfig
@@ -181,7 +181,8 @@ async def _made(held: HeldConversation, arguments: CompactArguments, options: Gl
     plan = previewer.plan(order)
     if plan.summary is not None:
         # Only now does anything reach out, with a key.
-        require_trust(resolved.layers, options, held.workspace, held.info)
+        require_trust(resolved, held.info, model=order.summary.model or config.assistant.model.id)
+        tell_ignored(options, resolved, held.info)
     return await make(
         previewer,
         plan,

@@ -22,7 +22,7 @@ _MARKS: Mapping[Effect, str] = {
     "in part": "*",
     "no effect": " ",
     "replaced": " ",
-    "not applied": "!",
+    "ignored until trusted": "!",
 }
 _WORDS: Mapping[Action, str] = {
     "default": "",
@@ -50,8 +50,8 @@ def explain(
     """Say how a key came to its value: what each layer says of it, the least specific first, and which one won.
 
     A `*` marks what is in effect, alone or together with others. Of a list, each element is shown with where it comes
-    from; of a table, each key in it. A `!` marks what the workspace's files declare and nobody has accepted: it does
-    not apply before `jp workspace trust`.
+    from; of a table, each key in it. A `!` marks what the workspace's files declare and is ignored until you accept it
+    with `jp workspace trust`.
 
     Examples:
         jp config explain assistant.model.id
@@ -89,11 +89,10 @@ def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -
     from jp.cli.trust import distrusted
 
     if target is None:
-        resolved, info = read_sources(options, workspace).resolve(), None
+        resolved = read_sources(options, workspace).resolve()
     else:
-        conversation = read_conversation(options, target)
-        resolved, info = conversation.resolved, conversation.info
-    return resolved, distrusted(resolved.layers, options, workspace, info)
+        resolved = read_conversation(options, target).resolved
+    return resolved, distrusted(resolved)
 
 
 def _around(key: str, value: Any, found: Sequence[Explanation]) -> Iterator[str]:
@@ -122,7 +121,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield f"{explanation.key} = {_text(explanation.value)}"
     yield explanation.rule
     if explanation.waits_for_trust:
-        yield "part of it is not accepted yet: there is no query before `jp workspace trust`"
+        yield "part of it is ignored until trusted: see `jp workspace trust`"
     yield ""
     yield from (_line(statement) for statement in explanation.statements)
     if explanation.elements:

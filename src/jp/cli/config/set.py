@@ -63,10 +63,12 @@ def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, valu
         return
     from jp.cli.output import notice
     from jp.cli.settings import read_sources
+    from jp.config.layers import resolve
     from jp.errors import ConfigurationError
 
     try:
-        config = read_sources(options, workspace).resolve().config
+        # Also what waits for the user's trust, who has just typed it.
+        config = resolve(read_sources(options, workspace).lower).config
     except ConfigurationError:
         return
     problems = [*(_unknown_models(config) if names_a_model else ()), *_unknown_tools(config, workspace, tools)]
@@ -129,19 +131,18 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
 
 def _is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
     from jp.cli.settings import read_sources
-    from jp.cli.trust import sensitive_values, unaccepted
     from jp.errors import ConfigurationError
 
     try:
         sources = read_sources(options, workspace)
     except ConfigurationError:
         return False
-    return not unaccepted(sensitive_values(sources.lower, workspace), options, workspace)
+    return not sources.resolve(cfg=False).ignored
 
 
 def _trust(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Who may say `jp workspace trust` has just typed these values: they need no second consent."""
     from jp.cli.settings import read_sources
-    from jp.cli.trust import accept, sensitive_values
+    from jp.cli.trust import accept
 
-    accept(sensitive_values(read_sources(options, workspace).lower, workspace), options, workspace)
+    accept(read_sources(options, workspace).needing_trust(), options, workspace)

@@ -24,7 +24,8 @@ def show(
 ) -> None:
     """Show the configuration in effect, as TOML.
 
-    What you copy of it into a file stands in place of what is below, but for lists, which are added to.
+    What you copy of it into a file stands in place of what is below, but for lists, which are added to. What is ignored
+    of a stranger's files until you trust them is not in it; a note, and `ignored` in JSON, say what that is.
 
     Examples:
         jp config show --origins
@@ -32,11 +33,16 @@ def show(
         jp config show --format json
     """
     from jp.cli.output import print_result
+    from jp.cli.trust import as_value, tell_ignored
     from jp.config.show import as_data, as_toml
 
     resolved = _resolved(options, target)
+    tell_ignored(options, resolved)
     text = as_toml(resolved, with_origins=origins)
-    value: dict[str, object] = {"config": as_data(resolved.config)}
+    value: dict[str, object] = {
+        "config": as_data(resolved.config),
+        "ignored": [as_value(item) for item in resolved.ignored],
+    }
     if origins:
         value["origins"] = {key: origin.text for key, origin in resolved.origins.items()}
     print_result(options, text=text, value=value)
@@ -59,13 +65,18 @@ def get(
         jp config get assistant --format json
     """
     from jp.cli.output import print_result
+    from jp.cli.trust import as_value
+    from jp.config.keys import parse_key
+    from jp.config.restriction import overlap
     from jp.config.show import origins_at, value_at, value_text
 
     resolved = _resolved(options, target)
     value = value_at(resolved.config, key)
     origins = origins_at(resolved, key)
     name = "origin" if isinstance(origins, str) else "origins"
-    print_result(options, text=value_text(value), value={"key": key, "value": value, name: origins})
+    ignored = [as_value(item) for item in resolved.ignored if overlap(parse_key(key), item.path)]
+    data = {"key": key, "value": value, name: origins, "ignored": ignored}
+    print_result(options, text=value_text(value), value=data)
 
 
 def _resolved(options: GlobalOptions, target: str | None) -> Resolved:

@@ -186,8 +186,10 @@ def _expiry_change(expires: str | None) -> list[Callable[[Metadata], Metadata]]:
 
 def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, *, local: bool) -> None:
     """Refuse to make a stranger's settings the user's own, and to move where there is no second place."""
+    from msgspec.structs import replace
+
     from jp.cli.settings import layers_of, read_sources
-    from jp.cli.trust import require_trust
+    from jp.cli.trust import require_none_ignored
     from jp.errors import UsageError
     from jp.workspace.store import original_of
 
@@ -199,9 +201,11 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
         )
     if local and not info.local and info.metadata.imported_at is None:
         entries = workspace.read(info).entries
-        own = [layer for layer in read_sources(options, workspace).lower if not layer.foreign]
+        sources = read_sources(options, workspace)
+        own = tuple(layer for layer in sources.lower if not layer.foreign)
         if original_of(entries) is None:
-            require_trust([*own, *layers_of(workspace, info, entries)], options, workspace, info)
+            layers = layers_of(workspace, info, entries)
+            require_none_ignored(replace(sources, lower=own, cfg=()).resolve(conversation=layers), info)
 
 
 def _moved(

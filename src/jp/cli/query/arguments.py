@@ -117,6 +117,10 @@ def _check_limits(arguments: QueryArguments) -> None:
         raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")
 
 
+FOR_ONE_TURN = frozenset({"--tool-use"})
+"""Options of which a conversation keeps nothing."""
+
+
 def flag_layers(arguments: QueryArguments, attachments: Sequence[str]) -> list[Layer]:
     """What the options say of the configuration, in the form of layers. `attachments` are canonical declarations.
 

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace, base_directory, current_directory
-from jp.cli.trust import is_accepted_attachment, trust_store
+from jp.cli.trust import command_for, is_accepted_attachment, trust_store, untrusted_attachments
+from jp.config.layers import Ignored, Resolved
 from jp.config.model import ConversationConfig
+from jp.config.trust import UntrustedError
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import size_in_bytes
 from jp.errors import JpError, UsageError
@@ -47,6 +49,7 @@ class Schemes:
         self._options = options
         self._conversation = conversation
         self._earlier = earlier
+        self._untrusted: tuple[Ignored, ...] = ()
 
     @cached_property
     def registry(self) -> AttachmentRegistry:
@@ -95,6 +98,10 @@ class Schemes:
         """
         return [self.registry.declare(text, self.context, confined=False) for text in texts]
 
+    def distrust(self, resolved: Resolved) -> None:
+        """Refuse what that configuration attaches and nobody has accepted."""
+        self._untrusted = untrusted_attachments(resolved)
+
     def configured(self, texts: Sequence[str]) -> list[Declaration]:
         """What a configuration declares: relative to the root, and confined to it.
 
@@ -102,7 +109,10 @@ class Schemes:
 
         Raises:
             AttachmentError: one of them is malformed.
+            UntrustedError: the user has to accept one of them first.
         """
+        if needed := [value for value in self._untrusted if value.value in texts]:
+            raise UntrustedError(needed, command=command_for(needed, self._conversation))
         return [
             self.registry.declare(
                 text, self._context_of(text), confined=not is_accepted_attachment(text, self._accepted)

@@ -173,7 +173,7 @@ class Composer:
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
         flags = flag_layers(self._arguments, typed)
         switched = tool_layers(self._arguments, self._place, self._held, flags)
-        settings = settle(self._place, self._held, [*flags, *switched], self._options)
+        settings = settle(self._place, self._held, [*flags, *switched])
         return without_missing_tools(settings.resolved, self._place.cache)[0]
 
     def _facts(self, given: Given) -> list[Fact]:

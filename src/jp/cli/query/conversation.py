@@ -13,7 +13,7 @@ import msgspec
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import UNATTENDED_PATIENCE_SECS, AnyWorkspace, base_directory, open_session, open_workspace
-from jp.cli.query.arguments import QueryArguments
+from jp.cli.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.cli.settings import Sources, layers_of, read_sources
 from jp.cli.trust import accept_own, require_trust, trust_store
 from jp.config.layers import Layer, Resolved
@@ -71,9 +71,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration of a turn, and what the command line changes about that of an existing conversation."""
+    """The configuration of a turn, and what the conversation keeps of it.
+
+    `change` is what the command line changes about what an existing conversation keeps.
+    """
 
     resolved: Resolved
+    kept: Resolved
     change: JsonObject
 
 
@@ -200,17 +204,19 @@ async def hold(
     return Held(info=info, entries=log.entries, loader=log, layers=layers, log=log)
 
 
-def settle(place: Place, held: Held | None, flags: Sequence[Layer], options: GlobalOptions) -> Settings:
-    """The configuration of the turn. What a stranger's files declare must have been trusted.
+def settle(place: Place, held: Held | None, flags: Sequence[Layer]) -> Settings:
+    """The configuration of the turn. What it needs of a stranger's files must have been trusted.
 
     Raises:
         ConfigurationError: a value is not accepted, or not trusted.
     """
-    layers = () if held is None else held.layers
-    resolved = place.sources.resolve(conversation=layers, flags=flags)
-    require_trust(resolved.layers, options, place.workspace, None if held is None else held.info)
-    change = {} if held is None else delta(place.sources.resolve(conversation=layers, cfg=False), resolved)
-    return Settings(resolved=resolved, change=change)
+    sources, layers = place.sources, () if held is None else held.layers
+    resolved = sources.resolve(conversation=layers, flags=flags)
+    require_trust(resolved, None if held is None else held.info, model=resolved.config.assistant.model.id)
+    lasting = [layer for layer in flags if layer.origin.where not in FOR_ONE_TURN]
+    kept = sources.kept(conversation=None if held is None else layers, flags=lasting)
+    change = {} if held is None else delta(sources.resolve(conversation=layers, cfg=False), kept)
+    return Settings(resolved=resolved, kept=kept, change=change)
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,24 +241,31 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
         StorageError: it could not be written.
     """
     if held is None:
-        return await _create(place, settings.resolved, asked, stack)
+        return await _create(place, settings.kept, asked, stack)
     if held.fork is None:
         info, log = held.info, _log_of(held)
     else:
         info, log = await _create_fork(held.fork, place, asked, stack)
     if settings.change:
-        accept_own(settings.change, asked.options, place.workspace, info, attachments=asked.outside)
+        accept_own(
+            settings.change,
+            asked.options,
+            place.workspace,
+            info,
+            over=settings.resolved,
+            attachments=asked.outside,
+        )
         log.append(ConfigDelta(delta=settings.change))
     _activate(place, info)
     return Begun(info=info, log=log)
 
 
-async def _create(place: Place, resolved: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
+async def _create(place: Place, kept: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
     from jp.workspace.metadata import Metadata
 
     arguments, workspace = asked.arguments, place.workspace
-    local = arguments.local or resolved.config.conversation.start_local
-    base = frozen(resolved)
+    local = arguments.local or kept.config.conversation.start_local
+    base = frozen(kept)
     metadata = Metadata(
         title=arguments.title,
         first_words=asked.first_words,

@@ -35,6 +35,7 @@ from jp.cli.query.tool_flags import tool_layers
 from jp.cli.query.turn import take_turn
 from jp.cli.query.wiring import Wiring, check_rendering, wire
 from jp.cli.signals import Interruption, heed_interruptions, interruptions
+from jp.cli.trust import require_tool, tell_ignored
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import ExitCode
@@ -73,9 +74,8 @@ async def _query(
     schemes = Schemes(
         place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
     )
+    settings = _settled(options, arguments, place, held, schemes)
     typed = schemes.typed(arguments.attach)
-    flags = flag_layers(arguments, [declaration.text for declaration in typed])
-    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)], options)
     config = await _with_tools(options, settings, place, schemes, stack)
     standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
     wiring = _wired(
@@ -117,6 +117,24 @@ async def _query(
     )
     composed.answered()
     return code
+
+
+def _settled(
+    options: GlobalOptions, arguments: QueryArguments, place: Place, held: Held | None, schemes: Schemes
+) -> Settings:
+    """The settings of the turn. What is ignored of a stranger's files is named.
+
+    Raises:
+        ConfigurationError: a value is not accepted, or is needed and not trusted.
+    """
+    flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
+    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
+    info = None if held is None else held.info
+    for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
+        require_tool(settings.resolved, name, info)
+    tell_ignored(options, settings.resolved, info)
+    schemes.distrust(settings.resolved)
+    return settings
 
 
 async def _with_tools(

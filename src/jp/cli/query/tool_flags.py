@@ -9,6 +9,7 @@ import msgspec
 
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Held, Place
+from jp.cli.trust import require_tool
 from jp.config.layers import Layer
 from jp.config.sources import flag_layer
 from jp.config.tools import ToolConfig
@@ -32,13 +33,15 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
     from jp.cli.toolset import Toolset
     from jp.tool.switching import Switching
 
-    config = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags).config
+    resolved = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
+    config = resolved.config
     toolset = Toolset(config, cache_directory=place.cache)
     remembered = _remembered(config, place)
     names = {*toolset.names, *remembered.settings}
     _check_words(arguments, names)
 
     def is_known(name: str) -> bool:
+        require_tool(resolved, name, None if held is None else held.info)
         return name in names or (toolset.is_known(name) and not remembered.lacks(name))
 
     settings = {**toolset.settings, **remembered.settings}

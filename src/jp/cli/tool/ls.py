@@ -47,10 +47,12 @@ def ls(
     from jp.cli.output import notice, print_result
     from jp.cli.tool.facts import facts_of
     from jp.cli.tool.reading import read_tools
+    from jp.cli.trust import tell_ignored
     from jp.render.listing import text_table
     from jp.tool.toolbox import ALL
 
     read = read_tools(options, target)
+    tell_ignored(options, read.resolved, read.info)
     refreshed = _refreshed(read) if refresh else _Refreshed(toolset=read.toolset())
     toolset = refreshed.toolset
     if toolset is None:
@@ -81,7 +83,6 @@ def _refreshed(read: ReadTools) -> _Refreshed:
     import anyio
 
     from jp.cli.signals import interruptions
-    from jp.cli.trust import require_trust
 
     async def run() -> _Refreshed:
         with interruptions() as interruption:
@@ -89,7 +90,6 @@ def _refreshed(read: ReadTools) -> _Refreshed:
             return _Refreshed(toolset=toolset, errors=errors)
         return _Refreshed(toolset=None, interrupted=interruption.exit_code)
 
-    require_trust(read.resolved.layers, read.options, read.workspace, read.info)
     return anyio.run(run)
 
 

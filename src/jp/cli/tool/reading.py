@@ -16,6 +16,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace, base_directory, open_workspace
 from jp.cli.query.attachments import Schemes
 from jp.cli.settings import read_sources
+from jp.cli.trust import require_tool
 from jp.config.layers import Resolved
 from jp.config.model import AppConfig
 from jp.config.tools import ToolConfig
@@ -156,17 +157,24 @@ def read_tools(options: GlobalOptions, target: str | None) -> ReadTools:
         read = read_conversation(options, target)
         workspace, resolved = read.workspace, read.resolved
         info, stream = read.info, ReadStream(read.entries, read.loader)
+    schemes = Schemes(workspace, options, info)
+    schemes.distrust(resolved)
     return ReadTools(
         options=options,
         workspace=workspace,
         info=info,
         stream=stream,
         resolved=resolved,
-        schemes=Schemes(workspace, options, info),
+        schemes=schemes,
     )
 
 
 def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
-    """What is said where the command line names a tool that there is not."""
+    """What is said where the command line names a tool that there is not.
+
+    Raises:
+        UntrustedError: there is one once the user trusts the workspace.
+    """
+    require_tool(read.resolved, name, read.info)
     more = "; `jp tool ls --refresh` asks the MCP servers that nobody has asked yet" if read.strange_servers() else ""
     return UsageError(f"there is no tool {name!r}", hint=f"{nearest(name, toolset.all_names)}{more}")

@@ -19,7 +19,7 @@ from jp.cli.signals import interruptions
 from jp.cli.tool.given import read_arguments
 from jp.cli.tool.reading import ReadTools, read_tools, unknown_name
 from jp.cli.tool.result_text import said
-from jp.cli.trust import require_trust
+from jp.cli.trust import tell_ignored
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.errors import ExitCode, JpError, UsageError
 from jp.render.pausing import PausableRenderer
@@ -61,7 +61,7 @@ async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
     with interruptions() as interruption:
         arguments = await read_arguments(options, wanted.arguments)
         read = read_tools(options, wanted.target)
-        require_trust(read.resolved.layers, options, read.workspace, read.info)
+        tell_ignored(options, read.resolved, read.info)
         async with read.opened(wanted.name) as toolset:
             if not toolset.is_known(wanted.name):
                 raise unknown_name(wanted.name, toolset, read)

@@ -265,7 +265,9 @@ def test_the_script_provider_writes_titles_only_where_it_is_configured(root: Pat
 
     silent = run_jp("query", "--cfg", ALWAYS, "-v", "hello", cwd=root)
     assert titles(root) == [None]
-    run_jp("query", "--new", "--cfg", ALWAYS, "--cfg", "conversation.title.generate.model=script/titles", "hello", cwd=root)
+    run_jp(
+        "query", "--new", "--cfg", ALWAYS, "--cfg", "conversation.title.generate.model=script/titles", "hello", cwd=root
+    )
 
     assert "log: no title: no cheap model is known beside 'script/test'" in silent.stderr
     assert titles(root) == [None, "From a script"]

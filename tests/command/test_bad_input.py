@@ -390,6 +390,9 @@ def test_the_inner_of_two_workspaces_is_used(tmp_path: Path) -> None:
     assert len(logs(tmp_path / "inner")) == 2
 
 
+MINE = "conversation.compaction.profiles.mine.reasoning=strip"
+
+
 def test_a_directory_that_was_removed_is_said(tmp_path: Path) -> None:
     where = tmp_path / "gone"
     where.mkdir()
@@ -404,7 +407,7 @@ def test_a_directory_that_was_removed_is_said(tmp_path: Path) -> None:
     [
         (("query", "--new", "--tmp", "1h", "x"), "--tmp=1h"),
         (("query", "--compact", "heavy", "x"), "--compact=heavy"),
-        (("query", "x", "--compact", "mine"), "--compact=mine"),
+        (("query", "--cfg", MINE, "x", "--compact", "mine"), "--compact=mine"),
         (("query", "--fork", "0", "x"), "--fork=0"),
         (("conversation", "fork", "--compact", "light"), "--compact=light"),
         (("conversation", "compact", "--reset", "2"), "--reset=2"),
@@ -415,8 +418,6 @@ def test_a_directory_that_was_removed_is_said(tmp_path: Path) -> None:
 def test_a_word_that_reads_as_the_value_of_the_option_before_is_refused(
     words: tuple[str, ...], spelling: str, root: Path
 ) -> None:
-    with (root / ".jp" / "config.toml").open("a", encoding="utf-8") as file:
-        file.write('[conversation.compaction.profiles.mine]\nreasoning = "strip"\n')
     before = only_log(root)
 
     result = run_jp(*words, cwd=root)

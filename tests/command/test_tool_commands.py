@@ -303,7 +303,7 @@ def test_a_server_that_does_not_answer_is_an_error_beside_the_tools_of_the_other
         "hint: `providers.mcp.closed.headers_env` says in which variables headers with credentials are\n"
     )
     assert (beside.code, only.code, data.code) == (4, 4, 4)
-    assert beside.stderr == f"note: the MCP server 'demo' has 23 tools\n{said}"
+    assert beside.stderr == f"note: the MCP server 'demo' has 24 tools\n{said}"
     assert "demo_fail" in beside.stdout
     assert only.stderr == said
     assert "fs_read_file" in only.stdout

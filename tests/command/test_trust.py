@@ -66,7 +66,7 @@ def test_what_a_users_file_lets_a_conversation_keep_is_not_asked_about_again(tmp
     created = run_jp("query", "read it", cwd=tmp_path)
     own.unlink()
     continued = run_jp("query", "--id", "last", "read it again", cwd=tmp_path)
-    forked = run_jp("query", "--fork", "0", "--id", "last", "read it again", cwd=tmp_path)
+    forked = run_jp("query", "--fork", "--id", "last", "read it again", cwd=tmp_path)
 
     assert [created.code, continued.code, forked.code] == [0, 0, 0]
     assert [response.is_error for response in last_entries(tmp_path, ToolCallResponse)] == [False] * 3

@@ -46,6 +46,7 @@ enable = true
 run = "unattended"
 command = "sh leave.sh"
 """
+UNCONFINED = f'{SETTINGS}[conversation.tools.run_command.sandbox]\nmode = "off"\n'
 SERVER_SETTINGS = f"""
 [providers.mcp.notes]
 command = "/bin/sh"
@@ -63,7 +64,8 @@ calls = [{{ name = "{name}", arguments = {arguments} }}]
 text = "Done."
 """
 SOURCES = {
-    "run_command": (SETTINGS, CALL.format(name="run_command", arguments='{ command = "exec sh leave.sh" }'), ()),
+    "a confined command": (SETTINGS, CALL.format(name="run_command", arguments='{ command = "exec sh leave.sh" }'), ()),
+    "run_command": (UNCONFINED, CALL.format(name="run_command", arguments='{ command = "exec sh leave.sh" }'), ()),
     "a local tool": (SETTINGS, CALL.format(name="own", arguments="{}"), ()),
     "an MCP server": (SERVER_SETTINGS, '[[reply]]\ntext = "Done."\n', ()),
     "an attachment": ("", '[[reply]]\ntext = "Done."\n', ("-a", "cmd:sh leave.sh")),
@@ -143,7 +145,7 @@ def test_nothing_is_left_after_ctrl_c(source: str, tmp_path: Path) -> None:
     with Watch(tmp_path / "work") as watch, jp_at_terminal(*words, cwd=tmp_path / "work") as terminal:
         watch.wait_for_all()
         terminal.type(CTRL_C)
-        if source in {"run_command", "a local tool"}:  # the first one asks what is to become of the turn
+        if source not in {"an MCP server", "an attachment"}:  # the first one asks what is to become of the turn
             terminal.expect(r"continue \(c\)")
             terminal.type("s\n")
         watch.wait_for_none()
@@ -165,7 +167,7 @@ exit 0
 """
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", [source for source in SOURCES if source != "a confined command"])
 def test_no_program_can_read_the_environment_and_the_memory_of_jp(source: str, tmp_path: Path) -> None:
     root = tmp_path / "work"
     words = stage(root, source)

@@ -258,13 +258,16 @@ def test_off_confines_nothing(root: Path) -> None:
 
 
 def test_a_workspace_that_nobody_trusts_does_not_loosen_the_sandbox(place: Path) -> None:
-    call = '[[reply]]\ncalls = [{ name = "run_command", arguments = { command = "echo x > ../file" } }]\n'
+    call = (
+        '[[reply]]\nwhen = { contains = "go" }\n'
+        'calls = [{ name = "run_command", arguments = { command = "echo x > ../file" } }]\n\n[[reply]]\ntext = "done"\n'
+    )
     off = '[conversation.tools.run_command]\nenable = true\nsandbox.mode = "off"\n'
     root = make_workspace(place / "work", call, settings=off)
-    done = run_jp("query", "--approve-all", "go", cwd=root)
+    done = run_jp("query", "--approve-all", "--tool=run_command", "go", cwd=root)
 
-    assert done.code == 3
-    assert "conversation.tools.run_command.sandbox.mode = 'off'" in done.stderr
+    assert (done.code, done.stdout) == (0, "done\n")
+    assert "ignored until trusted: conversation.tools.run_command.sandbox.mode = 'off'" in done.stderr
     assert not (place / "file").exists()
 
 
@@ -384,9 +387,9 @@ def test_who_was_not_asked_gives_no_network(root: Path) -> None:
     (response,) = [entry for entry in only_log(scenario) if isinstance(entry, ToolCallResponse)]
 
     with jp_at_terminal("query", "--new", "--tool=run_command", "go", cwd=root.parent / "asked") as terminal:
-        terminal.expect(r"cat /proc/net/dev\n")
-        terminal.expect(r"sandbox: it can change files only in the workspace, .*; it can use the network")
-        terminal.expect(r"Run run_command.*\[n\] ")
+        terminal.question(
+            r"sandbox: it can change files only in the workspace, (.|\n)*; *\n?it can use the network\nRun run_command"
+        )
         terminal.type("y\n")
         assert terminal.finish() == 0
 

@@ -128,7 +128,7 @@ _STRICT: JsonObject = {
     "text": {"format": {"name": "answer", "schema": {"type": "object", "properties": {"wrapped_answer": {}}}}},
 }
 CASES = {
-    "anthropic": Case(lambda: AnthropicDecoder(model="m"), _anthropic(), b'"message_stop"'),
+    "anthropic": Case(lambda: AnthropicDecoder(model="m"), _anthropic(), b'"stop_reason":"tool_use"'),
     "chat": Case(lambda: ChatDecoder(model="m", provider="p"), _chat(), b'"finish_reason":"tool_calls"'),
     "google": Case(lambda: GoogleDecoder(model="m"), _google(), b'"finishReason"'),
     "ollama": Case(lambda: OllamaDecoder(_request({"messages": []}), provider="p"), _ollama(), b'"done":true'),

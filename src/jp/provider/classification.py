@@ -258,9 +258,8 @@ def _reasons(error: Mapping[str, object]) -> list[str]:
 def _plain_text(body: bytes) -> str:
     """What a person would read of a body that is no JSON, such as a proxy's HTML page."""
     text = body.decode(errors="replace")
-    if title := _TITLE.search(text):
-        text = title.group(1)
-    return _TAG.sub(" ", text).strip()
+    title = _TITLE.search(text)
+    return _TAG.sub(" ", title[1] if title else text).strip()
 
 
 def _one_line(text: str, secrets: tuple[str, ...]) -> str:

@@ -268,10 +268,10 @@ def test_a_directory_that_cannot_be_written_is_reported(path: Path, monkeypatch:
 _open = os.open
 
 
-def only_reading(path: str | Path, flags: int, mode: int = 0o777) -> int:
+def only_reading(path: str | Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
     if flags & os.O_CREAT:
         raise PermissionError(13, "Permission denied")
-    return _open(path, flags, mode)
+    return _open(path, flags, mode, dir_fd=dir_fd)
 
 
 def full_disk(_: int) -> None:

@@ -16,6 +16,19 @@ from jp.errors import UsageError
 from jp.turn.request import Loader
 
 
+def check_compaction(arguments: QueryArguments, config: AppConfig) -> None:
+    """Refuse what `--compact` says before anything is written.
+
+    Raises:
+        UsageError: its value is a word of the query, or no profile.
+        ConfigurationError: there is no such profile.
+    """
+    if arguments.compact is not None:
+        from jp.cli.compacting.order import order_of
+
+        order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
+
+
 async def compact_first(
     options: GlobalOptions, arguments: QueryArguments, wiring: Wiring, begun: Begun, place: Place
 ) -> None:

@@ -14,7 +14,7 @@ from jp.cli.output import log, notice
 from jp.cli.places import open_workspace
 from jp.cli.query.arguments import QueryArguments, check, flag_layers
 from jp.cli.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
-from jp.cli.query.compacting import compact_first, compacted_entries
+from jp.cli.query.compacting import check_compaction, compact_first, compacted_entries
 from jp.cli.query.composing import compose
 from jp.cli.query.conversation import (
     Asked,
@@ -93,6 +93,7 @@ async def _query(
         return await _shown(options, arguments, wiring, held and replace(held, entries=entries), request)
     check_theme(options, config.style)
     _check(wiring, held, entries, request)
+    check_compaction(arguments, config)
     await heed_interruptions()  # before anything is written
     asked = Asked(
         options=options,

@@ -4,8 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from jp.conversation.entries import Usage
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Finished, KeepAlive, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta
+from jp.provider.parts import (
+    Finished,
+    KeepAlive,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    UsageReport,
+)
 from jp.provider.reader import Reader
 
 
@@ -87,3 +96,24 @@ def test_what_is_said_is_counted_in_bytes_whatever_it_is() -> None:
         list(scarce.feed(b"data: 1\n\n"))
     assert caught.value.kind == "output_limit"
     assert not caught.value.is_retryable
+
+
+class Failing:
+    """Reports an error that says what was counted."""
+
+    def feed(self, event: str, data: bytes) -> Sequence[Part]:
+        error = ProviderError("down", kind="transient")
+        error.usage = Usage(input=7, output=3)
+        raise error
+
+    def close(self) -> Sequence[Part]:
+        return []
+
+
+def test_what_an_error_counted_is_reported_before_it_is_raised() -> None:
+    parts = Reader(Failing(), "sse", max_bytes=9).feed(b"data: 1\n\n")
+    found = iter(parts)
+
+    assert next(found) == UsageReport(Usage(input=7, output=3))
+    with pytest.raises(ProviderError, match="down"):
+        next(found)

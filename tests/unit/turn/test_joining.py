@@ -145,3 +145,19 @@ def test_another_answer_after_a_complete_one_is_not_taken() -> None:
 
     with pytest.raises(StrayError):
         follower.finish()
+
+
+def test_a_call_does_not_bring_out_text_whose_place_is_not_known() -> None:
+    joiner = Joiner(LONG)
+
+    assert joiner.feed(LONG[:20]) == ""
+    assert joiner.call() == ""
+    with pytest.raises(StrayError):
+        joiner.end_block()
+
+
+def test_a_repetition_that_stands_at_several_places_joins_nothing() -> None:
+    before = f"say it twice: {'ten letters ' * 2}and again ten letters "
+
+    with pytest.raises(StrayError):
+        join(before, "ten letters and then some more words that are new")

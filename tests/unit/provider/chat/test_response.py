@@ -342,3 +342,15 @@ def test_a_request_says_how_its_answer_is_read() -> None:
         parts = ChatDecoder.of(request, server).feed("", b'{"choices":[{"delta":{"content":"<think>"}}]}')
 
         assert parts == [delta(0, "<think>")]
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_an_error_after_the_finish_takes_nothing_and_its_usage_counts(*, counted: bool) -> None:
+    usage = wire.usage(prompt=9, output=4)["usage"] if counted else None
+    late = {**wire.chunk({"content": ""}, error={"code": 503, "message": "down"}), "usage": usage}
+
+    parts = read(wire.stream(wire.chunk({"content": "Hi"}, "stop"), late))
+
+    reports = [part for part in parts if isinstance(part, UsageReport)]
+    assert parts[-1] == Finished("stop", is_final=True)
+    assert [report.usage.output for report in reports] == ([4] if counted else [])

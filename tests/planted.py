@@ -309,7 +309,10 @@ KINDS: dict[str, Kind] = {
         lambda source: source.blob(300),
     ),
     "docker-config": _in_form(
-        ('{"auths": {"https://index.docker.io/v1/": {"auth": "{}"}}}', '{"auths":{"ghcr.io":{"identitytoken":"{}"}}}'),
+        (
+            '{"auths": {"https://docker.example.test/v1/": {"auth": "{}"}}}',
+            '{"auths":{"ghcr.io":{"identitytoken":"{}"}}}',
+        ),
         lambda source: source.blob(30),
     ),
     "npmrc": _in_form(

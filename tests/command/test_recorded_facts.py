@@ -76,10 +76,7 @@ REPORT = (
 )
 
 
-def test_what_any_tool_prints_leaves_its_errors_and_exit_code_in_a_digest_and_only_its_handle_when_stripped(
-    tmp_path: Path,
-) -> None:
-    scenario = """
+CHECKING = """
 [[reply]]
 when = { contains = "check" }
 calls = [{ name = "check", arguments = {} }]
@@ -87,11 +84,22 @@ calls = [{ name = "check", arguments = {} }]
 [[reply]]
 text = "Noted."
 """
-    root = make_workspace(tmp_path / "work", scenario, settings=FAILING_TOOL)
+
+
+def checked(tmp_path: Path) -> Path:
+    """A workspace with a conversation in which a tool reported errors."""
+    root = make_workspace(tmp_path / "work", CHECKING, settings=FAILING_TOOL)
     run_jp("workspace", "trust", "--yes", cwd=root)
     (root / "report.txt").write_text(REPORT, encoding="utf-8")
     asked = run_jp("query", "--approve-all", "check it", cwd=root)
     assert asked.code == 0, asked.stderr
+    return root
+
+
+def test_what_any_tool_prints_leaves_its_errors_and_exit_code_in_a_digest_and_only_its_handle_when_stripped(
+    tmp_path: Path,
+) -> None:
+    root = checked(tmp_path)
 
     shown: dict[str, str] = {}
     for mode in ("digest", "strip"):
@@ -111,18 +119,7 @@ text = "Noted."
 
 
 def test_results_that_were_recorded_without_evidence_get_it_when_they_are_compacted(tmp_path: Path) -> None:
-    scenario = """
-[[reply]]
-when = { contains = "check" }
-calls = [{ name = "check", arguments = {} }]
-
-[[reply]]
-text = "Noted."
-"""
-    root = make_workspace(tmp_path / "work", scenario, settings=FAILING_TOOL)
-    run_jp("workspace", "trust", "--yes", cwd=root)
-    (root / "report.txt").write_text(REPORT, encoding="utf-8")
-    assert run_jp("query", "--approve-all", "check it", cwd=root).code == 0
+    root = checked(tmp_path)
     (log,) = (root / ".jp" / "conversations").glob("*/events.jsonl")
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     for line in lines:

@@ -34,7 +34,7 @@ HARMLESS = (
     "fix 9fceb02d0ae598e95dc970b74767f19372d61af8 and rebase onto it",
     "the token 3fa85f64-5717-4562-b3fc-2c963f66afa6.py is a file",
     '"integrity": "sha512-abcDEF0123456789abcDEF0123456789abcDEF0123456789abcDEF0123456789=="',
-    "url = https://files.example.com/packages/ab/cd/ef0123456789/wheel-1.2.3-py3-none-any.whl",
+    "url = https://example.com/packages/ab/cd/ef0123456789/wheel-1.2.3-py3-none-any.whl",
     "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
     "the password is base64-encoded",

@@ -114,14 +114,7 @@ class RoomMaker:
         found = self._told(planner, need, draft)
         if found is None:
             return draft
-        entries = tuple(self._recorder.entries)
-        limit = limit_of(self._wiring.config, self._wiring.model)
-        policy: SummaryPolicy | None = None
-        state = draft.state
-        if self._order.wish.summary and may_ask(state, at) == "go":
-            policy, state = await self._asked(entries, found, limit, state, at)
-        if policy is None and need.is_urgent:
-            policy = local_summary(entries, found, self._recorder, limit=limit)
+        policy, state = await self._summary(found, draft.state, at, may_be_local=need.is_urgent)
         draft = replace(draft, state=state)
         return draft if policy is None else self._with(planner, draft, (replace(planner.bare(found), summary=policy),))
 
@@ -130,20 +123,29 @@ class RoomMaker:
         found = planner.finished_cycles(keep=keep)
         if found is None:
             return draft
-        entries = tuple(self._recorder.entries)
-        limit = limit_of(self._wiring.config, self._wiring.model)
-        policy: SummaryPolicy | None = None
-        state = draft.state
-        if self._order.wish.summary and may_ask(state, at) == "go":
-            policy, state = await self._asked(entries, found, limit, state, at)
-        if policy is None:
-            policy = local_summary(entries, found, self._recorder, limit=limit)
+        policy, state = await self._summary(found, draft.state, at, may_be_local=True)
         if policy is None:
             return replace(draft, state=state)
         rest = tuple(overlay for overlay in draft.overlays if overlay.to_cycle is None)
         whole = (*rest, replace(planner.bare(found), summary=policy))
         freed = planner.effect(whole).freed
         return replace(draft, state=state, overlays=whole, freed=freed) if freed > draft.freed else draft
+
+    async def _summary(
+        self, found: Range, state: PolicyState, at: Circumstances, *, may_be_local: bool
+    ) -> tuple[SummaryPolicy | None, PolicyState]:
+        """Return a summary, and what is to be remembered of asking a model for it.
+
+        Only a profile that has a summary asks one; where none answers, `may_be_local` makes it of the log.
+        """
+        entries = tuple(self._recorder.entries)
+        limit = limit_of(self._wiring.config, self._wiring.model)
+        policy: SummaryPolicy | None = None
+        if self._order.wish.summary and may_ask(state, at) == "go":
+            policy, state = await self._asked(entries, found, limit, state, at)
+        if policy is None and may_be_local:
+            policy = local_summary(entries, found, self._recorder, limit=limit)
+        return policy, state
 
     def _told(self, planner: Planner, need: Need, draft: Draft) -> Range | None:
         """The turns of a summary: without those that are kept, unless room has to be made and that is too little."""

@@ -9,7 +9,7 @@ from jp.cli.money import cost_sentence
 from jp.cli.pricing import pricing
 from jp.cli.query.wiring import Wiring
 from jp.conversation.entries import AnyEntry, Usage
-from jp.conversation.usage import prompt_tokens, reported_usage, usage_by_turn
+from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.turn.request import context_in_force
 from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, price_of, total_of
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 _MOSTLY_FULL = 0.75
-_LEAST_TOLD = 2_000
-"""No window of a model is so small that fewer tokens fill most of it."""
 
 
 def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title: Spent | None) -> str:
@@ -49,13 +47,8 @@ def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title
     return said
 
 
-def fullness_text(wiring: Wiring, entries: Sequence[AnyEntry]) -> str:
-    """Return what to do once a conversation fills most of its model's window, else an empty text."""
-    reported = reported_usage(entries)
-    last = next(reversed(reported.values()), None)
-    used = 0 if last is None else prompt_tokens(last) + last.output
-    if used < _LEAST_TOLD:
-        return ""
+def fullness_text(wiring: Wiring, used: int) -> str:
+    """Return what to do once `used` tokens fill most of the model's window, else an empty text."""
     from jp.cli.model_details import details_of
 
     window = details_of(wiring.config, wiring.model).context_window

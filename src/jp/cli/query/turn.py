@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from jp.cli.options import GlobalOptions
@@ -15,7 +16,7 @@ from jp.cli.query.titling import Titling
 from jp.cli.query.wiring import Wiring
 from jp.cli.signals import Interruption
 from jp.config.model import AppConfig
-from jp.conversation.entries import ChatRequest
+from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
 from jp.turn.loop import TurnOutcome
@@ -23,6 +24,10 @@ from jp.turn.ports import Recorder
 
 if TYPE_CHECKING:
     from jp.cli.structured.check import Checker
+
+
+_LEAST_TOLD = 2_000
+"""No window of a model is so small that fewer tokens fill most of it."""
 
 
 class RefusedError(JpError):
@@ -175,10 +180,11 @@ async def _show_usage(
     The entries from `start` on were recorded for it. A title that is written beside it is waited for, but for a moment.
     """
     title = await titling.settle(answered=outcome.ending == "answered")
-    if outcome.ending == "answered" and not wiring.config.conversation.compaction.auto.enabled:
+    used = _newest_usage(recorder.entries)
+    if used >= _LEAST_TOLD and not wiring.config.conversation.compaction.auto.enabled:
         from jp.cli.query.spent import fullness_text
 
-        if full := fullness_text(wiring, recorder.entries):
+        if outcome.ending == "answered" and (full := fullness_text(wiring, used)):
             notice(options, full)
     is_watched = os.isatty(2)
     if options.quiet if is_watched else not options.verbosity:
@@ -192,3 +198,9 @@ async def _show_usage(
         notice(options, said)
     else:
         log_line(options, said)
+
+
+def _newest_usage(entries: Sequence[AnyEntry]) -> int:
+    """Return the tokens of the newest request and its answer, 0 where the provider has not reported them."""
+    usage = next((entry.usage for entry in reversed(entries) if isinstance(entry, CycleEnd)), None)
+    return 0 if usage is None else usage.input + usage.cache_read + usage.cache_write + usage.output

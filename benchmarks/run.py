@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 import compaction
+import confinement
 import delivery
 import log
 import markdown
@@ -27,6 +28,7 @@ def main() -> None:
         ("Processes", processes.rows),
         ("Start to wire, by provider", processes.provider_rows),
         ("Start to wire, with an MCP server", processes.server_rows),
+        ("What confining a command costs", confinement.rows),
         ("The log", log.rows),
         ("Streaming Markdown", _markdown),
         ("What recorded sessions send, had their tools been jp's", delivery.rows),

@@ -39,7 +39,9 @@ def out_of_reach(declared: Address, here: Address, address: IpAddress) -> Attach
     by = "redirects to" if here.host != declared.host or here.port != declared.port else "is not fetched:"
     named = "" if here.host.strip("[]") == str(address) else f" is at {str(address)!r}, which"
     message = f"{declared.shown!r} {by} {here.host!r}{named or ','} is {_ZONES[zone_of(address)]}"
-    return AttachmentError(message, hint=f"where you mean that address, type it: `--attach`; or {_BY_HAND}")
+    return AttachmentError(
+        message, hint=f"to attach it all the same, type '{address}' in place of the name; or {_BY_HAND}"
+    )
 
 
 class RefusedError(AttachmentError):

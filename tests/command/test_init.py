@@ -82,6 +82,51 @@ def test_a_model_of_the_users_own_file_holds_in_a_new_workspace(tmp_path: Path) 
     assert not (tmp_path / ".jp" / "config.toml").exists()
 
 
+def test_a_model_that_is_named_holds_at_once_and_so_does_what_is_set_later(tmp_path: Path) -> None:
+    run_jp("config", "set", "--in", "user", "assistant.model.id=ollama/mine", cwd=tmp_path)
+
+    made = run_jp("init", "--model", "script/other", cwd=tmp_path)
+    scenario = tmp_path / ".jp" / "scenarios" / "other.toml"
+    scenario.parent.mkdir()
+    scenario.write_text('[[reply]]\ntext = "It is I."\n', encoding="utf-8")
+    run_jp("config", "set", "conversation.tools.run_command.run=unattended", cwd=tmp_path)
+    asked = run_jp("query", "--new", "hello", cwd=tmp_path)
+
+    assert made.code == 0, made.stderr
+    assert asked == (0, "It is I.\n", "")
+
+
+def test_what_is_set_where_nobody_has_trusted_the_files_is_said_to_be_ignored(tmp_path: Path) -> None:
+    run_jp("init", cwd=tmp_path)
+    config = tmp_path / ".jp" / "config.toml"
+    config.write_text('[conversation.tools.fs_read_file]\nrun = "unattended"\n', encoding="utf-8")
+
+    done = run_jp("config", "set", "conversation.tools.run_command.run=unattended", cwd=tmp_path)
+
+    assert done.code == 0
+    assert "ignored until trusted: conversation.tools.fs_read_file.run" in done.stderr
+    assert "conversation.tools.run_command.run = 'unattended'" in done.stderr
+
+
+def test_a_link_in_a_workspace_is_not_written_through(tmp_path: Path) -> None:
+    run_jp("init", cwd=tmp_path)
+    run_jp("config", "set", "--in", "user", "user.name=Ada", cwd=tmp_path)
+    own = home_beside(tmp_path) / "config" / "config.toml"
+    before = own.read_bytes()
+    for link, words in (
+        (tmp_path / ".jp" / "config.toml", ()),
+        (tmp_path / ".jp.toml", ("--in", "cwd")),
+    ):
+        link.symlink_to(own)
+
+        done = run_jp("config", "set", *words, "conversation.tools.run_command.run=unattended", cwd=tmp_path)
+
+        assert done.code != 0
+        assert "is a link, and is not written through" in done.stderr
+        assert own.read_bytes() == before
+        link.unlink()
+
+
 def test_with_yes_and_nothing_found_no_model_is_set(tmp_path: Path) -> None:
     assert run_jp("init", "--yes", cwd=tmp_path) == (0, f"created the workspace at {tmp_path}\n{UNSET}", "")
 

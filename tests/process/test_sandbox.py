@@ -25,6 +25,8 @@ import unprivileged
 import without_bubblewrap
 from forked import Started, run_jp, start_jp
 from jp.conversation.entries import ToolCallResponse
+from jp.process.sandbox.launching import confined
+from jp.process.sandbox.policy import Confinement
 from mcp_connections import SERVER
 from running import Result, home_beside
 from stage import make_workspace, only_log
@@ -166,6 +168,21 @@ def test_a_repository_is_not_planted_and_nothing_is_left_behind(place: Path, scr
     done = command(root, f"{text}; echo x > .git/config", script=script)
 
     assert done.code == 1
+    assert sorted(path.name for path in root.iterdir()) == [".jp"]
+
+
+def test_a_command_that_is_stopped_leaves_no_place_behind_that_was_held(place: Path) -> None:
+    sandboxes.require_bubblewrap()
+    root = make_workspace(place / "work")
+    confinement = Confinement(mode="workspace-write", root=os.path.realpath(root))
+
+    def stopped() -> None:
+        with confined(("/bin/true",), {}, directory=str(root), confinement=confinement):
+            (root / ".git").mkdir()  # as bubblewrap makes it to mount on
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
     assert sorted(path.name for path in root.iterdir()) == [".jp"]
 
 
@@ -454,6 +471,19 @@ def test_where_there_is_no_bubblewrap_the_question_says_so(root: Path, landlock:
     assert required.code == 1
     assert "it must not run unless it is confined, and it cannot be: bwrap is not installed" in required.stdout
     assert ran.code == 0
+    held = said.partition(":")[0] if landlock == "1" else said
+    assert "note: 'run_command' ran: " in ran.stderr
+    assert held in ran.stderr
+
+
+def test_what_landlock_does_not_hold_is_not_said_to_be_held(root: Path) -> None:
+    sandboxes.require_landlock()
+    text = "echo x > .git/hooks/pre-commit; echo x > /usr/jp-escape"
+    done = command(root, text, script=without_bubblewrap.SCRIPT)
+
+    assert done.code == 1
+    assert "without '.git'" not in done.stdout + done.stderr
+    assert "it can change files only in the workspace; no network; not held" in done.stderr
 
 
 def test_a_bubblewrap_of_the_workspace_is_not_used_and_one_that_fails_neither(root: Path) -> None:

@@ -47,7 +47,6 @@ def init(
     """
     from jp.cli.output import print_result
     from jp.cli.places import current_directory
-    from jp.config.edit import set_in_file
     from jp.config.places import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
@@ -64,7 +63,7 @@ def init(
         model, found = _choose_model(options, root, yes=yes)
     _create(options, root, commit_conversations=commit_conversations)
     if model is not None:
-        set_in_file(config, [f"assistant.model.id={model}"])
+        _set_model(options, root, config, model)
     missing = [] if model is None else _missing_key(model, _settings(options, root))
     standing = model or _standing_model(options, root)
     steps = _next_steps(config, missing, model or (None if config.exists() else standing), found)
@@ -75,6 +74,23 @@ def init(
         text="\n".join(lines),
         value={"root": str(root), "model": standing, "created": not existed, "detected": detected},
     )
+
+
+def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> None:
+    """Write the model, which whoever typed or chose it need not trust; what came with the directory is not trusted."""
+    from msgspec.structs import replace
+
+    from jp.cli.config.set import is_trusted, refuse_link, trust_typed
+    from jp.cli.places import open_workspace
+    from jp.config.edit import set_in_file
+
+    refuse_link(config)
+    here = replace(options, workspace=str(root))
+    workspace = open_workspace(here)
+    was_trusted = is_trusted(here, workspace)
+    set_in_file(config, [f"assistant.model.id={model}"])
+    if was_trusted:
+        trust_typed(here, workspace)
 
 
 def _settings(options: GlobalOptions, root: Path) -> LlmConfig:

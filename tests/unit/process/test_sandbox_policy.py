@@ -299,7 +299,7 @@ WHERE = "it can change files only in the workspace, without '.git' and '.jp'"
             confinement(),
             Landlock(7, "no bwrap"),
             "partly",
-            f"sandbox: {WHERE}; no network; not held (no bwrap): {GAPS}",
+            f"sandbox: it can change files only in the workspace; no network; not held (no bwrap): {GAPS}",
         ),
     ],
 )

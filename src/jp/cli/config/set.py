@@ -47,10 +47,14 @@ def set_value(
     require_persistence(options, "jp config set")
     workspace = open_workspace(options)
     file = _file(workspace, where)
-    was_trusted = _is_trusted(options, workspace)
+    if where != "user":
+        refuse_link(file)
+    was_trusted = is_trusted(options, workspace)
     set_in_file(file, values)
     if was_trusted and where != "user":
-        _trust(options, workspace)
+        trust_typed(options, workspace)
+    elif where != "user":
+        _tell_of_ignored(options, workspace)
     _tell_of_unknown_names(options, workspace, values)
     print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
 
@@ -110,6 +114,18 @@ def _unknown_tools(config: AppConfig, workspace: AnyWorkspace, named: list[str])
             yield problem
 
 
+def refuse_link(file: Path) -> None:
+    """Refuse to write a workspace's file through a link: a repository can bring one that leads to the user's own.
+
+    Raises:
+        StorageError: it is a link.
+    """
+    from jp.errors import StorageError
+
+    if file.is_symlink():
+        raise StorageError(f"{str(file)!r} is a link, and is not written through", hint="put the file itself there")
+
+
 def _file(workspace: AnyWorkspace, where: Which) -> Path:
     import os
 
@@ -129,7 +145,21 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
     return directory / FILE_NAME
 
 
-def _is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
+def _tell_of_ignored(options: GlobalOptions, workspace: AnyWorkspace) -> None:
+    """Say what is set and does not count: other values of the workspace wait for the user's trust, too."""
+    from jp.cli.settings import read_sources
+    from jp.cli.trust import tell_ignored
+    from jp.errors import ConfigurationError
+
+    try:
+        resolved = read_sources(options, workspace).resolve(cfg=False)
+    except ConfigurationError:
+        return
+    tell_ignored(options, resolved)
+
+
+def is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
+    """Return whether nothing in the files of the workspace waits for the user's trust."""
     from jp.cli.settings import read_sources
     from jp.errors import ConfigurationError
 
@@ -140,7 +170,7 @@ def _is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
     return not sources.resolve(cfg=False).ignored
 
 
-def _trust(options: GlobalOptions, workspace: AnyWorkspace) -> None:
+def trust_typed(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Who may say `jp workspace trust` has just typed these values: they need no second consent."""
     from jp.cli.settings import read_sources
     from jp.cli.trust import accept

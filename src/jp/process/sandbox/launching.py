@@ -191,12 +191,12 @@ def _placeholders(rules: Rules) -> Generator[None]:
         with suppress(OSError):
             fcntl.flock(root, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield
+    finally:
         # Taken away under another program, the directory would no longer keep that one from creating it.
         with suppress(OSError):
             fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for placeholder in rules.placeholders:
                 os.rmdir(placeholder)  # noqa: PTH106 - text; it fails where something is in it
-    finally:
         os.close(root)
 
 

@@ -23,12 +23,14 @@ _UNREACHABLE = re.compile(
 _FIRST_WITH_TCP, _FIRST_WITH_SCOPES = 4, 6
 
 
-def limits_text(confinement: Confinement, frozen_because: str = "") -> str:
-    """What a program may change and reach, in a few words."""
+def limits_text(confinement: Confinement, mechanism: Mechanism, frozen_because: str = "") -> str:
+    """Return what a program may change and reach, in a few words; nothing that the mechanism cannot hold."""
     if confinement.mode == "read-only":
         changes = "it can change nothing"
     elif frozen_because:
         changes = f"it can change nothing in the workspace, because {frozen_because}"
+    elif isinstance(mechanism, Landlock):
+        changes = "it can change files only in the workspace"
     else:
         changes = "it can change files only in the workspace, without '.git' and '.jp'"
     return f"{changes}; {'it can use the network' if confinement.has_network else 'no network'}"
@@ -64,7 +66,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 def limits_in_force(confinement: Confinement, mechanism: Mechanism, frozen_because: str = "") -> Limits:
     """Return what holds for a program that the mechanism confines."""
-    limits = limits_text(confinement, frozen_because)
+    limits = limits_text(confinement, mechanism, frozen_because)
     if isinstance(mechanism, Missing | Landlock) and confinement.required:
         return Limits(word="refused", text=f"it will not run: a sandbox is required, and {mechanism.why}")
     match mechanism:

@@ -68,13 +68,17 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         if confinement is None:
             return output
         from jp.process.sandbox.launching import mechanism_for, rules_for
-        from jp.process.sandbox.mechanisms import Missing
+        from jp.process.sandbox.mechanisms import Landlock, Missing
         from jp.process.sandbox.words import denied_use, limits_text
 
+        mechanism = mechanism_for(confinement)
+        if not invocation.is_agreed and isinstance(mechanism, Landlock | Missing):
+            # Nobody was asked, so nobody has read it in the question.
+            invocation.notice(f"{self.name!r} ran: {self.limits(invocation).text}")
         use = denied_use(text_of(output) if output.is_error else said(ended.stderr), confinement)
-        if use is None or isinstance(mechanism_for(confinement), Missing):
+        if use is None or isinstance(mechanism, Missing):
             return output
-        limits = limits_text(confinement, rules_for(confinement, {}).frozen_because)
+        limits = limits_text(confinement, mechanism, rules_for(confinement, {}).frozen_because)
         invocation.notice(f"the sandbox may have stopped {self.name!r}: {limits}; {self._remedy(confinement, use)}")
         sentence = f"The sandbox may be the reason: this ran in a sandbox, where {limits}.\n"
         return replace(output, content=(*output.content, TextBlock(text=sentence)))

@@ -228,3 +228,17 @@ def test_what_is_trusted_is_shown_page_by_page(tmp_path: Path) -> None:
     shown = decode(decode_rows(list(dict.fromkeys(rows))))
     assert all(f"conversation.tools.t{number}." in shown for number in range(10))
     assert repr(value) in shown
+
+
+def test_nobody_agrees_to_a_question_that_the_terminal_has_no_room_for(tmp_path: Path) -> None:
+    """A command of 90 characters takes more rows than there are."""
+    command = "echo harmless; touch hidden; echo more text here; echo and some more words"
+    stage(tmp_path, "run_command", {"command": command})
+
+    with jp_at_terminal("query", "hi", cwd=tmp_path, size=(20, 5)) as terminal:
+        terminal.expect("no room: enlarge it")
+        terminal.type("y\n")
+        terminal.type("\n")
+        assert terminal.finish() == 8
+
+    assert not (tmp_path / "hidden").exists()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 _YES, _NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 _MORE, _HELP = "p", "?"
+_NO_ROOM = "no room: enlarge it "
 _PASTED = "pasted text is no answer here; press the key"
 
 
@@ -178,7 +179,7 @@ class _Screen:
         from prompt_toolkit.output import ColorDepth, DummyOutput
 
         buffer = Buffer(multiline=False)
-        processors: list[Processor] = [BeforeInput(lambda: self._rows_of_text(output.get_size().columns)[-1])]
+        processors: list[Processor] = [BeforeInput(lambda: self._last_row(output.get_size()))]
         above = FormattedTextControl(lambda: self._above(output, buffer.text))
         typed = BufferControl(
             buffer, input_processors=[PasswordProcessor(), *processors] if self._is_secret else processors
@@ -206,7 +207,12 @@ class _Screen:
         @keys.add("enter", eager=True)
         @keys.add("c-j", eager=True)
         def _(event: KeyPressEvent) -> None:
-            _leave(event, event.current_buffer.text)
+            typed = event.current_buffer.text
+            if typed.strip() and self._is_cut(event.app.output.get_size()):
+                # Nobody may agree to what the terminal has no room for.
+                event.current_buffer.reset()
+            else:
+                _leave(event, typed)
 
         @keys.add("c-d", eager=True)
         def _(event: KeyPressEvent) -> None:
@@ -220,6 +226,15 @@ class _Screen:
                 event.current_buffer.insert_text(" ".join(event.data.splitlines()))
 
         return keys
+
+    def _is_cut(self, size: Size) -> bool:
+        """Return whether the terminal has too few rows for the question itself, so that a part of it is not seen."""
+        page = 0 if self._place is None else 1
+        return self._takes_keys and not self._is_dumb and len(self._rows_of_text(size.columns)) + page > size.rows
+
+    def _last_row(self, size: Size) -> str:
+        """Return what stands before the answer."""
+        return _NO_ROOM if self._is_cut(size) else self._rows_of_text(size.columns)[-1]
 
     def _rows_of_text(self, width: int) -> list[str]:
         """Return the rows of the question itself; the answer stands behind the last one."""

@@ -1,4 +1,4 @@
-"""What confining a command costs: `true` run by jp bare and in its sandbox, in turn, in one process."""
+"""Measure what it costs to confine a command: `true` run by jp bare and in its sandbox, in turn, in one process."""
 
 from __future__ import annotations
 

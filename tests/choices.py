@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
+import msgspec
 from hypothesis import strategies as st
 
 T = TypeVar("T")
@@ -44,3 +45,22 @@ class Choices:
 def choices(length: int = 400) -> st.SearchStrategy[Choices]:
     """Choices of which the first `length`, more or less, are drawn."""
     return st.binary(min_size=length, max_size=length).map(Choices)
+
+
+def accepted(annotation: Any, candidates: Sequence[Any]) -> list[Any]:
+    """Those of the candidates, and of the words that the annotation names, that a field so annotated takes."""
+    return [value for value in (*candidates, *_words(annotation)) if _accepts(annotation, value)]
+
+
+def _words(annotation: Any) -> list[Any]:
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    return [word for member in get_args(annotation) for word in _words(member)]
+
+
+def _accepts(annotation: Any, value: object) -> bool:
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError:
+        return False
+    return True

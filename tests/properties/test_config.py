@@ -4,13 +4,13 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Any, Literal, TypeVar, assert_never, cast, get_args, get_origin
+from typing import Any, TypeVar, assert_never, cast
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from choices import Choices
+from choices import Choices, accepted
 from jp.config.assignment import node_at
 from jp.config.explain import Explanation, explain
 from jp.config.format import formatted
@@ -61,23 +61,7 @@ def perhaps(draw: Draw, *, otherwise: Draw = nothing) -> Draw:
 
 
 def scalar(annotation: Any) -> Draw:
-    candidates = [True, False, 1, 2, 0.5, "a", "b", "https://a", "https://b", *words_of(annotation)]
-    return one_of([value for value in candidates if accepts(annotation, value)])
-
-
-def words_of(annotation: Any) -> list[Any]:
-    """Two of the words that an annotation names."""
-    if get_origin(annotation) is Literal:
-        return list(get_args(annotation)[:2])
-    return [word for member in get_args(annotation) for word in words_of(member)]
-
-
-def accepts(annotation: Any, value: object) -> bool:
-    try:
-        msgspec.convert(value, annotation)
-    except msgspec.ValidationError:
-        return False
-    return True
+    return one_of(accepted(annotation, (True, False, 1, 2, 0.5, "a", "b", "https://a", "https://b")))
 
 
 def values(node: Node, *, plain: bool = False) -> Draw:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, assert_never, get_args, get_origin
+from typing import Any, assert_never
 
 import msgspec
 import pytest
 from hypothesis import given
 
-from choices import Choices, choices
+from choices import Choices, accepted, choices
 from jp.config.direction import Direction
 from jp.config.keys import KeyPath, key_text
 from jp.config.kinds import RunMode
@@ -47,28 +47,11 @@ CALLS: Sequence[Raw] = ({}, {"path": "a"}, {"path": "src/a"}, {"path": "/etc/x"}
 LISTINGS = {"s": Listing(tools=(ServerTool(name="a", parameters={}), ServerTool(name="b", parameters={})))}
 
 
-def words(annotation: Any) -> list[Any]:
-    """The words that an annotation names."""
-    if get_origin(annotation) is Literal:
-        return list(get_args(annotation))
-    return [word for member in get_args(annotation) for word in words(member)]
-
-
-def accepts(annotation: Any, value: object) -> bool:
-    try:
-        msgspec.convert(value, annotation)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
 def value_of(node: Node, *, plain: bool = False) -> Draw:
     """What a layer may say at `node`; `plain`: in the elements of a list."""
     match node:
         case Scalar(annotation=annotation):
-            fit = [
-                value for value in (True, False, 1, 7, 0.5, *TEXTS, *words(annotation)) if accepts(annotation, value)
-            ]
+            fit = accepted(annotation, (True, False, 1, 7, 0.5, *TEXTS))
             return lambda drawn: None if not plain and drawn.one_in(5) else drawn.pick(fit)
         case MergedText():
             return lambda drawn: drawn.pick(TEXTS)

@@ -26,6 +26,7 @@ from jp.context.budget import estimate_messages
 from jp.context.items import items_of
 from jp.conversation.carriers import carriers_in
 from jp.conversation.entries import (
+    LEAST_OBSERVED,
     AnyEntry,
     Compaction,
     Facts,
@@ -39,9 +40,6 @@ from jp.conversation.turns import Placement, cycles_of, divide, is_blank
 
 if TYPE_CHECKING:
     from jp.compaction.summarising import TextLoader
-
-LEAST_OBSERVED = 400
-"""Bytes of a result below which its digest would be no shorter than the result."""
 
 Source = Literal["manual", "auto"]
 

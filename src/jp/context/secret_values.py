@@ -90,6 +90,8 @@ _METHOD = re.compile(
     re.IGNORECASE,
 )
 """What a password or a token is said to be, or to lie in: an encoding, a version, a file."""
+_SETTING = re.compile(r"[a-z_]{5,}(?:\.[a-z_-]+[0-9]{0,3})+")
+"""What is said to be a key and is none that opens anything: the path of a setting."""
 
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ \t]\Z")
 _SAID_KINDS = frozenset({"password", "token", "key", "secret", "credential"})
@@ -202,7 +204,7 @@ def _said(text: str, start: int, name: str, at: int) -> Iterator[Span]:
         return
     value = found["value"].rstrip(".:!?")
     like = _PROSE_PASSWORD if known.kind == "password" else _PROSE_KEY
-    if known.kind == "password" and not known.certain:
+    if (known.kind == "password" and not known.certain) or (known.kind == "key" and _SETTING.fullmatch(value)):
         return
     if like.fullmatch(value) and not _METHOD.fullmatch(value) and not _HARMLESS.fullmatch(value):
         yield Span(found.start("value"), found.start("value") + len(value), known.kind)

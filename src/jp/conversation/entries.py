@@ -124,6 +124,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: tuple[str, ...] | None = None
 
 
+LEAST_OBSERVED = 400
+"""Characters of a result below which its digest would be no shorter than the result, so that it needs no evidence."""
+
+
 class ToolCallResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="tool_call_response"):
     """The result of a call. `request` is the id of its `tool_call_request` entry."""
 

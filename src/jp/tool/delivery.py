@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
-from jp.conversation.entries import AnyEntry, Facts, ToolCallResponse
+from jp.conversation.entries import LEAST_OBSERVED, AnyEntry, Facts, ToolCallResponse
 from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (
     AudioBlock,
@@ -36,9 +36,6 @@ from jp.tool.dedup import mark_blocks
 
 MOST_BLOCKS = 64
 """A result of more blocks is bounded as one text: each of them would take a marker."""
-
-_LEAST_OBSERVED = 400
-"""Characters of a result below which its digest would be no shorter than the result."""
 
 _READ = frozenset({"read", "list", "search", "json", "web"})
 """Kinds of results in which the word `error` says nothing of how the call went."""
@@ -167,7 +164,7 @@ def _with_evidence(output: ToolOutput) -> Facts | None:
     facts = output.facts or Facts()
     blocks = (block.resource if isinstance(block, ResourceBlock) else block for block in output.content)
     texts = [block.text for block in blocks if isinstance(block, TextBlock | Resource) and block.text]
-    if facts.evidence is not None or sum(map(len, texts)) < _LEAST_OBSERVED:
+    if facts.evidence is not None or sum(map(len, texts)) < LEAST_OBSERVED:
         return output.facts
     from jp.context.evidence import observe
 

@@ -78,6 +78,7 @@ HARMLESS = (
     "self.password = password",
     "author: Jane",
     "KeyError: 'name'",
+    "unknown key 'conversation.tools.t2.parametres'",
     "git@github.com:foo/bar.git",
     "https://example.com/a?page_token=abc&x=1",
     "passed: 12, failed: 3",

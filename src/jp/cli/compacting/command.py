@@ -120,8 +120,8 @@ def _check(arguments: CompactArguments) -> None:
     given = [name for name, is_given in ways.items() if is_given]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
-    says_what = arguments.policies.are_given or arguments.profile is not None or arguments.model is not None
-    says_what = says_what or arguments.local
+    is_named = arguments.profile is not None or arguments.model is not None
+    says_what = is_named or arguments.local or arguments.policies.are_given
     if arguments.local and arguments.model is not None:
         raise UsageError("--local and --model exclude each other", hint="--local writes the summary without a model")
     is_ranged = arguments.ranges != RangeFlags()

@@ -17,6 +17,7 @@ from jp.cli.query.wiring import Wiring
 from jp.cli.signals import Interruption
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd
+from jp.conversation.usage import prompt_tokens
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
 from jp.turn.loop import TurnOutcome
@@ -203,4 +204,4 @@ async def _show_usage(
 def _newest_usage(entries: Sequence[AnyEntry]) -> int:
     """Return the tokens of the newest request and its answer, 0 where the provider has not reported them."""
     usage = next((entry.usage for entry in reversed(entries) if isinstance(entry, CycleEnd)), None)
-    return 0 if usage is None else usage.input + usage.cache_read + usage.cache_write + usage.output
+    return 0 if usage is None else prompt_tokens(usage) + usage.output

@@ -34,6 +34,9 @@ class PlainNames:
     def uri(self, path: str) -> str:
         return file_uri(path)
 
+    def mime_type(self, path: str) -> str:
+        return "text/x-python" if path.endswith(".py") else "text/plain"
+
     def ignored(self, base: str, root: str) -> Ignoring:
         return Ignoring(self._ignored)
 

@@ -150,5 +150,10 @@ def _decoded(data: bytes, name: str, encoding: str) -> Media:
         reason = f"not {encoding.upper()} text: the byte at {error.start:,} does not fit"
         hint = f"{_WHAT_IS_TAKEN} Convert text first: `iconv -f latin1 -t utf-8`."
         return UnsupportedMedia(reason=reason, hint=hint)
+    return TextMedia(mime_type=text_type(name), text=text)
+
+
+def text_type(name: str) -> str:
+    """Return the MIME type of a text file called `name`, by its extension."""
     _, dot, extension = name.rpartition(".")
-    return TextMedia(mime_type=_TEXT_TYPES.get(extension.lower() if dot else "", "text/plain"), text=text)
+    return _TEXT_TYPES.get(extension.lower() if dot else "", "text/plain")

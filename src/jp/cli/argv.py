@@ -19,7 +19,8 @@ class Option:
 
     `takes` is `flag`, `value` (with `=`, attached to a short form, or the next word), `optional` (only with `=`), or
     `bound` (with `=`, or the next word where that is a bound). `bare` is the value of the latter two without one, and
-    `mark` is put before whatever value they have. A next word that `reads` as a value of an `optional` one is refused.
+    `mark` is put before whatever value they have. A next word that `reads` as a value of an `optional` one is refused;
+    one that `reads` as a mistyped bound becomes the value of a `bound` one, which the command then refuses.
     """
 
     __slots__ = ("bare", "mark", "name", "reads", "takes")
@@ -226,9 +227,10 @@ class _Reader:
         if value is not None or self.at_end:
             return option.bare if value is None else value
         following = self._words[self._position]
-        if option.takes == "bound" and is_bound(following):
-            return self.next()
-        if option.reads is not None and option.reads(following):
+        is_read = option.reads is not None and option.reads(following)
+        if option.takes == "bound":
+            return self.next() if is_read or is_bound(following) else option.bare
+        if is_read:
             raise _detached_value(option, form, following)
         return option.bare
 

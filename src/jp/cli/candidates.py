@@ -105,6 +105,14 @@ def parse_target(text: str) -> Target:
     return Identified(digits, written) if is_id else Titled(written)
 
 
+def is_titled(text: str) -> bool:
+    """Return whether a word is a target only as a part of a title: no option, id, label or word such as `prev`."""
+    try:
+        return not text.startswith("-") and isinstance(parse_target(text), Titled)
+    except UsageError:
+        return False
+
+
 def matching(target: Named, candidates: Sequence[Candidate], *, archived: bool) -> list[Candidate]:
     """What `target` means, in no order; one where something is named exactly.
 

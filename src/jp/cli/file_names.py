@@ -24,6 +24,12 @@ class AttachmentNames:
 
         return CanonicalNames().uri(path)
 
+    def mime_type(self, path: str) -> str:
+        """See the port."""
+        from jp.attachment.media import text_type
+
+        return text_type(path)
+
     def ignored(self, base: str, root: str) -> Ignored:
         """See the port."""
         from jp.attachment.files.ignore import IgnoreRules

@@ -116,8 +116,8 @@ def _read_as(parameter: TyperOption) -> Option:
     match parameter.type_descriptor.parameter_info:
         case SwitchedValue(name=name, bare=bare):
             return Option(name, "optional", bare=bare)
-        case BoundValue(bare=bare):
-            return Option(name, "bound", bare=bare)
+        case BoundValue(bare=bare, reads=reads):
+            return Option(name, "bound", bare=bare, reads=reads)
         case OptionalValue(bare=bare, reads=reads):
             return Option(name, "optional", bare=bare, reads=reads)
         case _:

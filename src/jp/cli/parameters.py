@@ -19,7 +19,7 @@ class OptionalValue(OptionInfo):
 
 
 class BoundValue(OptionalValue):
-    """An option that also takes the next word where that is a bound of a range of turns."""
+    """An option that also takes the next word where that is a bound of a range of turns, or `reads` as one."""
 
 
 class SwitchedValue(OptionalValue):
@@ -60,6 +60,9 @@ def switched_value(*names: str, off: tuple[str, ...], bare: str, metavar: str, h
     return SwitchedValue(*names, off=off, bare=bare, metavar=metavar, help_text=help_text)
 
 
-def bound_value(*names: str, bare: str, help_text: str) -> BoundValue:
-    """Declare `--from BOUND` and its like: with `=`, with the next word where it is a bound, or bare."""
-    return BoundValue(*names, bare=bare, metavar="BOUND", help_text=help_text)
+def bound_value(*names: str, bare: str, help_text: str, reads: Callable[[str], bool] | None = None) -> BoundValue:
+    """Declare `--from BOUND` and its like: with `=`, with the next word where it is a bound, or bare.
+
+    A next word that `reads` as a mistyped bound is taken, too, so that the command can refuse it.
+    """
+    return BoundValue(*names, bare=bare, metavar="BOUND", help_text=help_text, reads=reads)

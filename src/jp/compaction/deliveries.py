@@ -10,7 +10,7 @@ import msgspec
 from jp.compaction.overlays import Coverage, Point
 from jp.compaction.wording import attachment_place, result_place
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.conversation.thread import ToolResult, UserResource, ViewEvent
+from jp.conversation.thread import NamedCall, ToolResult, UserResource, ViewEvent
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +31,17 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     span: Span
 
     @property
+    def named(self) -> NamedCall | None:
+        """The call that `place` names."""
+        match self.event:
+            case UserResource():
+                return None
+            case ToolResult(call=call, call_id=call_id):
+                return NamedCall(call=call, call_id=call_id)
+            case _:
+                assert_never(self.event)
+
+    @property
     def place(self) -> str:
         """Where it stands, in words for a model."""
         match self.event:
@@ -40,6 +51,13 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 return result_place(turn, call_id)
             case _:
                 assert_never(self.event)
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Words in place of a snapshot, and the call that they name."""
+
+    text: str
+    named: NamedCall | None
 
 
 def deliveries_in(events: Sequence[ViewEvent], spans: Sequence[Span]) -> Iterator[Delivery]:

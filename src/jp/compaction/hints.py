@@ -40,7 +40,11 @@ _POLICIES: Mapping[ToolCallMode, ToolCallPolicy] = {
 def tool_policy(mode: ToolCallMode | ToolCallsConfig) -> ToolCallPolicy:
     """Return the policy that a profile or an option names."""
     if isinstance(mode, ToolCallsConfig):
-        return ToolCallPolicy(policy=mode.policy, request=mode.request, response=mode.response)
+        if mode.policy == "omit":
+            return _POLICIES["omit"]
+        request = mode.response is not True if mode.request is None else mode.request
+        response = mode.request is not True if mode.response is None else mode.response
+        return ToolCallPolicy(policy=mode.policy, request=request, response=response)
     return _POLICIES[mode]
 
 
@@ -51,9 +55,14 @@ def overrides_for(names: Iterable[str], tools: Mapping[str, ToolConfig]) -> dict
     """
     found: dict[str, ToolOverride] = {}
     for name in sorted(set(names)):
-        shipped = SHIPPED.get(name, ToolCompactionConfig())
-        own = tools[name].compaction if name in tools else ToolCompactionConfig()
-        override = ToolOverride(request=own.request or shipped.request, response=own.response or shipped.response)
-        if override != ToolOverride():
-            found[name] = override
+        hints = hints_of(name, tools)
+        if hints != ToolCompactionConfig():
+            found[name] = ToolOverride(request=hints.request, response=hints.response)
     return found
+
+
+def hints_of(name: str, tools: Mapping[str, ToolConfig]) -> ToolCompactionConfig:
+    """Return the hints of a tool: its own settings, then what is built in. `tools` is `conversation.tools`."""
+    shipped = SHIPPED.get(name, ToolCompactionConfig())
+    own = tools[name].compaction if name in tools else ToolCompactionConfig()
+    return ToolCompactionConfig(request=own.request or shipped.request, response=own.response or shipped.response)

@@ -8,12 +8,12 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from jp.compaction.cut_forms import cut_handle
-from jp.compaction.deliveries import Delivery
+from jp.compaction.deliveries import Delivery, Note
 from jp.compaction.wording import reference
-from jp.conversation.resource import Resource, ResourceBlock, TextBlock, checksum
-from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock, checksum
+from jp.conversation.thread import ReferenceBlock, ToolResult, UserResource, UserText, ViewEvent
 
-Shown = str | Resource
+Shown = Note | Resource
 """What stands in place of a snapshot: words, or the snapshot in another form."""
 
 
@@ -41,7 +41,8 @@ class _Reader:
         copy = self._copy_of(resource.uri, sha256, whole.formatted)
         if copy is not None and resource.duplicate_of is not None:
             handle = cut_handle(copy.resource)
-            return reference(resource.uri, sha256, copy.place, handle=handle, has_changed=has_changed)
+            text = reference(resource.uri, sha256, copy.place, handle=handle, has_changed=has_changed)
+            return Note(text=text, named=copy.named)
         if is_diff:
             return resource
         self._copies[resource.uri, sha256, whole.formatted] = delivery
@@ -58,7 +59,7 @@ def _order(delivery: Delivery) -> tuple[int, int]:
     return delivery.position, delivery.block
 
 
-def settled(events: Sequence[ViewEvent], deliveries: Sequence[Delivery], notes: Mapping[int, str]) -> list[ViewEvent]:
+def settled(events: Sequence[ViewEvent], deliveries: Sequence[Delivery], notes: Mapping[int, Note]) -> list[ViewEvent]:
     """`events` with every snapshot in the form in which a reader of this view can use it.
 
     `notes` stand for deliveries by their position. A snapshot marked as a duplicate becomes a reference where a full
@@ -86,13 +87,19 @@ def _changed(event: UserResource | ToolResult, blocks: Mapping[int, Shown]) -> V
         case ToolResult():
             content = list(event.content)
             for number, shown in blocks.items():
-                content[number] = TextBlock(text=shown) if isinstance(shown, str) else ResourceBlock(resource=shown)
+                content[number] = _block(shown)
             return replace(event, content=tuple(content))
         case _:
             assert_never(event)
 
 
+def _block(shown: Shown) -> Block:
+    if isinstance(shown, Resource):
+        return ResourceBlock(resource=shown)
+    return TextBlock(text=shown.text) if shown.named is None else ReferenceBlock(text=shown.text, named=shown.named)
+
+
 def _changed_resource(event: UserResource, shown: Shown) -> ViewEvent:
-    if isinstance(shown, str):
-        return UserText(text=shown, turn=event.turn, origin=event.origin, synthetic=True)
-    return replace(event, resource=shown)
+    if isinstance(shown, Resource):
+        return replace(event, resource=shown)
+    return UserText(text=shown.text, turn=event.turn, origin=event.origin, synthetic=True, named=shown.named)

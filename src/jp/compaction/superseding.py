@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from jp.compaction.deliveries import Delivery
+from jp.compaction.deliveries import Delivery, Note
 from jp.compaction.stripping import shown_size
 from jp.compaction.wording import superseded
 from jp.conversation.resource import checksum
 
 
-def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, str]:
+def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, Note]:
     """The notes that stand for superseded snapshots, by position in `deliveries`.
 
     A snapshot is superseded by the newest copy of its URI that the compaction had seen; so one that is delivered
@@ -21,7 +21,7 @@ def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, str]:
     by_uri: dict[str, list[int]] = {}
     for position, delivery in enumerate(deliveries):
         by_uri.setdefault(delivery.resource.uri, []).append(position)
-    notes: dict[int, str] = {}
+    notes: dict[int, Note] = {}
     for positions in by_uri.values():
         group = [deliveries[position] for position in positions]
         if len(group) > 1 and any(delivery.span.superseded is not None for delivery in group):
@@ -29,11 +29,11 @@ def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, str]:
     return notes
 
 
-def _notes(group: Sequence[Delivery]) -> dict[int, str]:
+def _notes(group: Sequence[Delivery]) -> dict[int, Note]:
     roots = _roots(group)
     points = [delivery.span.point for delivery in group]
     newest: dict[int, int] = {}
-    notes: dict[int, str] = {}
+    notes: dict[int, Note] = {}
     for index in reversed(range(len(group))):
         delivery = group[index]
         coverage = delivery.span.superseded
@@ -44,9 +44,10 @@ def _notes(group: Sequence[Delivery]) -> dict[int, str]:
         if anchor <= index:
             continue
         newest[index] = newest.get(anchor, anchor)
-        note = superseded(delivery.resource.uri, checksum(delivery.resource), group[newest[index]].place)
+        newer = group[newest[index]]
+        note = superseded(delivery.resource.uri, checksum(delivery.resource), newer.place)
         if len(note.encode()) < shown_size(delivery.resource):
-            notes[index] = note
+            notes[index] = Note(text=note, named=newer.named)
         else:
             del newest[index]
     return notes

@@ -30,10 +30,10 @@ class ToolCallsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
     policy: Harmless[Literal["digest", "strip", "omit"]]
     """`digest` or `strip` the halves that are named, or `omit` whole calls."""
-    request: Harmless[bool] = False
-    """Whether arguments are shortened."""
-    response: Harmless[bool] = False
-    """Whether results are."""
+    request: Harmless[bool | None] = None
+    """Whether arguments are shortened. Unset, they are where `response` is not true."""
+    response: Harmless[bool | None] = None
+    """Whether results are. Unset, they are where `request` is not true."""
 
 
 class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.resource import Block, Resource
+from jp.conversation.resource import Block, Resource, TextBlock
 
 CachePolicy = Literal["off", "short", "long"]
 Effort = Literal["none", "xlow", "low", "medium", "high", "xhigh", "max"]
@@ -52,10 +52,24 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
     parameters: JsonObject
 
 
+class NamedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that a text of jp names: the id of its entry, and the id by which the text names it, in backquotes."""
+
+    call: str
+    call_id: str
+
+
+class ReferenceBlock(TextBlock, frozen=True, kw_only=True):
+    """A text in place of a snapshot, in a view only. It names the call whose result has the copy."""
+
+    named: NamedCall
+
+
 class UserText(msgspec.Struct, frozen=True, kw_only=True):
     """Words of the user, or of jp on the user's behalf (`synthetic`: a summary's heading, a request to continue).
 
-    `schema` is what the answer to them has to fit: for adapters that have to say so in words.
+    `schema` is what the answer to them has to fit: for adapters that have to say so in words. `named` is the call that
+    a reference in place of a snapshot names.
     """
 
     text: str
@@ -63,6 +77,7 @@ class UserText(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
     synthetic: bool = False
     schema: JsonObject | None = None
+    named: NamedCall | None = None
 
 
 class UserResource(msgspec.Struct, frozen=True, kw_only=True):

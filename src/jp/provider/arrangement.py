@@ -5,7 +5,7 @@ Everything is decided by what comes before it, so that a longer thread begins wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +15,8 @@ from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
     AssistantText,
+    NamedCall,
+    ReferenceBlock,
     ToolCall,
     ToolResult,
     UserResource,
@@ -101,17 +103,23 @@ def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str]
         if isinstance(event, ToolResult):
             results.setdefault(event.call, []).append(event)
     ids = _CallIds(valid_id)
+    # A note about a superseded snapshot names a call that comes later.
+    wire_ids = [ids.take(event.call_id) for event in events if isinstance(event, ToolCall)]
+    by_call = dict(zip((event.origin for event in events if isinstance(event, ToolCall)), wire_ids, strict=True))
+    upcoming = iter(wire_ids)
     pending: list[Called] = []
     for event in _ordered(events):
         if isinstance(event, (UserText, UserResource, ToolResult)):
-            yield from _answers(pending, results)
+            yield from _answers(pending, results, by_call)
             pending.clear()
         if isinstance(event, ToolCall):
-            pending.append(Called(wire_id=ids.take(event.call_id), call=_named(event)))
+            pending.append(Called(wire_id=next(upcoming), call=_named(event)))
             yield pending[-1]
+        elif isinstance(event, UserText) and event.named is not None:
+            yield msgspec.structs.replace(event, text=_renamed(event.text, event.named, by_call))
         elif not isinstance(event, ToolResult):
             yield event
-    yield from _answers(pending, results)
+    yield from _answers(pending, results, by_call)
 
 
 def _named(call: ToolCall) -> ToolCall:
@@ -119,14 +127,31 @@ def _named(call: ToolCall) -> ToolCall:
     return call if name == call.name else msgspec.structs.replace(call, name=name)
 
 
-def _answers(calls: Iterable[Called], results: dict[str, list[ToolResult]]) -> Iterator[Answered]:
+def _renamed(text: str, named: NamedCall, wire_ids: Mapping[str, str]) -> str:
+    """Return `text` with the id that a call has on the wire; a URI, which may look like one, stands before it."""
+    before, found, after = text.rpartition(f"`{named.call_id}`")
+    return f"{before}`{wire_ids[named.call]}`{after}" if found and named.call in wire_ids else text
+
+
+def _content(blocks: Sequence[Block], wire_ids: Mapping[str, str]) -> tuple[Block, ...]:
+    return tuple(
+        msgspec.structs.replace(block, text=_renamed(block.text, block.named, wire_ids))
+        if isinstance(block, ReferenceBlock) and block.text is not None
+        else block
+        for block in blocks
+    )
+
+
+def _answers(
+    calls: Iterable[Called], results: Mapping[str, list[ToolResult]], wire_ids: Mapping[str, str]
+) -> Iterator[Answered]:
     for called in calls:
         waiting = results.get(called.call.origin)
         result = waiting.pop(0) if waiting else None
         yield Answered(
             wire_id=called.wire_id,
             call=called.call,
-            content=INTERRUPTED_CONTENT if result is None else result.content,
+            content=INTERRUPTED_CONTENT if result is None else _content(result.content, wire_ids),
             is_error=result is None or result.is_error,
         )
 

@@ -76,8 +76,8 @@ def _hidden(match: re.Match[str]) -> str:
 def parse_address(uri: str) -> Address:
     """Take `uri` apart.
 
-    Scheme and host become lower case, a default port and the fragment go, an empty path becomes `/`. What no URI can
-    hold is percent-encoded as UTF-8.
+    Scheme and host become lower case, a default port and the fragment go, an empty path becomes `/`, dot segments are
+    resolved. What no URI can hold is percent-encoded as UTF-8.
 
     Raises:
         AttachmentError: it is malformed. Its text holds no credentials.
@@ -99,7 +99,7 @@ def parse_address(uri: str) -> Address:
         scheme=scheme,
         host=_composed(host["host"]).lower(),
         port=None if port == _DEFAULT_PORTS[scheme] else port,
-        target=_encoded(match["path"] or "/", _PATH_SAFE)
+        target=_without_dot_segments(_encoded(match["path"] or "/", _PATH_SAFE))
         + ("" if query is None else f"?{_encoded(query, _QUERY_SAFE)}"),
         credentials=unquote(credentials),
     )
@@ -116,6 +116,24 @@ def _composed(host: str) -> str:
 def _encoded(text: str, safe: str) -> str:
     whole = _STRAY_PERCENT.sub("%25", text)
     return _TRIPLET.sub(lambda match: match[0].upper(), quote(whole, safe=safe, errors="surrogateescape"))
+
+
+def _without_dot_segments(path: str) -> str:
+    """Return `path` as RFC 3986 §5.2.4 resolves it; `%2E` is a dot, as servers and browsers read it.
+
+    `urljoin` reads a path that begins with `//` as a host, and cuts `..;x` into `..` and a parameter.
+    """
+    kept: list[str] = []
+    dots = ""
+    for segment in path.split("/")[1:]:
+        dots = segment.replace("%2E", ".")
+        if dots == "..":
+            del kept[-1:]
+        elif dots != ".":
+            kept.append(segment)
+    if dots in {".", ".."}:
+        kept.append("")
+    return f"/{'/'.join(kept)}"
 
 
 def without_credentials(text: str) -> str:

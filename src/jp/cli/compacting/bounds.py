@@ -36,7 +36,11 @@ def parse_bound(text: str, *, option: str) -> Bound:
     try:
         return Ago(_seconds(plain, option))
     except UsageError:
-        hint = "write the number of a turn (0 is the first, -1 the one before the last), a duration such as 5h, or last"
+        hint = (
+            "a bound is the number of a turn (0 is the first), -3 (three turns before the last one), 5h (five hours "
+            f"ago){', or last (what follows the last compaction)' if option == '--from' else ''}; to name a "
+            "conversation by its title, write it before the options"
+        )
         raise UsageError(f"{option} cannot be {text!r}", hint=hint) from None
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.cli.compacting.applying import Made, append, make
-from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, SummaryOrder, order_of
+from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
 from jp.cli.compacting.preview import Previewer
 from jp.cli.compacting.proposals import Proposals
 from jp.cli.compacting.report import (
@@ -19,6 +19,8 @@ from jp.cli.compacting.report import (
     policies_text,
     preview_text,
     preview_value,
+    profiles_text,
+    profiles_value,
     turns_text,
 )
 from jp.cli.held import HeldConversation, hold_conversation, read_conversation
@@ -52,6 +54,7 @@ class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
     propose: bool = False
     apply: str | None = None
     reset: str | None = None
+    list_profiles: bool = False
 
 
 class _Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +88,10 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
         JpError: it could not be done; what was done in conversations before that stays.
     """
     _check(arguments)
+    if arguments.list_profiles:
+        listed = listed_profiles(read_conversation(options, arguments.targets[0], optional=True).resolved)
+        print_result(options, text=profiles_text(listed, width=_width(options)), value=profiles_value(listed))
+        return ExitCode.OK
     targets = _targets(options, arguments)
     reports: list[_Report] = []
     try:
@@ -116,6 +123,7 @@ def _check(arguments: CompactArguments) -> None:
         "--propose": arguments.propose,
         "--apply": arguments.apply is not None,
         "--reset": arguments.reset is not None and not arguments.dry_run,
+        "--list-profiles": arguments.list_profiles,
     }
     given = [name for name, is_given in ways.items() if is_given]
     if len(given) > 1:
@@ -127,8 +135,9 @@ def _check(arguments: CompactArguments) -> None:
     is_ranged = arguments.ranges != RangeFlags()
     if arguments.apply is not None and len(arguments.targets) > 1:
         raise UsageError("--apply takes one conversation", hint="a proposal is for the one that it was made for")
-    for name, is_given in (("--apply", arguments.apply is not None), ("--reset", arguments.reset is not None)):
-        if is_given and (says_what or is_ranged):
+    alone = {**ways, "--reset": arguments.reset is not None}
+    for name in ("--apply", "--reset", "--list-profiles"):
+        if alone[name] and (says_what or is_ranged):
             raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
 
 

@@ -9,6 +9,8 @@ from jp.compaction.hints import tool_policy
 from jp.compaction.planning import PolicyWish, wish_of
 from jp.compaction.ranges import Bound, KeepTurns, RangeWish, check_choice
 from jp.config.compaction import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
+from jp.config.keys import key_text
+from jp.config.layers import Resolved
 from jp.errors import ConfigurationError, UsageError
 from jp.likeness import nearest
 
@@ -125,6 +127,35 @@ def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:
         keep_first=keep_first if first is None else _NOTHING,
         keep_last=keep_last if last is None else _NOTHING,
     )
+
+
+class ListedProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile that can be named. `source` says in words which layer says it last, or that it is built in."""
+
+    name: str
+    profile: ProfileConfig
+    source: str
+    is_default: bool
+
+
+def listed_profiles(resolved: Resolved) -> tuple[ListedProfile, ...]:
+    """Return every profile, by name."""
+    config = resolved.config.conversation.compaction
+    return tuple(
+        ListedProfile(
+            name=name,
+            profile=profile,
+            source=_source_of(resolved, name) if name in config.profiles else "built in",
+            is_default=name == config.default_profile,
+        )
+        for name, profile in sorted(profiles_of(config).items())
+    )
+
+
+def _source_of(resolved: Resolved, name: str) -> str:
+    key = key_text(("conversation", "compaction", "profiles", name))
+    said = [origin.text for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
+    return ", ".join(dict.fromkeys(said)) or "the configuration"
 
 
 def _check_ranges(flags: RangeFlags) -> None:

@@ -9,11 +9,15 @@ from urllib.parse import unquote
 import msgspec
 
 from jp.cli.compacting.applying import Made
+from jp.cli.compacting.order import ListedProfile
 from jp.cli.compacting.preview import Preview, SummaryPreview
+from jp.compaction.hints import tool_policy
 from jp.compaction.large_items import LargeItem
+from jp.compaction.planning import wish_of
+from jp.config.compaction import ProfileConfig
 from jp.context.economics import EditCost
 from jp.context.items import ItemKind
-from jp.conversation.entries import Compaction
+from jp.conversation.entries import Compaction, SummaryPolicy
 from jp.render.amounts import count_text, money_text
 from jp.render.listing import text_table
 from jp.render.sanitise import one_line
@@ -98,6 +102,40 @@ def policies_text(overlay: Compaction) -> str:
     if overlay.resources is not None:
         said.append("superseded resources")
     return " + ".join(said) or "nothing"
+
+
+def profiles_text(listed: Sequence[ListedProfile], *, width: int | None) -> str:
+    """Return the profiles as a table, the one that holds where none is named marked."""
+    rows = [
+        (f"{one.name} (default)" if one.is_default else one.name, policies_text(_overlay_of(one)), one.source)
+        for one in listed
+    ]
+    return text_table(("PROFILE", "WHAT IT DOES", "FROM"), rows, width=width).rstrip("\n")
+
+
+def profiles_value(listed: Sequence[ListedProfile]) -> dict[str, Any]:
+    """Return the same as data."""
+    profiles = [{"name": one.name, "source": one.source, "policies": _policies_value(one.profile)} for one in listed]
+    return {"default_profile": next((one.name for one in listed if one.is_default), None), "profiles": profiles}
+
+
+def _policies_value(profile: ProfileConfig) -> dict[str, Any]:
+    value: dict[str, Any] = msgspec.to_builtins(profile)
+    if profile.tool_calls is not None:
+        value["tool_calls"] = msgspec.structs.asdict(tool_policy(profile.tool_calls))
+    return {name: said for name, said in value.items() if said not in (None, {})}
+
+
+def _overlay_of(listed: ListedProfile) -> Compaction:
+    wish = wish_of(listed.profile)
+    return Compaction(
+        from_turn=0,
+        to_turn=0,
+        summary=SummaryPolicy(text="") if wish.summary else None,
+        reasoning="strip" if wish.reasoning else None,
+        tool_calls=wish.tools,
+        resources="superseded" if wish.resources else None,
+    )
 
 
 def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:

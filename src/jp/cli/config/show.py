@@ -9,6 +9,7 @@ import typer
 from jp.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
+    from jp.config.keys import KeyPath
     from jp.config.layers import Resolved
 
 _OptionalTarget = Annotated[
@@ -56,6 +57,8 @@ def get(
 ) -> None:
     """Print one value: a text as it is, anything else as JSON, nothing where there is none.
 
+    Profiles of compaction and hints of tools that are built in are among the values.
+
     With --format json it comes with its `origin`; a table with the `origins` of all keys in it that some file, option
     or conversation sets.
 
@@ -70,7 +73,7 @@ def get(
     from jp.config.restriction import overlap
     from jp.config.show import origins_at, value_at, value_text
 
-    resolved = _resolved(options, target)
+    resolved = _with_built_ins(_resolved(options, target), parse_key(key))
     value = value_at(resolved.config, key)
     origins = origins_at(resolved, key)
     name = "origin" if isinstance(origins, str) else "origins"
@@ -87,3 +90,23 @@ def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
     if target is None:
         return read_sources(options, open_workspace(options)).resolve()
     return read_conversation(options, target).resolved
+
+
+def _with_built_ins(resolved: Resolved, path: KeyPath) -> Resolved:
+    """Return `resolved` with the profiles that are built in, and the hints of the tool that `path` names."""
+    from msgspec.structs import replace
+
+    from jp.compaction.hints import SHIPPED, hints_of
+    from jp.config.compaction import profiles_of
+    from jp.config.tools import ToolConfig
+
+    conversation = resolved.config.conversation
+    profiles = profiles_of(conversation.compaction)
+    tools = dict(conversation.tools)
+    is_tool = path[:2] == ("conversation", "tools")
+    names = {*tools, *path[2:3]} & {*SHIPPED} if is_tool else set[str]()
+    for name in names:
+        tools[name] = replace(tools.get(name, ToolConfig()), compaction=hints_of(name, conversation.tools))
+    compaction = replace(conversation.compaction, profiles=profiles)
+    conversation = replace(conversation, compaction=compaction, tools=tools)
+    return replace(resolved, config=replace(resolved.config, conversation=conversation))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from jp.cli.argv import is_number
+from jp.cli.candidates import is_titled
 from jp.cli.options import GlobalOptions
 from jp.cli.parameters import bound_value, optional_value
 from jp.cli.targets import TARGET_HELP
@@ -22,9 +23,14 @@ def compact(
     ] = None,
     start: Annotated[
         str | None,
-        bound_value("--from", bare="last", help_text="The first turn; bare: what follows the last compaction."),
+        bound_value(
+            "--from",
+            bare="last",
+            help_text="The first turn; bare: what follows the last compaction.",
+            reads=is_titled,
+        ),
     ] = None,
-    end: Annotated[str | None, bound_value("--to", bare="-0", help_text="The last turn.")] = None,
+    end: Annotated[str | None, bound_value("--to", bare="-0", help_text="The last turn.", reads=is_titled)] = None,
     turn: Annotated[
         str | None, typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last.")
     ] = None,
@@ -69,6 +75,9 @@ def compact(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come of it; write nothing.")] = False,
     propose: Annotated[bool, typer.Option("--propose", help="Have it made and shown; --apply ID writes it.")] = False,
     apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Write what was proposed.")] = None,
+    list_profiles: Annotated[
+        bool, typer.Option("--list-profiles", help="List the profiles and what each does; change nothing.")
+    ] = False,
     reset: Annotated[
         str | None,
         optional_value(
@@ -98,6 +107,7 @@ def compact(
         jp conversation compact --tools=strip-responses --from 5h --to -3
         jp conversation compact --dry-run --format json last | jq .tokens
         jp conversation compact --propose --summarize="the API"
+        jp conversation compact --list-profiles
         jp conversation compact --reset
     """
     import anyio
@@ -116,5 +126,6 @@ def compact(
         propose=propose,
         apply=apply,
         reset=reset,
+        list_profiles=list_profiles,
     )
     return anyio.run(run_compact, options, arguments)

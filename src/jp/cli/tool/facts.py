@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from jp.compaction.hints import SHIPPED
 from jp.config.keys import key_text
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
@@ -134,6 +135,14 @@ def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
         else:
             found[setting] = f"{_origin(resolved, ALL, setting)}, for all tools"
     return found
+
+
+def hint_origin(name: str, resolved: Resolved) -> str:
+    """Return where a tool's hints for compactions came from, in words; empty where it has none."""
+    own = resolved.config.conversation.tools.get(name, _UNSET).compaction
+    origin = "" if own == _UNSET.compaction else _origin(resolved, name, "compaction")
+    built_in = "built in" if name in SHIPPED and None in (own.request, own.response) else ""
+    return ", ".join(filter(None, (origin, built_in)))
 
 
 def _origin(resolved: Resolved, name: str, setting: str) -> str:

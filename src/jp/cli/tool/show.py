@@ -11,8 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jp.cli.tool.facts import ToolFacts
+    from jp.config.tools import ToolCompactionConfig
 
-_APART = frozenset({"source", "enable", "run", "sandbox", "summary", "description", "examples", "parameters"})
+_APART = frozenset({
+    "compaction",
+    "source",
+    "enable",
+    "run",
+    "sandbox",
+    "summary",
+    "description",
+    "examples",
+    "parameters",
+})
 """Settings that stand elsewhere on the page than in the list of those that are set."""
 
 
@@ -25,8 +36,9 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
         jp tool show fs_read_file --format json
     """
     from jp.cli.output import print_result
-    from jp.cli.tool.facts import facts_of, origins_of
+    from jp.cli.tool.facts import facts_of, hint_origin, origins_of
     from jp.cli.tool.reading import read_tools, unknown_name
+    from jp.compaction.hints import hints_of
 
     read = read_tools(options, target)
     toolset = read.toolset()
@@ -34,8 +46,16 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
         raise unknown_name(name, toolset, read)
     facts = facts_of(name, toolset, read.root)
     origins = origins_of(facts, read.resolved)
-    value = {"tool": {**facts.value(), **_details(facts), "origins": origins}}
-    print_result(options, text=_text(facts, origins), value=value)
+    hints = hints_of(name, read.resolved.config.conversation.tools)
+    value = {
+        "tool": {
+            **facts.value(),
+            **_details(facts),
+            "compaction": {"request": hints.request, "response": hints.response},
+            "origins": origins,
+        }
+    }
+    print_result(options, text=_text(facts, origins, _compaction(hints, hint_origin(name, read.resolved))), value=value)
 
 
 def _details(facts: ToolFacts) -> dict[str, object]:
@@ -50,7 +70,15 @@ def _details(facts: ToolFacts) -> dict[str, object]:
     }
 
 
-def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
+def _compaction(hints: ToolCompactionConfig, origin: str) -> str:
+    """Return what compactions do with the calls of a tool, as a line; empty where its profile alone decides."""
+    words = {"keep": "kept", "strip": "digested or stripped"}
+    halves = (("arguments", hints.request), ("results", hints.response))
+    said = [f"{half} {words[hint]}" for half, hint in halves if hint is not None]
+    return _line("compaction", ", ".join(said), origin) if said else ""
+
+
+def _text(facts: ToolFacts, origins: Mapping[str, str], compaction: str) -> str:
     from jp.cli.tool.facts import plain
     from jp.tool.base import ConfiguredTool
     from jp.tool.describe_tools import description_of
@@ -66,6 +94,8 @@ def _text(facts: ToolFacts, origins: Mapping[str, str]) -> str:
     lines += [
         _line(setting, _json(settings[setting]), origin) for setting, origin in origins.items() if setting not in _APART
     ]
+    if compaction:
+        lines.append(compaction)
     if facts.tool is None:
         return "\n".join([f"# {facts.name}", "", facts.problem, "", *lines])
     if hints := _hints(facts):

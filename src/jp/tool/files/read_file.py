@@ -63,7 +63,7 @@ def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOut
     if "start_line" in arguments or "end_line" in arguments:
         text, lines = _selected(text, arguments, place.written)
         uri = f"{uri}#L{lines}"
-    resource = Resource(uri=uri, mime_type="text/plain", text=text)
+    resource = Resource(uri=uri, mime_type=surroundings.mime_type(place.path), text=text)
     facts = Facts(kind="read", path=legible(place.shown), lines=lines, total_lines=total)
     return ToolOutput(content=(ResourceBlock(resource=resource),), facts=facts)
 

@@ -29,6 +29,10 @@ class FileSurroundings(Protocol):
         """The canonical URI of a real path."""
         ...
 
+    def mime_type(self, path: str) -> str:
+        """Return the MIME type of a text file: that of an attachment of it, so that a request shows one type."""
+        ...
+
     def ignored(self, base: str, root: str) -> Ignored:
         """The rules for a walk of `base` in the workspace `root`. Both are real paths."""
         ...

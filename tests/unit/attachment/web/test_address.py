@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from urllib.parse import urljoin
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
 from jp.attachment.web.address import Address, RedirectError, is_local, parse_address, redirected, without_credentials
@@ -21,6 +25,13 @@ CANONICAL = {
     "https://MÜNCHEN.de/straße?größe=ä b": "https://münchen.de/stra%C3%9Fe?gr%C3%B6%C3%9Fe=%C3%A4%20b",
     "https://mu\u0308nchen.de/": "https://münchen.de/",
     "https://e.org/%7ea%2fb%zz%": "https://e.org/%7Ea%2Fb%25zz%25",
+    "http://a/b/../c": "http://a/c",
+    "http://a/b/./c/.": "http://a/b/c/",
+    "http://a/b/%2e%2E/c?d=../e": "http://a/c?d=../e",
+    "http://a/../..": "http://a/",
+    "http://a/b//../c": "http://a/b/c",
+    "http://a//b/..": "http://a//",
+    "http://a/..;x/...": "http://a/..;x/...",
     'https://e.org/a"<>b\n': "https://e.org/a%22%3C%3Eb%0A",
 }
 
@@ -31,6 +42,14 @@ def test_an_address_has_one_spelling(uri: str) -> None:
 
     assert canonical == CANONICAL[uri]
     assert parse_address(canonical).text == canonical
+
+
+@given(st.lists(st.sampled_from(["a", "b.", "..", ".", "", "...", "%2e.", "%2E"]), min_size=1, max_size=8))
+def test_dot_segments_are_resolved_as_the_standard_library_resolves_them(segments: list[str]) -> None:
+    path = "/x/" + "/".join(segments)
+    plain = path.replace("%2e", ".").replace("%2E", ".")
+
+    assert parse_address(f"http://a{path}").text == urljoin("http://a/", plain)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Summaries of turns: what a model is asked, from the raw entries, and the overlay's text that comes of it (RFD 064).
 
-Nobody is asked here: `summarising` yields questions and is sent answers. No view and no earlier summary is ever shown
-to a summarizer; of the summaries that are superseded, only requirements that the new one lost are taken over.
+Nobody is asked here: `summarising` yields questions and is sent answers. No view and no text of an earlier summary is
+ever shown to a summarizer. Of the summaries that are superseded, requirements that the new one lost are taken over, and
+typed accounts of raw entries that are what they were: only other entries are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import hashlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Protocol
 
 import msgspec
@@ -19,16 +22,19 @@ from jp.compaction.transcript import Record, whole_transcript
 from jp.context.claims import Evidence
 from jp.context.handles import assign_handles, checksum_of
 from jp.context.leaving import leave
+from jp.context.ledger import ledger_of
 from jp.context.markers import Cutter
-from jp.context.summary_asking import Setup, Terms, ask, evidence_of
+from jp.context.summary_asking import Reading, Setup, Terms, ask, evidence_of
 from jp.context.summary_fit import fit_summary
 from jp.context.summary_fold import Told, fold_state, fold_summaries, without_secrets
 from jp.context.summary_request import Asking, SummaryRequest
-from jp.context.summary_schema import NOTHING_SAID, SummaryError, SummaryReply
+from jp.context.summary_schema import NOTHING_SAID, StructuredSummary, SummaryError, SummaryReply
+from jp.context.summary_source import Source, read_source
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import render_summary
 from jp.context.types import Block, Message, TextBlock, Transcript
-from jp.conversation.entries import AnyEntry, ChatRequest, SummaryPolicy
+from jp.conversation.codec import encode
+from jp.conversation.entries import AnyEntry, ChatRequest, SummaryChunk, SummaryPolicy, ToolCallResponse
 from jp.conversation.resource import Payload
 from jp.conversation.reverts import undone
 from jp.conversation.thread import ToolResult, UserText, ViewEvent
@@ -96,16 +102,24 @@ class LogArtifacts:
 
 
 def summarising(
-    entries: Sequence[AnyEntry], found: Range, *, terms: Terms, asking: Asking, load: TextLoader
+    entries: Sequence[AnyEntry], found: Range, *, terms: Terms, asking: Asking, load: TextLoader, wishes: str = ""
 ) -> Summarising:
-    """Have the turns of `found` summarised: the overlay's summary, or why there is none."""
+    """Have the turns of `found` summarised: the overlay's summary, or why there is none.
+
+    `wishes` are the user's instructions: an account that was written with others is not reused.
+    """
     artifacts = LogArtifacts(entries, load)
     cutter = Cutter(nonce_of(entries), artifacts)
     messages = messages_of(entries, found)
     if not messages:
         return SummaryError(kind="empty", detail="nothing was said in these turns")
     leaving = leave(messages, (0, len(messages)), cutter)
-    asked = yield from ask(leaving, Setup(terms=terms, asking=asking, cutter=cutter))
+    known = _known_chunks(entries, found, wishes)
+    if 2 * len(known) > terms.calls:
+        # Each may part what is new in two; what a model is not asked about would have no account.
+        known = [one for one in known[:1] if one.found.first == found.first]
+    reading = _reading(entries, messages, known, cutter)
+    asked = yield from ask(leaving, Setup(terms=terms, asking=asking, cutter=cutter), reading)
     if asked.error is not None and not terms.may_fall_back:
         return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
@@ -114,7 +128,13 @@ def summarising(
     state = _with_requirements(state, superseded_states(entries, found), evidence)
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
-    policy = SummaryPolicy(text=text, state=msgspec.to_builtins(state), kept=artifacts.named_in(text))
+    beginning = _beginning(known, found) if reading is not None else ()
+    policy = SummaryPolicy(
+        text=text,
+        state=msgspec.to_builtins(state),
+        kept=artifacts.named_in(text),
+        chunks=() if told.is_local else (*beginning, *_chunk(entries, found, told, wishes)),
+    )
     return Summarised(policy=policy, calls=asked.calls, unsupported=told.unsupported, is_local=told.is_local)
 
 
@@ -158,18 +178,125 @@ def _with_name(block: Block, event: ViewEvent, requests: Mapping[str, ChatReques
 
 def superseded_states(entries: Sequence[AnyEntry], found: Range) -> list[SummaryState]:
     """What the summaries in force inside of `found` know, oldest first; what cannot be read knows nothing."""
+    return [state for summary in _superseded(entries, found) for state in _state_in(summary.state)]
+
+
+def _superseded(entries: Sequence[AnyEntry], found: Range) -> Iterator[SummaryPolicy]:
+    """Return the summaries in force inside of `found`, oldest first."""
     gone = undone(entries)
     division = divide(entries)
     numbers = {turn.id: turn.number for turn in division.turns if turn.id}
-    states: list[SummaryState] = []
     for placement in division.placements:
         summary = placement.compaction.summary
         if summary is None or is_blank(summary.text) or placement.compaction.id in gone:
             continue
         first, last = turns_covered(placement, numbers)
         if found.first <= first and last <= found.last and first <= last:
-            states += _state_in(summary.state)
-    return states
+            yield summary
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    """A chunk that still holds, and the turns that it is about."""
+
+    found: Range
+    chunk: SummaryChunk
+    account: StructuredSummary
+
+
+def _known_chunks(entries: Sequence[AnyEntry], found: Range, wishes: str) -> list[_Known]:
+    """Return the chunks inside of `found` whose raw entries are what they were, in order, without overlaps."""
+    numbers = {turn.id: turn.number for turn in divide(entries).turns if turn.id}
+    known: list[_Known] = []
+    for summary in _superseded(entries, found):
+        for chunk in summary.chunks:
+            if chunk.from_id not in numbers or chunk.to_id not in numbers:
+                continue
+            about = Range(first=numbers[chunk.from_id], last=numbers[chunk.to_id], to_cycle=chunk.to_cycle)
+            if _is_inside(about, found) and chunk.digest == _digest(entries, about, wishes):
+                known += [_Known(found=about, chunk=chunk, account=one) for one in _account_in(chunk.account)]
+    known.sort(key=lambda one: (one.found.first, -one.found.last, -(one.found.to_cycle or 0)))
+    apart: list[_Known] = []
+    for one in known:
+        if not apart or one.found.first > apart[-1].found.last:
+            apart.append(one)
+    return apart
+
+
+def _is_inside(about: Range, found: Range) -> bool:
+    if (about.to_cycle is None) != (found.to_cycle is None):
+        return False
+    return found.first <= about.first <= about.last <= found.last and (about.to_cycle or 0) <= (found.to_cycle or 0)
+
+
+def _account_in(account: Mapping[str, object]) -> list[StructuredSummary]:
+    try:
+        return [msgspec.convert(account, StructuredSummary)]
+    except msgspec.ValidationError:
+        return []
+
+
+def _reading(
+    entries: Sequence[AnyEntry], messages: Transcript, known: Sequence[_Known], cutter: Cutter
+) -> Reading | None:
+    """Return what a model has to read of `messages`; None where that is all of them, or would be none of them."""
+    owners = {message.origin: one.account for one in known for message in messages_of(entries, one.found)}
+    new = tuple(message for message in messages if message.origin not in owners)
+    if not owners or not new:
+        return None
+    sections: list[Source | StructuredSummary] = []
+    for account, group in groupby(messages, key=lambda message: owners.get(message.origin)):
+        sections.append(account or read_source(tuple(group), cutter.artifacts, cutter.known))
+    first = sections[0]
+    account = first if isinstance(first, StructuredSummary) else None
+    return Reading(
+        account=account,
+        sections=tuple(sections[1:] if account else sections),
+        ledger=ledger_of(new, cutter.known),
+    )
+
+
+def _beginning(known: Sequence[_Known], found: Range) -> tuple[SummaryChunk, ...]:
+    """Return the chunk with which `found` begins: it holds where a later turn is undone."""
+    return tuple(one.chunk for one in known[:1] if one.found.first == found.first)
+
+
+def _chunk(entries: Sequence[AnyEntry], found: Range, told: Told, wishes: str) -> tuple[SummaryChunk, ...]:
+    """Return the account of all of `found`; none where its turns have no ids."""
+    turns = divide(entries).turns
+    first, last = turns[found.first].id, turns[found.last].id
+    if not first or not last:
+        return ()
+    chunk = SummaryChunk(
+        from_id=first,
+        to_id=last,
+        to_cycle=found.to_cycle,
+        digest=_digest(entries, found, wishes),
+        account=msgspec.to_builtins(without_secrets(told.account)),
+    )
+    return (chunk,)
+
+
+def _digest(entries: Sequence[AnyEntry], about: Range, wishes: str) -> str:
+    """Return the sha256 of the raw entries of turns, in whatever form their contents are stored, and of `wishes`."""
+    gone = undone(entries)
+    inside = None if about.to_cycle is None else _answered_in(entries, about.last, about.to_cycle)
+    found = hashlib.sha256(wishes.encode(errors="surrogatepass"))
+    for turn in divide(entries).turns[about.first : about.last + 1]:
+        for entry in () if turn.id in gone else turn.entries:
+            if inside is None or entry.id in inside:
+                found.update(b"\0" + _identity(entry))
+    return found.hexdigest()
+
+
+def _identity(entry: AnyEntry) -> bytes:
+    match entry:
+        case ChatRequest():
+            contents = [digest for digest, _ in contents_in(entry)]
+            return msgspec.json.encode([entry.id, entry.content, contents])
+        case ToolCallResponse():
+            return msgspec.json.encode([entry.id, entry.is_error, [digest for digest, _ in contents_in(entry)]])
+        case _:
+            return encode(entry)
 
 
 def _state_in(state: Mapping[str, object]) -> list[SummaryState]:

@@ -11,6 +11,7 @@ from jp.context.budget import estimate_messages
 from jp.context.claims import Evidence, check_claims
 from jp.context.failure_policy import next_action
 from jp.context.leaving import Leaving
+from jp.context.ledger import Ledger
 from jp.context.markers import Cutter
 from jp.context.summary_fold import Told, fold_summaries
 from jp.context.summary_request import (
@@ -24,13 +25,15 @@ from jp.context.summary_request import (
     room_for_record,
 )
 from jp.context.summary_schema import StructuredSummary, SummaryError, SummaryReply, capped, shortened
-from jp.context.summary_source import parts_of
+from jp.context.summary_source import Source, parts_of
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import render_summary
 
 MOST_CALLS = 2
 
 _LONGEST_PROBLEM = 200
+
+_REUSED = "Account of the messages that come next, read from them before:\n{account}\n"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,24 +68,59 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
 
 
-def ask(leaving: Leaving, setup: Setup) -> Generator[SummaryRequest, SummaryReply, Asked]:
-    """Ask for an account of what leaves; what there is no call left for is not accounted for."""
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model has to read of what leaves, in order, where earlier accounts of raw messages are reused.
+
+    `account` is of what comes first. A section is new, or an account of messages that come later. `ledger` is what the
+    tools recorded in the new ones.
+    """
+
+    account: StructuredSummary | None
+    sections: tuple[Source | StructuredSummary, ...]
+    ledger: Ledger
+
+
+def ask(
+    leaving: Leaving, setup: Setup, reading: Reading | None = None
+) -> Generator[SummaryRequest, SummaryReply, Asked]:
+    """Ask for an account of what leaves; what there is no call left for is not accounted for.
+
+    Args:
+        leaving: what leaves; all of it is evidence for what the model claims.
+        setup: the host's terms.
+        reading: what the model is shown of it; everything without one.
+    """
     terms = setup.terms
     if not terms.has_provider or terms.calls < 1:
         return Asked(error=SummaryError(kind="no_provider", detail="no model is set up for summaries"))
-    known = Known(previous=leaving.previous, ledger=leaving.computed.ledger)
+    if reading is None:
+        reading = Reading(account=None, sections=(leaving.source,), ledger=leaving.computed.ledger)
+    previous = leaving.previous if reading.account is None else SummaryState(account=reading.account)
+    known = Known(previous=previous, ledger=reading.ledger)
     budget = answer_budget(estimate_messages(leaving.gone))
     room = room_for_record(terms.window, known, budget)
     if room < LEAST_ROOM:
         return Asked(
             error=SummaryError(kind="no_provider", detail="the window of the model for summaries is too small")
         )
-    parts = parts_of(leaving.source, room, terms.calls)
+    parts = _parts(reading.sections, room, terms.calls)
     interview = _Interview(setup, known, evidence_of(leaving))
     end = yield from interview.about(parts, budget)
     if isinstance(end, SummaryError):
         return Asked(error=end, calls=interview.calls)
     return Asked(told=end, calls=interview.calls)
+
+
+def _parts(sections: Sequence[Source | StructuredSummary], room: int, calls: int) -> list[str]:
+    """Return the sections as texts, one a question; new ones share the questions that accounts leave."""
+    texts: list[str] = []
+    for number, section in enumerate(sections):
+        if isinstance(section, Source):
+            left = calls - len(texts) - (len(sections) - number - 1)
+            texts += parts_of(section, room, max(left, 1))
+        else:
+            texts.append(_REUSED.format(account=msgspec.json.encode(section).decode()))
+    return texts
 
 
 def evidence_of(leaving: Leaving) -> Evidence:

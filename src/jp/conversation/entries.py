@@ -225,11 +225,24 @@ class ConfigDelta(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="con
     delta: JsonObject
 
 
+class SummaryChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A model's account of raw entries: of the turns `from_id` to `to_id`, with `to_cycle` as in `Compaction`.
+
+    `digest` is of these entries and of the instructions; with another one the account does not hold any more.
+    """
+
+    from_id: str
+    to_id: str
+    digest: str
+    account: JsonObject
+    to_cycle: int | None = None
+
+
 class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The text that stands for whole turns; `state` is its typed form.
 
     `model` wrote it and reported `usage`. `kept` are texts that it names by their handles and that stand nowhere else
-    in the log.
+    in the log. `chunks` are what a later summary of more turns need not have read again.
     """
 
     text: str
@@ -237,6 +250,7 @@ class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     model: str | None = None
     usage: Usage | None = None
     kept: tuple[Payload, ...] = ()
+    chunks: tuple[SummaryChunk, ...] = ()
 
 
 class ToolCallPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.log_contents import LogContent, contents_in
@@ -27,12 +28,14 @@ from jp.conversation.entries import (
     Question,
     Revert,
     SummaryPolicy,
+    ToolCallResponse,
+    TurnStart,
 )
-from jp.conversation.resource import Payload, Resource, checksum
+from jp.conversation.resource import Payload, Resource, TextBlock, checksum
 from logs import ask, call, end, log, respond, say, start, think, whole_turn
 
 ASKING = Asking(fence="0123456789abcdef", today="2026-01-01")
-TERMS = Terms(window=100_000, limit=10_000, may_fall_back=False, calls=4)
+TERMS = Terms(window=100_000, limit=10_000, may_fall_back=False, calls=6)
 ACCOUNT = StructuredSummary(goal="make the tests pass", next_step="run them", requirements=("question 0",))
 HEADER = Header(id="h", format=1, created_at="", nonce="nonce123")
 
@@ -252,3 +255,168 @@ def test_turns_without_anything_said_have_no_summary(found: Range) -> None:
 
     assert isinstance(outcome, SummaryError)
     assert asked == []
+
+
+def written(
+    entries: list[AnyEntry], found: Range, *, wishes: str = "", goal: str = "goal", terms: Terms = TERMS
+) -> list[SummaryRequest]:
+    """What is asked for a summary of `found`, whose overlay is then at the end of `entries`."""
+    account = StructuredSummary(goal=goal, next_step="run them", requirements=("question 0",))
+    steps = summarising(entries, found, terms=terms, asking=ASKING, load=text_of, wishes=wishes)
+    asked: list[SummaryRequest] = []
+    try:
+        asked.append(next(steps))
+        while True:
+            asked.append(steps.send(account))
+    except StopIteration as end:
+        outcome: Summarised | SummaryError = end.value
+    assert isinstance(outcome, Summarised)
+    overlay = Compaction(from_turn=found.first, to_turn=found.last, to_cycle=found.to_cycle, summary=outcome.policy)
+    entries.append(replace(overlay, id=f"s{len(entries)}"))
+    return asked
+
+
+def raw(asked: Sequence[SummaryRequest]) -> list[int]:
+    """The turns whose raw entries are in what was asked."""
+    return [number for number in range(40) if any(f"output {number} output {number}" in one.record for one in asked)]
+
+
+def grown(entries: list[AnyEntry], *numbers: int) -> list[AnyEntry]:
+    """`entries`, which keep their ids, with whole turns behind them."""
+    for number in numbers:
+        for entry in whole_turn(number):
+            entries.append(entry if entry.id else replace(entry, id=f"e{len(entries)}"))
+    return entries
+
+
+def test_a_chain_of_summaries_reads_each_turn_once_and_asks_no_more_as_the_union_grows() -> None:
+    entries: list[AnyEntry] = [HEADER]
+    sizes: list[int] = []
+    for number in range(10):
+        grown(entries, 2 * number, 2 * number + 1)
+        asked = written(entries, Range(first=0, last=2 * number + 1))
+        assert len(asked) == 1
+        assert raw(asked) == [2 * number, 2 * number + 1]
+        sizes.append(len(asked[0].prompt))
+    assert max(sizes[1:]) - min(sizes[1:]) < 200
+
+
+def test_what_a_summary_knew_is_handed_over_typed_and_its_text_never() -> None:
+    entries = grown([HEADER], 0, 1)
+    written(entries, Range(first=0, last=1), goal="the first goal")
+    (asked,) = written(grown(entries, 2), Range(first=0, last=2), goal="the second goal")
+
+    assert asked.previous is not None
+    assert asked.previous.account.goal == "the first goal"
+    assert "[summary" not in asked.record
+    assert "nonce123" not in asked.record
+    last = entries[-1]
+    assert isinstance(last, Compaction)
+    assert last.summary is not None
+    assert [(chunk.from_id, chunk.to_id) for chunk in last.summary.chunks] == [("t0", "t1"), ("t0", "t2")]
+    read = parse_summary(last.summary.text, nonce_of(entries))
+    assert read is not None
+    assert read.account.goal == "the second goal"
+    assert "question 0" in last.summary.text
+
+
+def test_accounts_of_later_turns_are_handed_over_between_what_is_new() -> None:
+    entries = grown([HEADER], *range(6))
+    written(entries, Range(first=1, last=1), goal="early")
+    written(entries, Range(first=3, last=4), goal="late")
+
+    copy = [*entries]
+    asked = written(entries, Range(first=0, last=5))
+
+    few = replace(TERMS, calls=3)
+    assert raw(written(copy, Range(first=0, last=5), terms=few)) == [0, 1, 2, 3, 4, 5]
+    assert raw(asked) == [0, 2, 5]
+    reused = [one.record for one in asked if "read from them before" in one.record]
+    assert len(reused) == 2
+    assert '"goal":"early"' in reused[0]
+    assert '"goal":"late"' in reused[1]
+
+
+@pytest.mark.parametrize("how", ["edited", "undone", "other wishes", "summary undone", "damaged"])
+def test_an_account_is_not_reused_once_what_it_was_made_from_is_another(how: str) -> None:
+    entries = grown([HEADER], 0, 1)
+    written(entries, Range(first=0, last=1))
+    grown(entries, 2)
+    at = next(at for at, entry in enumerate(entries) if isinstance(entry, ChatRequest))
+    overlay = next(entry for entry in entries if isinstance(entry, Compaction))
+    if how == "edited":
+        entries[at] = ChatRequest(id=entries[at].id, content="another question")
+    elif how == "undone":
+        entries.append(Revert(id="r", entries=("t0",)))
+    elif how == "summary undone":
+        entries.append(Revert(id="r", entries=(overlay.id,)))
+    elif how == "damaged":
+        assert overlay.summary is not None
+        chunks = tuple(replace(chunk, account={"goal": 7}) for chunk in overlay.summary.chunks)
+        entries[entries.index(overlay)] = replace(overlay, summary=replace(overlay.summary, chunks=chunks))
+
+    asked = written(entries, Range(first=0, last=2), wishes="look at the tests" if how == "other wishes" else "")
+
+    assert raw(asked) == ([1, 2] if how == "undone" else [0, 1, 2])
+
+
+def test_the_beginning_is_reused_where_a_later_turn_was_undone() -> None:
+    entries = grown([HEADER], 0)
+    written(entries, Range(first=0, last=0))
+    written(grown(entries, 1), Range(first=0, last=1))
+    entries.append(Revert(id="r", entries=("t1",)))
+
+    assert raw(written(grown(entries, 2), Range(first=0, last=2))) == [2]
+
+
+def test_results_are_known_again_in_the_form_in_which_they_were_stored() -> None:
+    entries = grown([HEADER], 0, 1)
+    written(entries, Range(first=0, last=1))
+    for at, entry in enumerate(entries):
+        if isinstance(entry, ToolCallResponse):
+            (block,) = entry.content
+            assert isinstance(block, TextBlock)
+            stored = TextBlock(sha256=checksum(block), size=len(block.text or ""))
+            entries[at] = replace(entry, content=(stored,))
+
+    assert raw(written(grown(entries, 2), Range(first=0, last=2))) == [2]
+
+
+def test_turns_that_were_all_read_are_read_again_where_one_asks_for_it() -> None:
+    entries = grown([HEADER], 0, 1)
+    written(entries, Range(first=0, last=1))
+
+    assert raw(written(entries, Range(first=0, last=1))) == [0, 1]
+
+
+def test_work_that_goes_on_in_a_turn_is_read_on_from_its_last_summary() -> None:
+    entries: list[AnyEntry] = [HEADER, start(0), replace(ask("a long task"), id="q")]
+    for number in range(6):
+        cycle = [call(f"c{number}"), end("tools"), respond(f"c{number}", f"output {number} " * 40)]
+        entries += [entry if entry.id else replace(entry, id=f"e{number}{at}") for at, entry in enumerate(cycle)]
+    first = raw(written(entries, Range(first=0, last=0, to_cycle=2)))
+
+    assert (first, raw(written(entries, Range(first=0, last=0, to_cycle=4)))) == ([0, 1, 2], [3, 4])
+    assert raw(written(entries, Range(first=0, last=0))) == [0, 1, 2, 3, 4, 5]
+
+
+def test_turns_without_ids_have_no_account_that_could_be_found_again() -> None:
+    entries = [replace(entry, id="") if isinstance(entry, TurnStart) else entry for entry in grown([HEADER], 0)]
+    written(entries, Range(first=0, last=0))
+
+    last = entries[-1]
+    assert isinstance(last, Compaction)
+    assert last.summary is not None
+    assert last.summary.chunks == ()
+
+
+def test_a_summary_without_a_model_has_no_account_to_reuse() -> None:
+    outcome, _ = run(
+        grown([HEADER], 0),
+        Range(first=0, last=0),
+        SummaryError(kind="network"),
+        terms=Terms(window=100_000, limit=10_000, may_fall_back=True, calls=1),
+    )
+
+    assert isinstance(outcome, Summarised)
+    assert (outcome.is_local, outcome.policy.chunks) == (True, ())

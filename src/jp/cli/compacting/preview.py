@@ -172,7 +172,9 @@ class Previewer:
         replaced = self._tokens_of(turns)
         # One that is no shorter than what it stands for is not used.
         at_most = min(limit_of(self._config, self.model), replaced)
-        found = rehearse(self._entries, turns, self._loader, window=window, limit=at_most)
+        found = rehearse(
+            self._entries, turns, self._loader, window=window, limit=at_most, wishes=order.summary.instructions
+        )
         computed = 0 if found.policy is None else estimate_tokens(found.policy.text)
         expected = computed + answer_budget(found.input)
         details = details_of(self._config, model)

@@ -121,7 +121,9 @@ class Summarizer:
         """
         terms = Terms(window=self._window, limit=limit, may_fall_back=False, calls=MOST_CALLS)
         asking = Asking(fence=os.urandom(12).hex(), today=_today())
-        steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
+        steps = summarising(
+            entries, found, terms=terms, asking=asking, load=texts_of(loader), wishes=order.instructions
+        )
         outcome = await self._run(steps, order)
         if isinstance(outcome, SummaryError):
             raise self._error or SummaryFailedError(
@@ -227,9 +229,16 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     policy: SummaryPolicy | None
 
 
-def rehearse(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int) -> Rehearsal:
-    """A summary of `found` in at most `limit` tokens, as if the model with this `window` could not be asked."""
-    steps = _steps(entries, found, loader, window=window, limit=limit)
+def rehearse(
+    entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int, wishes: str = ""
+) -> Rehearsal:
+    """A summary of `found` in at most `limit` tokens, as if the model with this `window` could not be asked.
+
+    `wishes` are the user's instructions for it.
+    """
+    terms = Terms(window=window, limit=limit, may_fall_back=True, calls=MOST_CALLS)
+    asking = Asking(fence="0" * 24, today=_today())
+    steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader), wishes=wishes)
     tokens = calls = 0
     policy: SummaryPolicy | None = None
     try:
@@ -246,13 +255,6 @@ def rehearse(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, windo
 def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, limit: int) -> SummaryPolicy | None:
     """A summary of `found` that no model has written, and that says so; None where nothing was said there."""
     return rehearse(entries, found, loader, window=UNKNOWN_WINDOW, limit=limit).policy
-
-
-def _steps(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int) -> Summarising:
-    """A summary that gets along without answers."""
-    terms = Terms(window=window, limit=limit, may_fall_back=True, calls=MOST_CALLS)
-    asking = Asking(fence="0" * 24, today=_today())
-    return summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader))
 
 
 def limit_of(config: AppConfig, model: ModelId) -> int:

@@ -169,6 +169,32 @@ def test_a_summary_stands_for_its_turns_and_names_what_can_be_recalled(root: Pat
     assert body.count("REASONING") == 1
 
 
+def test_summaries_that_grow_read_what_is_new_and_ask_no_more_each_time(root: Path) -> None:
+    compact(root, "--profile", "heavy", "--keep", "0")
+    for number in range(9):
+        (root / "a.txt").write_text(f"{number} bolts, a nut and a washer\n" * 300, encoding="utf-8")
+        ask(root, f"read it as number {number}", "--id", "last")
+        told = as_json(root, "--dry-run", "--profile", "heavy", "--keep", "0")["summary"]
+        assert (told["turns"]["first"], told["calls"]) == (0, 1)
+        compact(root, "--profile", "heavy", "--keep", "0")
+
+    first, second, *grown = [one.summary for one in overlays(root) if one.summary is not None]
+    assert first.usage is not None
+    assert second.usage is not None
+    for summary in grown:
+        assert summary.usage is not None
+        assert summary.usage.input < 1.1 * second.usage.input < first.usage.input
+    assert "read it as number 8" in grown[-1].text
+    assert "read a.txt and count the bolts" in grown[-1].text
+
+    compact(root, "--reset")
+    compact(root, "--profile", "heavy", "--keep", "0")
+    whole = overlays(root)[-1].summary
+    assert whole is not None
+    assert whole.usage is not None
+    assert whole.usage.input > 5 * second.usage.input
+
+
 def test_a_proposal_is_applied_word_for_word_and_not_to_turns_that_changed(root: Path) -> None:
     before = logs(root)[0].read_bytes()
     proposed = as_json(root, "--propose", "--profile", "heavy", "--keep", "1")

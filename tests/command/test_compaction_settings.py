@@ -235,3 +235,35 @@ def test_dot_segments_of_an_address_are_no_part_of_what_is_attached(root: Path) 
     assert listed.stdout.count("http://127.0.0.1:9/c") >= 1, listed
     assert "%2e" not in listed.stdout
     assert ".." not in listed.stdout
+
+
+AUTO = """
+[providers.llm.script.models.test]
+context_window = 12000
+max_output = 2000
+[conversation.compaction]
+keep_last = 1
+[conversation.compaction.auto]
+enabled = true
+min_turns = 1
+[conversation.deduplication]
+enabled = false
+[conversation.tools.fs_read_file]
+enable = true
+"""
+
+
+@pytest.mark.parametrize("setting", ["", "min_turns = 9", "unknown"])
+def test_nothing_is_compacted_in_few_turns_or_for_a_window_that_nobody_knows(tmp_path: Path, setting: str) -> None:
+    settings = AUTO.replace("min_turns = 1", setting) if setting.startswith("min") else AUTO
+    settings = settings.replace("context_window = 12000\n", "") if setting == "unknown" else settings
+    root = make_workspace(tmp_path / "work", SCENARIO, settings=settings)
+    (root / "a.md").write_text("a bolt, a nut and a washer\n" * 380, encoding="utf-8")
+    asking = ("query", "--approve-all")
+    prepare((*asking, "--new", "read it"), *((*asking, "--id", "last", "read it again"),) * 2, cwd=root)
+
+    done = run_jp(*asking, "--id", "last", "-v", "and now?", cwd=root)
+
+    assert done.code == 0, done.stderr
+    assert bool(overlays(root)) == (not setting)
+    assert ("nobody knows the window of 'script/test'" in done.stderr) == (setting == "unknown")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,3 +89,15 @@ def test_the_page_names_every_module() -> None:
     named = set(re.findall(r"`(\w+)`", PAGE.read_text(encoding="utf-8")))
 
     assert {path.stem for path in MODULES.glob("*.py")} - {"__init__", "types", "json_lexer"} <= named
+
+
+def test_the_library_loads_nothing_of_the_rest_of_jp() -> None:
+    names = [f"jp.context.{path.stem}" for path in sorted(MODULES.glob("*.py")) if path.stem != "__init__"]
+    loads = f"import sys, importlib; [importlib.import_module(name) for name in {names!r}]; print(*sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
+
+    loaded = {
+        name for name in done.stdout.split() if name.startswith(("jp.", "anthropic", "openai", "google", "httpx2"))
+    }
+    assert {name for name in loaded if not name.startswith("jp.context")} <= {"jp.errors", "jp.reading", "jp.likeness"}

@@ -420,3 +420,32 @@ def test_a_summary_without_a_model_has_no_account_to_reuse() -> None:
 
     assert isinstance(outcome, Summarised)
     assert (outcome.is_local, outcome.policy.chunks) == (True, ())
+
+
+@pytest.mark.parametrize(("limit", "in_view"), [(10_000, 28), (2_000, 1)])
+def test_every_answer_to_a_tool_stands_in_the_summary_or_is_recalled_where_there_is_no_room(
+    limit: int, in_view: int
+) -> None:
+    answers = [f"answer-{number} {'blue ' * 40}" for number in range(28)]
+    entries: list[AnyEntry] = [HEADER]
+    for number, answer in enumerate(answers):
+        question = Question(id="q", kind="text", text=f"Which color has part {number}?")
+        entries += [
+            start(number),
+            ask(f"step {number}"),
+            call(f"c{number}", "ask_user"),
+            end("tools"),
+            InquiryRequest(id=f"i{number}", request=f"c{number}", question=question),
+            InquiryResponse(request=f"i{number}", answer=answer, answered_by="user"),
+            respond(f"c{number}", answer),
+            say("ok"),
+            end(),
+        ]
+
+    outcome, _ = run(entries, Range(first=0, last=27), ACCOUNT, terms=replace(TERMS, limit=limit))
+
+    assert isinstance(outcome, Summarised)
+    kept = "".join(payload.text or "" for payload in outcome.policy.kept)
+    shown = [f"answer-{number} " in outcome.policy.text for number in range(28)]
+    assert sum(shown) >= in_view
+    assert all(is_shown or f"answer-{number} " in kept for number, is_shown in enumerate(shown))

@@ -206,20 +206,20 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 def _known_chunks(entries: Sequence[AnyEntry], found: Range, wishes: str) -> list[_Known]:
     """Return the chunks inside of `found` whose raw entries are what they were, in order, without overlaps."""
     numbers = {turn.id: turn.number for turn in divide(entries).turns if turn.id}
-    known: list[_Known] = []
+    candidates: list[tuple[Range, SummaryChunk]] = []
     for summary in _superseded(entries, found):
         for chunk in summary.chunks:
-            if chunk.from_id not in numbers or chunk.to_id not in numbers:
-                continue
-            about = Range(first=numbers[chunk.from_id], last=numbers[chunk.to_id], to_cycle=chunk.to_cycle)
-            if _is_inside(about, found) and chunk.digest == _digest(entries, about, wishes):
-                known += [_Known(found=about, chunk=chunk, account=one) for one in _account_in(chunk.account)]
-    known.sort(key=lambda one: (one.found.first, -one.found.last, -(one.found.to_cycle or 0)))
-    apart: list[_Known] = []
-    for one in known:
-        if not apart or one.found.first > apart[-1].found.last:
-            apart.append(one)
-    return apart
+            if chunk.from_id in numbers and chunk.to_id in numbers:
+                about = Range(first=numbers[chunk.from_id], last=numbers[chunk.to_id], to_cycle=chunk.to_cycle)
+                candidates += [(about, chunk)] if _is_inside(about, found) else []
+    candidates.sort(key=lambda one: (one[0].first, -one[0].last, -(one[0].to_cycle or 0)))
+    known: list[_Known] = []
+    for about, chunk in candidates:
+        # A digest reads all entries of its turns: those of chunks that a longer one has made useless are not computed.
+        is_behind = not known or about.first > known[-1].found.last
+        if is_behind and chunk.digest == _digest(entries, about, wishes):
+            known += [_Known(found=about, chunk=chunk, account=account) for account in _account_in(chunk.account)]
+    return known
 
 
 def _is_inside(about: Range, found: Range) -> bool:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from jp.compaction.hints import tool_policy
 from jp.compaction.planning import Planner, PolicyWish, wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
@@ -235,3 +236,7 @@ def test_old_results_of_the_turn_that_runs_are_stripped_and_its_newest_three_cyc
     assert made.with_inside((), PolicyWish(reasoning=True)) == ()
     assert planner(*long_turn(3)).with_inside((), BOTH) == ()
     assert planner().with_inside((), BOTH) == ()
+
+
+def test_a_table_that_omits_calls_has_no_halves() -> None:
+    assert tool_policy(ToolCallsConfig(policy="omit", request=True)) == ToolCallPolicy(policy="omit")

@@ -337,7 +337,7 @@ def test_accounts_of_later_turns_are_handed_over_between_what_is_new() -> None:
     assert '"goal":"late"' in reused[1]
 
 
-@pytest.mark.parametrize("how", ["edited", "undone", "other wishes", "summary undone", "damaged"])
+@pytest.mark.parametrize("how", ["edited", "undone", "other wishes", "summary undone", "damaged", "moved"])
 def test_an_account_is_not_reused_once_what_it_was_made_from_is_another(how: str) -> None:
     entries = grown([HEADER], 0, 1)
     written(entries, Range(first=0, last=1))
@@ -350,9 +350,10 @@ def test_an_account_is_not_reused_once_what_it_was_made_from_is_another(how: str
         entries.append(Revert(id="r", entries=("t0",)))
     elif how == "summary undone":
         entries.append(Revert(id="r", entries=(overlay.id,)))
-    elif how == "damaged":
+    elif how in {"damaged", "moved"}:
         assert overlay.summary is not None
-        chunks = tuple(replace(chunk, account={"goal": 7}) for chunk in overlay.summary.chunks)
+        damage = {"account": {"goal": 7}} if how == "damaged" else {"from_id": "elsewhere"}
+        chunks = tuple(replace(chunk, **damage) for chunk in overlay.summary.chunks)
         entries[entries.index(overlay)] = replace(overlay, summary=replace(overlay.summary, chunks=chunks))
 
     asked = written(entries, Range(first=0, last=2), wishes="look at the tests" if how == "other wishes" else "")

@@ -38,6 +38,7 @@ CREATE TABLE passage (
 );
 CREATE INDEX passage_of ON passage (conversation);
 CREATE VIRTUAL TABLE words USING fts5(text, about, tokenize = 'unicode61');
+INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
 PRAGMA user_version = 1;
 COMMIT;
 """
@@ -144,6 +145,7 @@ def opened_index(path: Path | None) -> Generator[SearchIndex]:
     with closing(sqlite3.connect(path or ":memory:", timeout=_PATIENCE_SECS, isolation_level=None)) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA cache_size = -32768")
         _create(connection)
         yield SearchIndex(connection)
 

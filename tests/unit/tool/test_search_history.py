@@ -106,9 +106,7 @@ def test_from_handle_and_offset_recall_reads_on() -> None:
     assert place is not None
     arguments: JsonObject = {"handle": place[1], "offset": int(place[2])}
 
-    page = anyio.run(
-        Recall(RecalledContents()).run, ToolInvocation(arguments=arguments, root=Path(), stream=STREAM)
-    )
+    page = anyio.run(Recall(RecalledContents()).run, ToolInvocation(arguments=arguments, root=Path(), stream=STREAM))
 
     assert int(place[2]) > 0
     assert place[3] == str(len(LOG.encode()))
@@ -177,7 +175,7 @@ def test_without_sqlite_the_words_are_counted(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_build_without_fts5_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_index, "_SCHEMA", search_index._SCHEMA.replace("fts5", "nofts5"))  # noqa: SLF001 - a build without the module cannot be had
+    monkeypatch.setattr(search_index, "_SCHEMA", search_index._SCHEMA.replace("fts5", "nofts5"))
 
     with pytest.raises(search_index.NoFullTextSearchError), search_index.opened_index(None):
         pass

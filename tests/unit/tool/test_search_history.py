@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import sys
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +22,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Carrier, ImageBlock, Resource, TextBlock
+from jp.errors import StorageError
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.bounding import BOUND
 from jp.tool.recall import Recall
@@ -174,9 +174,40 @@ def test_without_sqlite_the_words_are_counted(monkeypatch: pytest.MonkeyPatch) -
     assert "zebra crossing\n" in found("the zebra crossing", limit=1)
 
 
-def test_a_build_without_fts5_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_index, "_SCHEMA", search_index._SCHEMA.replace("fts5", "nofts5"))
+class Damaged(Kept):
+    """A log whose blobs are missing."""
 
-    with pytest.raises(search_index.NoFullTextSearchError), search_index.opened_index(None):
-        pass
-    assert issubclass(sqlite3.OperationalError, sqlite3.Error)
+    def load(self, carrier: C, /) -> C:
+        del carrier
+        raise StorageError("a blob is missing")
+
+
+def test_content_that_cannot_be_read_is_not_searched_and_messages_are() -> None:
+    output = search({"query": "zebra lemur giraffes"}, stream=Damaged(*STREAM.entries))
+
+    assert "with the lemur" in text_of(output)
+    assert "no giraffes" not in text_of(output)
+
+
+def test_long_arguments_structured_answers_and_results_without_a_call_are_searched() -> None:
+    stream = Kept(
+        TurnStart(id="t"),
+        ChatResponse(id="a", data={"animal": "ibex"}, text='{"animal": "ibex"}'),
+        ChatResponse(id="b", reasoning="thought"),
+        ToolCallRequest(id="c", call_id="x", name="write", arguments={"path": "a.md", "content": "an ibex " * 100}),
+        ToolCallResponse(id="r", request="lost", content=(TextBlock(text="ibex alone"),)),
+    )
+
+    text = text_of(search({"query": "ibex"}, stream=stream))
+
+    assert "[turn 0; assistant; recall" in text
+    assert "[turn 0; write a.md; recall" in text
+    assert "ibex alone" in text
+
+
+def test_what_a_call_gave_twice_is_found_once() -> None:
+    calls = [ToolCallRequest(id=f"c{n}", call_id="x", name="run", arguments={"command": "ls"}) for n in range(2)]
+    results = [ToolCallResponse(id=f"r{n}", request=f"c{n}", content=(TextBlock(text="an ibex"),)) for n in range(2)]
+    stream = Kept(TurnStart(id="t"), calls[0], results[0], calls[1], results[1])
+
+    assert text_of(search({"query": "ibex"}, stream=stream)).count("an ibex") == 1

@@ -29,18 +29,14 @@ _ABOUT_SHARE = 3
 _DEFINITION = ToolDefinition(
     name=SEARCH,
     description=(
-        "Search this conversation, also what is hidden from you by now: old messages, tool calls and their results, "
-        "attachments. Gives excerpts, the best first, each with the turn, a handle and an offset with which recall "
-        "reads on. Secrets are redacted."
+        "Search this conversation, also what is hidden by now. Gives the best excerpts of messages, results, arguments "
+        "and attachments, each with a handle and an offset from which recall reads on. Secrets are redacted."
     ),
     parameters={
         "type": "object",
         "properties": {
-            "query": {
-                "type": "string",
-                "description": "Words that stand in the text, such as names, paths or parts of an error.",
-            },
-            "limit": {"type": "integer", "description": f"At most so many excerpts; without it, {_EXCERPTS}."},
+            "query": {"type": "string", "description": "Words of the text: names, paths, parts of an error."},
+            "limit": {"type": "integer", "description": f"Excerpts at most; without it, {_EXCERPTS}."},
         },
         "required": ["query"],
         "additionalProperties": False,

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from forked import prepare, run_jp
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.planning import Planner
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd
 from stage import make_workspace, only_log
 
@@ -263,3 +265,65 @@ def test_a_compaction_goes_down_to_its_target_in_one_step(tmp_path: Path) -> Non
     assert done.code == 0
     assert 1 <= len(told) <= 3
     assert all(before >= 30_000 and after <= 12_000 for before, after in numbers), told
+
+
+TOO_LONG = """
+[[reply]]
+when = { tool = "fs_read_file", contains = "file %d; " }
+error = { kind = "context_too_long", attempts = %d }
+calls = [{ name = "fs_read_file", arguments = { path = "%d.txt" } }]
+"""
+
+
+def test_a_request_that_stays_too_long_fails_after_two_compactions(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    configured(root, 12, window=900_000)
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    scenario.write_text(TOO_LONG % (9, 9, 10) + scenario.read_text(encoding="utf-8"), encoding="utf-8")
+
+    ask(root, "read all of them", "--new", code=7)
+
+    assert len(overlays(only_log(root))) == 2
+
+
+def refused_when_long(root: Path, *, turns: int) -> str:
+    """The hint of an overflow behind so many turns, where nothing is compacted automatically."""
+    ask_before(root, "read it", *["read it again"] * (turns - 1))
+    done = run_jp("query", "--approve-all", "--id", "last", "-F", "json", "and then?", cwd=root)
+    assert done.code == 7
+    return json.loads(done.stderr.splitlines()[-1])["error"]["hint"]
+
+
+ALWAYS_FAILING = FAILING.replace(", attempts = 1", "")
+
+
+def test_the_hint_of_an_overflow_names_the_compaction_that_helps_and_how_much(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "", scenario=ALWAYS_FAILING + SCENARIO)
+
+    hint = refused_when_long(root, turns=3)
+
+    command, share = re.findall(r"`jp (conversation compact [^`]*)` frees about (\d+) %", hint)[0]
+    before = Planner(only_log(root), FactLines(), {}, now=0).tokens
+    assert run_jp(*command.split(), cwd=root).code == 0
+    after = Planner(only_log(root), FactLines(), {}, now=0).tokens
+    assert abs((before - after) * 100 / before - int(share)) <= 1
+    assert int(share) >= 80
+
+
+def test_the_hint_of_an_overflow_names_a_summary_where_nothing_else_helps(tmp_path: Path) -> None:
+    words = "many words about bolts and nuts. " * 300
+    talk = SCENARIO.replace('text = "Noted."', f'text = "{words}"').replace("contains", "exact")
+    root = workspace(tmp_path, "", scenario=ALWAYS_FAILING + talk)
+
+    hint = refused_when_long(root, turns=4)
+
+    assert "--profile heavy --local --keep 1" in hint
+
+
+def test_the_hint_of_an_overflow_promises_nothing_where_nothing_helps(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "", scenario=ALWAYS_FAILING + SCENARIO)
+
+    done = run_jp("query", "--new", "-F", "json", "and then?", cwd=root)
+
+    hint = json.loads(done.stderr.splitlines()[-1])["error"]["hint"]
+    assert hint.startswith("no compaction makes it much shorter: `jp conversation undo ")

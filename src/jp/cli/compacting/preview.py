@@ -29,6 +29,10 @@ from jp.turn.request import Loader, context_in_force
 _LEAST_SUMMARY = 140
 """About how many tokens a summary takes that says next to nothing."""
 
+_WRITTEN_PERCENT = 15
+"""How long the part of a summary is that a model writes, of what it reads: of a small range it may take far more, and
+does not."""
+
 _MILLION = 1_000_000
 
 
@@ -174,7 +178,7 @@ class Previewer:
         at_most = min(limit_of(self._config, self.model), replaced)
         found = rehearse(self._entries, turns, self._loader, window=window, limit=at_most)
         computed = 0 if found.policy is None else estimate_tokens(found.policy.text)
-        expected = computed + answer_budget(found.input)
+        expected = computed + min(answer_budget(found.input), replaced * _WRITTEN_PERCENT // 100)
         details = details_of(self._config, model)
         usd = None
         if details.input_price is not None and details.output_price is not None:

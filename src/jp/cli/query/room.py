@@ -6,7 +6,7 @@ nor where nobody knows the window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -36,10 +36,10 @@ from jp.context.failure_policy import (
 )
 from jp.context.triggers import Circumstances as Around
 from jp.context.triggers import NotTriggered, Numbers, Triggered, decide
-from jp.conversation.entries import Compaction
+from jp.conversation.entries import Compaction, CycleEnd
 from jp.conversation.usage import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
-from jp.provider.base import WireRequest
+from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.reading import read_beginning
 from jp.turn.ports import Recorder
@@ -61,6 +61,10 @@ _NEAR = 3
 _WORTH_A_BREAK = 2
 """A compaction breaks the cache of the prefix once, however much leaves: it has to come at least half of the way down
 to the target, unless nothing can be sent without it."""
+
+
+_MOST_OVERFLOWS = 2
+"""How often one request is compacted that the provider finds too long."""
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +144,8 @@ class AutomaticRoom:
         self._maker = RoomMaker(wiring, recorder, workspace, self._order, log=log)
         self._window = self._known_window()
         self._ratio: float | None = None
-        self._overflowed = False
+        self._bytes = 0  # of the request that was looked at last
+        self._overflows: tuple[int, int] = (0, 0)  # answered before a request that is too long; tries at it
         self._made_at = -1  # how many entries there were when room was made last
 
     async def before(self, request: WireRequest) -> Sequence[Compaction]:
@@ -148,7 +153,10 @@ class AutomaticRoom:
         window = self._window
         if window is None:
             return ()
-        estimated = prompt_size(self._wiring.provider.sections(request)).total
+        sections = self._wiring.provider.sections(request)
+        if self._is_clearly_below(sections, window.threshold):
+            return ()
+        estimated = prompt_size(sections).total
         if estimated * _NEAR < window.threshold:
             return ()
         projected = round(estimated * self._measured_ratio())
@@ -162,11 +170,21 @@ class AutomaticRoom:
         return overlays
 
     async def after_overflow(self) -> Sequence[Compaction]:
-        """See the port. Once in a turn."""
-        if self._overflowed:
-            return ()
-        self._overflowed = True
-        return await self._room(0, must_fit=True)
+        """See the port. For each request twice: first the newest cycles stay, then all leave but the last one."""
+        answered = sum(isinstance(entry, CycleEnd) and entry.error is None for entry in self._recorder.entries)
+        before, tries = self._overflows
+        self._overflows = (answered, tries + 1 if before == answered else 1)
+        return await self._room(0, must_fit=True) if self._overflows[1] <= _MOST_OVERFLOWS else ()
+
+    def _is_clearly_below(self, sections: Sections, threshold: int) -> bool:
+        """Return whether what was reported of the last request, and a token for each byte since, are no reason to look.
+
+        Estimating a whole request takes far longer than counting its bytes.
+        """
+        before, self._bytes = self._bytes, sum(map(len, _items(sections)))
+        last = next((entry for entry in reversed(self._recorder.entries) if isinstance(entry, CycleEnd)), None)
+        reported = 0 if last is None or not before else prompt_tokens(last.usage)
+        return bool(reported) and reported + max(self._bytes - before, 0) < threshold
 
     @property
     def _auto(self) -> AutoConfig:
@@ -239,7 +257,9 @@ class AutomaticRoom:
     def _need(self, used: int, ratio: float, *, must_fit: bool) -> Need:
         """Return how much is to be freed, as it is estimated; without a window as much as can be."""
         if self._window is None or used <= self._window.threshold:
-            return Need(wanted=round(used / ratio), is_urgent=must_fit)
+            everything = round(used / ratio)
+            again = self._overflows[1] == _MOST_OVERFLOWS
+            return Need(wanted=everything, least=everything if again else 0, is_urgent=must_fit)
         target = self._window.target
         wanted, least = used - target, max(used - self._window.limit, 0)
         return Need(
@@ -279,7 +299,9 @@ class AutomaticRoom:
     def _tell(self, overlays: Sequence[Compaction], before: int, after: int) -> None:
         number = len(compactions_in_force(self._recorder.entries)) + 1
         undo = f"jp conversation compact --reset={number} {self._conversation}"
-        self._wiring.notice(f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `{undo}`")
+        self._wiring.notice(
+            f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `{undo}`"
+        )
 
     def _too_long(self, projected: int, window: Window) -> ProviderError:
         return ProviderError(
@@ -290,6 +312,13 @@ class AutomaticRoom:
                 "`--model` names one with a larger window, `max_bytes` of a tool bounds its results"
             ),
         )
+
+
+def _items(sections: Sections) -> Iterator[bytes]:
+    yield from sections.system
+    yield from sections.tools
+    for message in sections.messages:
+        yield from message
 
 
 def _covered_text(overlays: Sequence[Compaction]) -> str:

@@ -16,6 +16,7 @@ from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES
 from jp.compaction.planning import Planner, PolicyWish, wish_of
 from jp.compaction.ranges import KeepTurns, Range, RangeWish, SinceCompaction
 from jp.config.compaction import profiles_of
+from jp.config.model import AppConfig
 from jp.context.failure_policy import Circumstances, PolicyState, after_answer, after_failure, may_ask
 from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy
 from jp.errors import JpError
@@ -23,6 +24,9 @@ from jp.turn.ports import Recorder
 
 _ONLY_SUMMARY = PolicyWish(summary=True)
 
+
+_MOST_RETRIES = 1
+"""How often a question for a summary is repeated: a turn waits for it, and there is another way."""
 
 _PART_OF_TARGET = 3
 """One summary takes at most this part of the target, or a second one and the newest cycles would not fit into it."""
@@ -135,9 +139,7 @@ class RoomMaker:
         draft = replace(draft, state=state)
         return draft if policy is None else self._with(planner, draft, (replace(planner.bare(found), summary=policy),))
 
-    async def _without_work(
-        self, planner: Planner, need: Need, draft: Draft, at: Circumstances, *, keep: int
-    ) -> Draft:
+    async def _without_work(self, planner: Planner, need: Need, draft: Draft, at: Circumstances, *, keep: int) -> Draft:
         """`draft` with a summary of the running turn's finished cycles but the newest `keep`, in place of digests."""
         found = planner.finished_cycles(keep=keep)
         if found is None:
@@ -190,7 +192,7 @@ class RoomMaker:
         wiring, order = self._wiring, self._order.summary
         try:
             summarizer = summarizer_for(
-                wiring.config,
+                _impatient(wiring.config),
                 order,
                 self._workspace,
                 model=wiring.model,
@@ -210,6 +212,12 @@ class RoomMaker:
             keep = KeepTurns(keep.turns + 1)
         keep_first = KeepTurns(0) if is_forced else self._order.bounds.keep_first
         return RangeWish(start=SinceCompaction(), keep_first=keep_first, keep_last=keep)
+
+
+def _impatient(config: AppConfig) -> AppConfig:
+    request = config.assistant.request
+    request = replace(request, max_retries=min(request.max_retries, _MOST_RETRIES))
+    return replace(config, assistant=replace(config.assistant, request=request))
 
 
 def _emptied(planner: Planner, found: Range) -> Compaction:

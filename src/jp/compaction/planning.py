@@ -119,6 +119,7 @@ class Planner:
         self._load = load
         self._source: Source = source
         self._stand_ins = stand_ins
+        self._observed: dict[str, Facts | None] = {}  # by the id of a response
         self._now = now
         self._division = divide(entries)
         self._undone = undone(entries)
@@ -231,7 +232,10 @@ class Planner:
             return {}
         turns = self._division.turns[found.first : found.last + 1]
         responses = (entry for turn in turns for entry in turn.entries if isinstance(entry, ToolCallResponse))
-        facts = ((response.id, _observed(response, self._load)) for response in responses if response.id)
+        for response in responses:
+            if response.id and response.id not in self._observed:
+                self._observed[response.id] = _observed(response, self._load)
+        facts = ((entry.id, self._observed.get(entry.id)) for turn in turns for entry in turn.entries)
         return {identity: seen for identity, seen in facts if seen is not None}
 
     def _called(self, found: Range) -> set[str]:

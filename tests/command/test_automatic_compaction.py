@@ -220,6 +220,12 @@ def configured(root: Path, count: int, *, window: int) -> None:
     config.write_text(settings, encoding="utf-8")
 
 
+def told_tokens(line: str) -> tuple[int, int]:
+    """How many tokens there were before a compaction, and after it."""
+    before, after = (int(found.replace(",", "")) for found in re.findall(r"[\d,]+(?= (?:tokens before|now))", line))
+    return before, after
+
+
 def test_a_turn_of_three_hundred_calls_fits_a_small_window_and_each_compaction_is_undone_by_what_is_told(
     tmp_path: Path,
 ) -> None:
@@ -238,6 +244,9 @@ def test_a_turn_of_three_hundred_calls_fits_a_small_window_and_each_compaction_i
     made = overlays(entries)
     assert len(told) < len(sizes) / 3
     assert len(made) == len(told)
+    freed = [before - after for before, after in map(told_tokens, told)]
+    assert len(freed) >= 40
+    assert min(freed[6:]) >= 0.9 * max(freed[6:])
     assert made[-1].summary is not None
     assert made[-1].to_cycle is not None
     body = run_jp("query", "--id", "last", "--dry-run", "-F", "json", "and?", cwd=root).stdout
@@ -258,13 +267,9 @@ def test_a_compaction_goes_down_to_its_target_in_one_step(tmp_path: Path) -> Non
     done = run_jp("query", "--approve-all", "--new", "read all of them", cwd=root)
 
     told = [line for line in done.stderr.splitlines() if "auto-compacted" in line]
-    numbers = [
-        [int(found.replace(",", "")) for found in re.findall(r"[\d,]+(?= (?:tokens before|now))", line)]
-        for line in told
-    ]
     assert done.code == 0
     assert 1 <= len(told) <= 3
-    assert all(before >= 30_000 and after <= 12_000 for before, after in numbers), told
+    assert all(before >= 30_000 and after <= 12_000 for before, after in map(told_tokens, told)), told
 
 
 TOO_LONG = """
@@ -327,3 +332,24 @@ def test_the_hint_of_an_overflow_promises_nothing_where_nothing_helps(tmp_path: 
 
     hint = json.loads(done.stderr.splitlines()[-1])["error"]["hint"]
     assert hint.startswith("no compaction makes it much shorter: `jp conversation undo ")
+
+
+def test_what_is_tried_before_enough_may_leave_holds_nothing_up(tmp_path: Path) -> None:
+    words = "many words about bolts and nuts. " * 300
+    root = workspace(tmp_path, AUTO.replace("min_turns = 1", 'min_turns = 6\nprofile = "heavy"\ntrigger_ratio = 0.2'))
+    configured(root, 6, window=42_000)
+    for number in range(6):
+        (root / f"{number}.txt").write_text(f"file {number}; ", encoding="utf-8")
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    summaries = SCENARIO.split("[[reply]]")[1]
+    replies = scenario.read_text(encoding="utf-8").replace("All is read.", words)
+    scenario.write_text(f"[[reply]]{summaries}{replies}", encoding="utf-8")
+    ask_before(root, "read all", *["read all"] * 4, "tell me more")
+    assert overlays(only_log(root)) == []
+
+    said = ask(root, "tell me more", "--id", "last")
+
+    assert said.count("auto-compacted turns 0 to 4") == 1
+    before, after = told_tokens(said)
+    assert before > 12_000
+    assert after <= 5_000

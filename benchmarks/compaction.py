@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from context.conversations import Conversation, conversation_of
 from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
 from context.sessions import recorded_sessions
-from jp.cli.compacting.summarizer import rehearse, texts_of
+from jp.cli.compacting.summarizer import rehearsal_terms, rehearse, texts_of
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
 from jp.compaction.log_contents import contents_in, handles_of
@@ -107,7 +107,7 @@ def _summarised(
     entries: Sequence[AnyEntry], planner: Planner, turns: Range, details: ModelDetails
 ) -> tuple[tuple[Compaction, ...], float]:
     """The overlay with a summary that no model wrote, and what one would have taken; none where it is no shorter."""
-    found = rehearse(entries, turns, InlineLoader(), window=WINDOW, limit=summary_limit(WINDOW))
+    found = rehearse(entries, turns, InlineLoader(), rehearsal_terms(window=WINDOW, limit=summary_limit(WINDOW)))
     overlay = replace(planner.bare(turns), summary=found.policy)
     if found.policy is None or planner.effect((overlay,)).freed <= 0:
         return (), 0.0

@@ -258,7 +258,7 @@ def test_nothing_is_compacted_in_few_turns_or_for_a_window_that_nobody_knows(tmp
     settings = AUTO.replace("min_turns = 1", setting) if setting.startswith("min") else AUTO
     settings = settings.replace("context_window = 12000\n", "") if setting == "unknown" else settings
     root = make_workspace(tmp_path / "work", SCENARIO, settings=settings)
-    (root / "a.md").write_text("a bolt, a nut and a washer\n" * 380, encoding="utf-8")
+    (root / "a.md").write_text("a bolt, a nut and a washer\n" * 350, encoding="utf-8")
     asking = ("query", "--approve-all")
     prepare((*asking, "--new", "read it"), *((*asking, "--id", "last", "read it again"),) * 2, cwd=root)
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.compaction.hints import tool_policy
+from jp.compaction.log_contents import LogContent
 from jp.compaction.planning import Planner, PolicyWish, wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
@@ -26,7 +27,7 @@ from jp.conversation.entries import (
     ToolOverride,
     TurnStart,
 )
-from jp.conversation.resource import Resource
+from jp.conversation.resource import Resource, TextBlock
 from logs import ask, call, end, log, respond, say, start, whole_turn
 
 ALL = RangeWish()
@@ -240,3 +241,29 @@ def test_old_results_of_the_turn_that_runs_are_stripped_and_its_newest_three_cyc
 
 def test_a_table_that_omits_calls_has_no_halves() -> None:
     assert tool_policy(ToolCallsConfig(policy="omit", request=True)) == ToolCallPolicy(policy="omit")
+
+
+def test_an_attempt_that_failed_is_no_cycle_of_its_own() -> None:
+    failed = planner(*long_turn(6), end("error"))
+
+    assert failed.finished_cycles() == planner(*long_turn(6)).finished_cycles()
+    assert failed.finished_cycles(keep=1) == Range(first=0, last=0, to_cycle=4)
+    assert planner(start(0), ask("do it all"), end("error")).finished_cycles(keep=1) is None
+
+
+def test_what_results_without_evidence_say_is_read_once_for_all_plans() -> None:
+    blank, report = replace(respond("c0", " \n" * 400), id="r0"), replace(respond("c1", "error: bad\n" * 90), id="r1")
+    read: list[str] = []
+
+    def load(content: LogContent) -> str:
+        assert isinstance(content, TextBlock)
+        read.append(content.text or "")
+        return content.text or ""
+
+    entries = log(start(0), ask("do it"), call("c0"), call("c1"), end("tools"), blank, report)
+    made = Planner(entries, StatusLines(), {}, now=0.0, load=load)
+
+    plans = [made.plan(PolicyWish(tools=DIGEST), bounds(0, 0)) for _ in range(2)]
+
+    assert [set(overlay.facts) for plan in plans for overlay in plan.overlays] == [{"r1"}, {"r1"}]
+    assert len(read) == 2

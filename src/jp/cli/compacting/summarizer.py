@@ -21,7 +21,14 @@ from jp.context.redaction import redact
 from jp.context.summarizing import summary_limit
 from jp.context.summary_asking import Terms
 from jp.context.summary_request import Asking, SummaryRequest
-from jp.context.summary_schema import ErrorKind, SummaryError, SummaryReply, answer_schema, read_answer
+from jp.context.summary_schema import (
+    ErrorKind,
+    StructuredSummary,
+    SummaryError,
+    SummaryReply,
+    answer_schema,
+    read_answer,
+)
 from jp.conversation.entries import AnyEntry, SummaryPolicy, Usage, add_usage
 from jp.conversation.resource import AudioBlock, ImageBlock
 from jp.conversation.thread import Parameters, Thread, UserText
@@ -221,7 +228,7 @@ def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Th
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     """A summary without its model: about how many tokens it would read, in how many questions, and what is left to it.
 
-    `policy` is the summary that no model has written, and that says so; None where nothing was said.
+    `policy` is the summary that comes of it; None where nothing was said.
     """
 
     input: int
@@ -229,14 +236,27 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     policy: SummaryPolicy | None
 
 
-def rehearse(
-    entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int, wishes: str = ""
-) -> Rehearsal:
-    """A summary of `found` in at most `limit` tokens, as if the model with this `window` could not be asked.
+_UNANSWERED = SummaryError(kind="no_provider")
 
-    `wishes` are the user's instructions for it.
-    """
-    terms = Terms(window=window, limit=limit, may_fall_back=True, calls=MOST_CALLS)
+SHORTEST_ACCOUNT = StructuredSummary(goal="go on", next_step="go on", requirements=())
+"""The least that a model may answer: what a summary has beside it is computed from the log."""
+
+
+def rehearsal_terms(*, window: int, limit: int) -> Terms:
+    """Return the terms of a summary of at most `limit` tokens by a model with this `window` that may fail."""
+    return Terms(window=window, limit=limit, may_fall_back=True, calls=MOST_CALLS)
+
+
+def rehearse(
+    entries: Sequence[AnyEntry],
+    found: Range,
+    loader: Loader,
+    terms: Terms,
+    *,
+    wishes: str = "",
+    reply: SummaryReply = _UNANSWERED,
+) -> Rehearsal:
+    """Return a summary of `found` as if the model gave this reply; `wishes` are the user's instructions for it."""
     asking = Asking(fence="0" * 24, today=_today())
     steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader), wishes=wishes)
     tokens = calls = 0
@@ -245,7 +265,8 @@ def rehearse(
         request = next(steps)
         calls = request.parts
         tokens = estimate_tokens(request.prompt) * calls
-        steps.send(SummaryError(kind="no_provider"))
+        while True:
+            steps.send(reply)
     except StopIteration as end:
         outcome: Summarised | SummaryError = end.value
         policy = outcome.policy if isinstance(outcome, Summarised) else None
@@ -254,7 +275,7 @@ def rehearse(
 
 def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, limit: int) -> SummaryPolicy | None:
     """A summary of `found` that no model has written, and that says so; None where nothing was said there."""
-    return rehearse(entries, found, loader, window=UNKNOWN_WINDOW, limit=limit).policy
+    return rehearse(entries, found, loader, rehearsal_terms(window=UNKNOWN_WINDOW, limit=limit)).policy
 
 
 def limit_of(config: AppConfig, model: ModelId) -> int:

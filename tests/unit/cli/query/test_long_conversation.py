@@ -25,7 +25,7 @@ from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Facts
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantText, ToolDefinition, UserText
-from jp.provider.base import Provider, WireRequest
+from jp.provider.base import Provider, Sections, WireRequest
 from jp.provider.parts import Part
 from jp.provider.registry import ModelId
 from jp.provider.script.provider import create
@@ -36,7 +36,7 @@ from jp.tool.permission import Answers
 from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
-from jp.turn.prompt_size import prompt_size
+from jp.turn.prompt_size import PromptSize, prompt_size
 from jp.turn.relaying import RelayingProvider
 from jp.turn.request import RequestSettings
 from jp.turn.retry import RetryPolicy
@@ -221,3 +221,23 @@ def test_a_long_conversation_on_a_small_window(
     assert any("no summary" in sentence for sentence in soak.said) is (summaries != GOOD)
     words = words_of(entries)
     assert [text for text in soak.asked if text not in words] == []
+
+
+def test_a_request_that_is_clearly_small_enough_is_not_estimated_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimated: list[int] = []
+
+    def counted(sections: Sections) -> PromptSize:
+        size = prompt_size(sections)
+        estimated.append(size.total)
+        return size
+
+    monkeypatch.setattr(room, "prompt_size", counted)
+    monkeypatch.setitem(globals(), "WINDOW", 20_000)
+    soak = Soak(tmp_path, GOOD)
+
+    anyio.run(soak.process, range(1, 5))
+
+    assert len(soak.scale.sizes) == 7
+    assert len(estimated) == 4

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 import forked
 
-pytest_plugins = ("workers", "rewriting")
+pytest_plugins = ("rewriting",)
 
 _EXAMPLES = os.environ.get("JP_TEST_EXAMPLES", "")
 """How many examples each property is tried on, new ones in each run. Unset: a few, the same in each run."""
@@ -45,10 +45,11 @@ settings.load_profile("jp")
 gc.disable()  # until the tests are collected: what is imported stays
 
 
-def pytest_collection(session: pytest.Session) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Where tests run side by side, have what all of them share import jp while they are collected."""
-    if session.config.option.workers:
-        forked.server()
+    if config.getoption("dist", "no") != "no":  # the process that hands out the tests collects none
+        gc.enable()
+        forked.share()
 
 
 def pytest_collection_finish() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,7 +30,14 @@ def _write_to_memory() -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = _MEMORY
 
 
+def _forget_absent_data() -> None:
+    """Have tests on recorded data skip where `JP_TEST_DATA` names no directory, as where it is not set."""
+    if not Path(os.environ.get("JP_TEST_DATA") or os.devnull).is_dir():
+        os.environ.pop("JP_TEST_DATA", None)
+
+
 _write_to_memory()
+_forget_absent_data()
 
 settings.register_profile(
     "jp",

@@ -11,16 +11,19 @@ FOREIGN_MCP_STAMPS := $(FOREIGN_MCP:%=$(FOREIGN)/mcp-%/.installed)
 FOREIGN_NODE := $(FOREIGN)/node
 FOREIGN_NODE_STAMP := $(FOREIGN_NODE)/.installed
 
+# Many tests wait for a process or a deadline: more workers than processors.
+SIDE_BY_SIDE := -n 4 --dist worksteal
+
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench size lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
 
 test: $(STAMP)  ## the whole suite
-	$(BIN)/python -m pytest -q -p no:inline_snapshot --workers=auto -m "not foreign"
+	$(BIN)/python -m pytest -q -p no:inline_snapshot $(SIDE_BY_SIDE) -m "not foreign"
 
 test-foreign: $(STAMP) $(FOREIGN_NODE_STAMP) $(FOREIGN_MCP_STAMPS)  ## jp against servers that are not ours; the first time one is compiled, for minutes
 	$(BIN)/python -m pytest -q -m foreign tests/foreign
@@ -43,12 +46,15 @@ imports: $(STAMP)
 
 coverage: $(STAMP)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -p no:inline_snapshot --workers=auto tests/unit tests/properties tests/wire
+	$(BIN)/coverage run -m pytest -q -p no:inline_snapshot $(SIDE_BY_SIDE) tests/unit tests/properties tests/wire
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
 bench: $(STAMP)  ## every figure of the README, in one run
 	$(BIN)/python benchmarks/run.py
+
+size: $(STAMP)  ## figures of the sources: modules, statements, headers, and what a request runs through
+	$(BIN)/python benchmarks/size.py
 
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

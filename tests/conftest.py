@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import forked
 
-pytest_plugins = ("workers", "rewriting")
+pytest_plugins = ("rewriting",)
 
 _EXAMPLES = os.environ.get("JP_TEST_EXAMPLES", "")
 """How many examples each property is tried on, new ones in each run. Unset: a few, the same in each run."""
@@ -29,7 +30,14 @@ def _write_to_memory() -> None:
         tempfile.tempdir = os.environ["TMPDIR"] = _MEMORY
 
 
+def _forget_absent_data() -> None:
+    """Have tests on recorded data skip where `JP_TEST_DATA` names no directory, as where it is not set."""
+    if not Path(os.environ.get("JP_TEST_DATA") or os.devnull).is_dir():
+        os.environ.pop("JP_TEST_DATA", None)
+
+
 _write_to_memory()
+_forget_absent_data()
 
 settings.register_profile(
     "jp",
@@ -45,10 +53,11 @@ settings.load_profile("jp")
 gc.disable()  # until the tests are collected: what is imported stays
 
 
-def pytest_collection(session: pytest.Session) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Where tests run side by side, have what all of them share import jp while they are collected."""
-    if session.config.option.workers:
-        forked.server()
+    if config.getoption("dist", "no") != "no":  # the process that hands out the tests collects none
+        gc.enable()
+        forked.share()
 
 
 def pytest_collection_finish() -> None:

@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 from typing import BinaryIO, NamedTuple
 
@@ -32,41 +31,61 @@ import zygote
 from running import TIMEOUT_SECS, Result, home_beside, isolated_environment
 from zygote import SIZE, received
 
-_starting = Lock()
+_SHARED = "JP_TESTS_SERVER"
+"""The environment variable that names the directory of the server that several test processes share."""
 
 
 class Server(NamedTuple):
-    """The process that forks; it ends with the test runner and its forks, which share it."""
+    """Where the process that forks is reached; it ends with the process that has started it."""
 
-    connection: socket.socket
-    programs: Path
-    """A directory with an executable `jp` that has it fork one."""
+    directory: Path
+
+    @property
+    def door(self) -> str:
+        """The socket that takes requests."""
+        return str(self.directory / "door")
+
+    @property
+    def programs(self) -> Path:
+        """A directory with an executable `jp` that has it fork one."""
+        return self.directory / "programs"
 
 
 @cache
 def server() -> Server:
-    """It is started when it is needed first."""
-    ours, theirs = socket.socketpair()
+    """Return the server that these tests share, or start one where none is shared yet."""
+    if shared := os.environ.get(_SHARED):
+        return Server(Path(shared))
+    ours, theirs = os.pipe()
     door = socket.socket(socket.AF_UNIX)
-    ours.settimeout(TIMEOUT_SECS)
-    directory = Path(tempfile.mkdtemp(prefix="jp-tests-"))
-    door.bind(str(directory / "door"))
-    door.listen()
-    programs = directory / "programs"
-    programs.mkdir()
-    words = (sys.executable, "-IS", str(stand_in.__file__), str(directory / "door"))
-    (programs / "jp").write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
-    (programs / "jp").chmod(0o755)
-    for end in (theirs, door):
-        end.set_inheritable(True)
-    command = [sys.executable, str(zygote.__file__), str(theirs.fileno()), str(door.fileno())]
+    started = Server(Path(tempfile.mkdtemp(prefix="jp-tests-")))
+    door.bind(started.door)
+    door.listen(socket.SOMAXCONN)
+    started.programs.mkdir()
+    words = (sys.executable, "-IS", str(stand_in.__file__), started.door)
+    program = started.programs / "jp"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    os.set_inheritable(ours, True)  # noqa: FBT003 - the only parameter
+    door.set_inheritable(True)
+    command = [sys.executable, str(zygote.__file__), str(ours), str(door.fileno())]
     # Who runs the tests may read the ends of these streams to their end.
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
     environment = isolated_environment(Path(tempfile.gettempdir()))
     os.posix_spawn(sys.executable, command, environment, file_actions=silent, setpgroup=0)
-    theirs.close()
+    os.close(ours)
     door.close()
-    return Server(ours, programs)
+    _lifelines.append(theirs)
+    return started
+
+
+_lifelines: list[int] = []
+"""The ends of pipes that nobody writes to: a server ends when this process has ended."""
+
+
+def share() -> None:
+    """Have all processes that this one starts share one server."""
+    os.environ[_SHARED] = str(server().directory)
 
 
 def search_path(*before: Path) -> str:
@@ -158,14 +177,12 @@ def fork(
         terminal=terminal,
     )
     message = marshal.dumps({**request})
-    ours, theirs = socket.socketpair()
-    ours.settimeout(TIMEOUT_SECS)
-    with theirs:
-        with _starting:
-            connection = server().connection
-        socket.send_fds(connection, [b"\0"], [*streams, theirs.fileno()])
-    ours.sendall(SIZE.pack(len(message)) + message)
-    return ours
+    status = socket.socket(socket.AF_UNIX)
+    status.settimeout(TIMEOUT_SECS)
+    status.connect(server().door)
+    socket.send_fds(status, [b"\0"], streams)
+    status.sendall(SIZE.pack(len(message)) + message)
+    return status
 
 
 def run_jp(

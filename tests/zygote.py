@@ -1,10 +1,8 @@
 """The process behind `forked`: it has imported jp, and becomes `jp` in a child for each request.
 
-A request is one byte, so that any number of processes may send theirs at once, with four descriptors: stdin, stdout,
-stderr, and a socket. This brings the length of a marshalled dictionary with the dictionary behind it, and is told the
-child's process id as soon as it runs, and its wait status when it has ended. Any number of children run at once.
-
-Who is no fork of the test runner (`stand_in`) connects to another socket; there, the connection is the fourth one.
+A request is a connection that brings one byte, with three descriptors (stdin, stdout and stderr), and the length of a
+marshalled dictionary with the dictionary behind it. It is told the child's process id as soon as it runs, and its wait
+status when it has ended. Any number of children run at once.
 """
 
 from __future__ import annotations
@@ -39,7 +37,6 @@ from stage import make_workspace
 SIZE = struct.Struct("!I")
 
 _STANDARD_STREAMS = 3
-_DESCRIPTORS = 4
 _MOST_DESCRIPTORS = 1024
 """Nothing here has a descriptor above this one."""
 _LARGE_PAGE = 1 << 21
@@ -84,8 +81,8 @@ def received(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def serve(connection: socket.socket, door: socket.socket) -> None:
-    """Fork for every request, also of those who come to the `door`, until the test runner has ended."""
+def serve(door: socket.socket, lifeline: int) -> None:
+    """Fork for every connection to the `door`, until the other end of the pipe `lifeline` is closed."""
     woken, wake = os.pipe()
     for end in (woken, wake):
         os.set_blocking(end, False)
@@ -93,20 +90,17 @@ def serve(connection: socket.socket, door: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, _be_woken)
     running: dict[int, socket.socket] = {}
     while True:
-        readable, _, _ = select.select([connection, door, woken], [], [])
+        readable, _, _ = select.select([door, lifeline, woken], [], [])
         if woken in readable:
             os.read(woken, 4096)
             _report(running)
-        if connection in readable:
-            data, descriptors, _, _ = socket.recv_fds(connection, 1, _DESCRIPTORS)
-            if not data:
-                return
-            _start(descriptors, running)
         if door in readable:
             caller, _ = door.accept()
             _, streams, _, _ = socket.recv_fds(caller, 1, _STANDARD_STREAMS)
             if len(streams) == _STANDARD_STREAMS:
                 _start([*streams, caller.detach()], running)
+        if lifeline in readable:
+            return
 
 
 def _start(descriptors: list[int], running: dict[int, socket.socket]) -> None:
@@ -196,7 +190,6 @@ def _import_everything() -> None:
         "difflib",
         "encodings.utf_16_le",
         "httpcore2",
-        "importlib_metadata",
         "jinja2.sandbox",
         "jsonschema",
         "keyring.backends.null",
@@ -212,6 +205,8 @@ def _import_everything() -> None:
         "truststore",
     ):
         import_module(name)
+    with contextlib.suppress(ImportError):  # keyring needs it before Python 3.12
+        import_module("importlib_metadata")
 
 
 def _read_annotations() -> None:
@@ -288,11 +283,8 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()
     _gather_memory()
-    with (
-        socket.socket(fileno=int(sys.argv[1])) as ours_there,
-        socket.socket(fileno=int(sys.argv[2])) as ours_to_all,
-    ):
+    with socket.socket(fileno=int(sys.argv[2])) as ours_to_all:
         try:
-            serve(ours_there, ours_to_all)
+            serve(ours_to_all, int(sys.argv[1]))
         finally:
             shutil.rmtree(Path(ours_to_all.getsockname()).parent)

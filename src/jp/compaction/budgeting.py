@@ -21,7 +21,7 @@ from jp.compaction.transcript import ViewTranscript
 from jp.context.items import Item, ItemKind, items_of
 from jp.context.selection import Candidate, least_loss
 from jp.context.types import Message, texts_of
-from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy
 from jp.conversation.turns import cycles_of, turns_of
 
 _RANKS: Mapping[ItemKind, int] = {"reasoning": 0, "arguments": 1, "results": 2, "images": 2, "digests": 2}
@@ -33,8 +33,11 @@ _FAILURE = re.compile(
 )
 _MOST_FAILURES = 20
 
+_SCALE = 100_000
+"""What a loss is counted in for each token that is freed."""
+
 _LEAST_SUMMARY = 500
-_SUMMARY_PERCENT = 12
+_SUMMARY_PERCENT = 15
 """About how much of what it stands for a summary takes."""
 
 
@@ -58,6 +61,12 @@ def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: i
     if turns is None:
         return Plan(overlays=overlays)
     return Plan(overlays=chooser.overlays(tokens, told=turns), summary=turns)
+
+
+def summary_room(planner: Planner, plan: Plan, turns: Range, tokens: int) -> int:
+    """Return the tokens that a summary of `turns` may have beside the overlays of `plan` in a view of `tokens`."""
+    least = replace(planner.bare(turns), summary=SummaryPolicy(text="-"))
+    return max(tokens - planner.effect((*plan.overlays, least)).after, _LEAST_SUMMARY)
 
 
 def _widened(bounds: RangeWish, *, is_firm: bool) -> RangeWish:
@@ -148,12 +157,14 @@ class _Chooser:
             gone = item.tokens - left.get(_origin(item, view), 0)
             key = f"turn {event.turn}" if item.kind == "reasoning" else event.origin
             rank += 0 if event.turn <= self._oldest else _NEWEST
-            loss = _failures(view.messages[item.message]) if item.kind != "reasoning" else 0
+            loss = _failures(view.messages[item.message])
             before = freed.get((key, rank, event.turn), (0, loss, position))
             freed[key, rank, event.turn] = (before[0] + gone, *before[1:])
         for (key, rank, turn), (gone, loss, position) in freed.items():
             if gone > 0:
-                candidate = Candidate(key=key, freed=gone, rank=rank, loss=loss, position=position)
+                # Of a turn's reasoning the oldest goes first: an overlay has it up to a turn, and not here and there.
+                weight = (1 + loss) * _SCALE // gone if rank % _NEWEST else 0
+                candidate = Candidate(key=key, freed=gone, rank=rank, loss=weight, position=position)
                 yield _Placed(candidate=candidate, turn=turn)
 
 

@@ -22,6 +22,7 @@ from jp.context.items import Item, ItemKind, items_of
 from jp.context.selection import Candidate, least_loss
 from jp.context.types import Message, texts_of
 from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy
+from jp.conversation.thread import ToolCall, ToolResult
 from jp.conversation.turns import cycles_of, turns_of
 
 _RANKS: Mapping[ItemKind, int] = {"reasoning": 0, "arguments": 1, "results": 2, "images": 2, "digests": 2}
@@ -91,9 +92,19 @@ class _Chooser:
         every = replace(wish, summary=False).mechanical
         self._copies = (planner.overlay(found, ("resources",), wish),) if "resources" in every else ()
         self._before = planner.view(self._copies)
+        self._newest = _newest_cycles(planner.entries)
         self._full = planner.overlay(found, every, wish)
         after = planner.view((self._full,)) if every else self._before
         self._candidates = list(self._candidates_of(self._before, _tokens_by_origin(after)))
+        self._newest_whole = tuple(
+            dict.fromkeys(
+                event.origin
+                for item in items_of(self._before.messages)
+                if item.kind not in {"digests", "reasoning"}
+                and (event := self._before.records[_origin(item, self._before)].event).origin in self._newest
+                and isinstance(event, ToolCall | ToolResult)
+            )
+        )
         self._now = _tokens_by_turn(self._before)
         self._least = Counter(self._now)
         for one in self._candidates:
@@ -105,7 +116,8 @@ class _Chooser:
         open_to = [one for one in self._candidates if told is None or not told.first <= one.turn <= told.last]
         chosen = least_loss((one.candidate for one in open_to), need)
         keys = [one.candidate.key for one in open_to]
-        kept = tuple(key for key in keys if key not in chosen and not key.startswith("turn "))
+        whole = (key for key in keys if key not in chosen and not key.startswith("turn "))
+        kept = (*whole, *self._newest_whole)
         has_tools = any(not key.startswith("turn ") for key in chosen)
         turns = [int(key.removeprefix("turn ")) for key in chosen if key.startswith("turn ")]
         tools = replace(
@@ -148,11 +160,10 @@ class _Chooser:
 
     def _candidates_of(self, view: ViewTranscript, left: Mapping[str, int]) -> Iterator[_Placed]:
         freed: dict[tuple[str, int, int], tuple[int, int, int]] = {}
-        newest = _newest_cycles(self._planner.entries)
         for position, item in enumerate(items_of(view.messages)):
             rank = _RANKS.get(item.kind)
             event = view.records[_origin(item, view)].event
-            if rank is None or event.origin in newest or not self._found.first <= event.turn <= self._found.last:
+            if rank is None or event.origin in self._newest or not self._found.first <= event.turn <= self._found.last:
                 continue
             gone = item.tokens - left.get(_origin(item, view), 0)
             key = f"turn {event.turn}" if item.kind == "reasoning" else event.origin

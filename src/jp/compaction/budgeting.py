@@ -1,8 +1,8 @@
 """Budgets: the overlays with which a view has as many tokens as there is room for, and no fewer than that takes. Pure.
 
 What gives way comes in passes, those first that lose least for what they free: outdated copies of resources, reasoning,
-the bulk of arguments, results, and at last whole turns for a summary. In a pass that goes first which
-frees most for what it says of failures, and of reasoning the oldest. The newest turns that a wish keeps give way after all others.
+the bulk of arguments, results, and at last whole turns for a summary. In a pass that goes first which frees most for
+what it says of failures, and of reasoning the oldest. The newest turns that a wish keeps give way after all others.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ import re
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jp.render.cells import cell_width
 from jp.render.cuts import Cutter
 from jp.render.inline import Inline
 from jp.render.markdown import MarkdownStream, render_markdown
-from jp.render.sanitise import Sanitiser, sanitise
+from jp.render.sanitize import Sanitizer, sanitize
+from jp.render.tables import cell_width
 from jp.render.theme import Look
 from jp.render.wrap import Run, Wrapper, line_width, paint
 from markdown_oracle import structure, structure_by_oracle
@@ -51,24 +51,24 @@ def _pieces(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> list[str]:
 
 @given(_pieces(_hostile))
 def test_nothing_that_steers_a_terminal_survives_however_the_text_is_cut(pieces: list[str]) -> None:
-    sanitiser = Sanitiser()
+    sanitiser = Sanitizer()
 
     shown = "".join(sanitiser.feed(piece) for piece in pieces) + sanitiser.finish()
 
-    assert shown == sanitise("".join(pieces))
+    assert shown == sanitize("".join(pieces))
     assert _FORBIDDEN.search(shown) is None
-    assert sanitise(shown) == shown
+    assert sanitize(shown) == shown
 
 
 @given(_pieces(_hostile))
 def test_of_what_steers_a_terminal_only_colours_are_kept(pieces: list[str]) -> None:
-    sanitiser = Sanitiser(keep_colours=True)
+    sanitiser = Sanitizer(keep_colours=True)
 
     shown = "".join(sanitiser.feed(piece) for piece in pieces) + sanitiser.finish()
 
-    assert shown == sanitise("".join(pieces), keep_colours=True)
+    assert shown == sanitize("".join(pieces), keep_colours=True)
     assert _FORBIDDEN.search(_COLOUR.sub("", shown)) is None
-    assert _COLOUR.sub("", shown) == sanitise("".join(pieces))
+    assert _COLOUR.sub("", shown) == sanitize("".join(pieces))
 
 
 _LOREM = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore "

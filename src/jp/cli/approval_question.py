@@ -10,11 +10,11 @@ from collections.abc import Mapping
 import msgspec
 
 from jp.conversation.entries import JsonObject, ToolCallRequest
-from jp.render.amounts import count_text, size_text
-from jp.render.controlling_terminal import can_ask
+from jp.render.approval import Sheet, argument_lines, is_plain_name, value_text
 from jp.render.escape import escape, escape_line
-from jp.render.preview import Sheet, argument_lines, is_plain_name, value_text
-from jp.render.prompt import About, ask_key, tell
+from jp.render.prompts import About, ask_key, tell
+from jp.render.tty import can_ask
+from jp.render.units import count_text, size_text
 from jp.tool.approver import Proposal
 from jp.tool.base import ToolOutput
 from jp.tool.results import other_than_text, text_of

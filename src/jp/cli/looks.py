@@ -7,7 +7,7 @@ import sys
 
 from jp.cli.options import GlobalOptions
 from jp.config.model import StyleConfig
-from jp.render.opening import Streams
+from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, look_at
 
 

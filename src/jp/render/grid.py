@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from jp.render.cells import cell_width
 from jp.render.inline import HARD_BREAK, Inline
 from jp.render.lines import Alignment
+from jp.render.tables import cell_width
 from jp.render.theme import Look
 from jp.render.wrap import Line, Run, Wrapper, line_width, paint
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jp.render.cuts import FORMULA
-from jp.render.sanitise import sanitise
+from jp.render.sanitize import sanitize
 from jp.render.theme import Look
 from jp.render.wrap import Run
 
@@ -113,17 +113,17 @@ class Inline:
             case "hardbreak":
                 return HARD_BREAK, ""
             case "code_inline":
-                text = sanitise(token.content)
+                text = sanitize(token.content)
                 return (text, ";".join([*styles, _CODE])) if self._colour else (f"`{text}`", "")
             case "image":
-                label = sanitise(token.content)
-                return f"[image: {label}] ({sanitise(str(token.attrGet('src') or ''))})", ";".join(styles)
+                label = sanitize(token.content)
+                return f"[image: {label}] ({sanitize(str(token.attrGet('src') or ''))})", ";".join(styles)
             case _:
-                return sanitise(token.content).replace("\n", " "), ";".join(styles)
+                return sanitize(token.content).replace("\n", " "), ";".join(styles)
 
     def _target(self, found: list[Run], address: str, start: int) -> list[Run]:
         """What is shown of a link besides its text: the address, where that is not the text."""
-        address = sanitise(address)
+        address = sanitize(address)
         if "".join(text for text, _ in found[start:]) in {address, address.removeprefix("mailto:")}:
             return []
         return [(f" ({address})", _ADDRESS_STYLE)]

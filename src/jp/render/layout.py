@@ -29,7 +29,7 @@ from jp.render.grid import Grid
 from jp.render.highlight import Highlighter
 from jp.render.inline import HARD_BREAK, Inline
 from jp.render.margin import DIM, Margin
-from jp.render.sanitise import one_line
+from jp.render.sanitize import one_line
 from jp.render.theme import Look
 from jp.render.wrap import Line, Run, Wrapper, paint
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jp.render.cells import cell_width
+from jp.render.tables import cell_width
 from jp.render.theme import Look
 from jp.render.wrap import paint
 

@@ -13,7 +13,7 @@ from jp.render.cuts import SEGMENT
 from jp.render.inline import Inline
 from jp.render.layout import Layout
 from jp.render.lines import LOOK_AHEAD
-from jp.render.sanitise import Sanitiser
+from jp.render.sanitize import Sanitizer
 from jp.render.theme import Look, Measure
 
 
@@ -32,7 +32,7 @@ class MarkdownStream:
     def _start(self) -> None:
         self._parser = BlockParser()
         self._layout = Layout(self._look, self._inline)
-        self._sanitiser = Sanitiser()
+        self._sanitiser = Sanitizer()
         self._held: list[str] = []
         self._size = 0
         self._wanted = SEGMENT

@@ -1,4 +1,4 @@
-"""What a stream can show: colour, width, characters. Pure, but for the functions that are given a stream."""
+"""What a stream can show (color, width, characters) and in which styles tool calls and code are shown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TextIO
 
 import msgspec
+
+from jp.config.tools import ToolStyleConfig
 
 ColourChoice = Literal["auto", "always", "never"]
 
@@ -128,3 +130,15 @@ def shows_unicode(stream: TextIO | None) -> bool:
     """Whether `stream` can write what is not ASCII."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "-").startswith("utf")
+
+
+StyleOf = Callable[[str], ToolStyleConfig]
+"""How calls of the tool with this name look."""
+
+_USUAL = ToolStyleConfig()
+
+
+def usual_style(name: str) -> ToolStyleConfig:
+    """The style of tools of which nothing is said."""
+    del name
+    return _USUAL

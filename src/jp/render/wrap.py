@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import category
 
-from jp.render.cells import cell_width, clusters
+from jp.render.tables import cell_width, clusters
 
 Run = tuple[str, str]
 """Text, and the parameters of the SGR sequence that styles it; empty for none."""

@@ -7,7 +7,7 @@ from escapes import decode, decode_arguments
 from jp.cli.approval_question import answer_to, call_question, result_question
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import ResourceLink, TextBlock
-from jp.render.prompt import About
+from jp.render.prompts import About
 from jp.tool.approver import Proposal
 from jp.tool.base import ToolOutput
 

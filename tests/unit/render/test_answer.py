@@ -11,11 +11,9 @@ import pytest
 from doubles import FakeClock
 from jp.conversation.entries import CycleEnd, Finish, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import TextBlock
-from jp.render.answer import AnswerRenderer
-from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
-from jp.render.plain import plain_renderer
-from jp.render.terminal import terminal_renderer
+from jp.render.status import StatusOptions, StatusRenderer
+from jp.render.stream import AnswerRenderer, plain_renderer, terminal_renderer
 from jp.render.theme import Look
 from jp.turn.ports import CallAnswered, CallMade, Renderer
 
@@ -26,12 +24,12 @@ Play = Callable[[AnswerRenderer], None]
 
 
 def plain(out: TextIO, err: TextIO, *, is_streaming: bool = True) -> AnswerRenderer:
-    aside = Aside(Channel(err, name="stderr"), look=Look(), shown=Shown(), clock=FakeClock())
+    aside = StatusRenderer(Channel(err, name="stderr"), look=Look(), shown=StatusOptions(), clock=FakeClock())
     return plain_renderer(Channel(out, name="stdout"), aside, is_streaming=is_streaming)
 
 
 def pretty(out: TextIO, err: TextIO, *, is_streaming: bool = True) -> AnswerRenderer:
-    aside = Aside(Channel(err, name="stderr"), look=Look(), shown=Shown(), clock=FakeClock())
+    aside = StatusRenderer(Channel(err, name="stderr"), look=Look(), shown=StatusOptions(), clock=FakeClock())
     return terminal_renderer(Channel(out, name="stdout"), aside, look=Look(width=40), is_streaming=is_streaming)
 
 
@@ -217,14 +215,14 @@ def test_nothing_is_said_to_be_waited_for_where_a_pipe_has_begun_a_line() -> Non
     reader, writer = os.pipe()
     shown: list[str | None] = []
 
-    class Watched(Aside):
+    class Watched(StatusRenderer):
         async def animate(
             self, prepare: Callable[[], object] | None = None, preview: Callable[[], str | None] | None = None
         ) -> None:
             assert preview is not None
             shown.append(preview())
 
-    aside = Watched(Channel(io.StringIO(), name="stderr"), look=Look(), shown=Shown(), clock=FakeClock())
+    aside = Watched(Channel(io.StringIO(), name="stderr"), look=Look(), shown=StatusOptions(), clock=FakeClock())
     with os.fdopen(reader, "rb"), os.fdopen(writer, "w", encoding="utf-8") as out:
         renderer = plain_renderer(Channel(out, name="stdout"), aside)
         for text in ("a", "b\n"):
@@ -274,7 +272,7 @@ def test_markdown_is_made_ready_while_the_model_is_awaited() -> None:
         made.append("one")
         return Filter()
 
-    aside = Aside(Channel(io.StringIO(), name="stderr"), look=Look(), shown=Shown(), clock=FakeClock())
+    aside = StatusRenderer(Channel(io.StringIO(), name="stderr"), look=Look(), shown=StatusOptions(), clock=FakeClock())
     renderer = AnswerRenderer(Channel(out, name="stdout"), aside, new_filter)
 
     anyio.run(renderer.animate)

@@ -10,8 +10,8 @@ import pytest
 from doubles import FakeClock
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import TextBlock
-from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
+from jp.render.status import StatusOptions, StatusRenderer
 from jp.render.theme import Look
 from jp.tool.base import Progressed
 from jp.turn.ports import CallAnswered, CallMade
@@ -19,17 +19,17 @@ from jp.turn.ports import CallAnswered, CallMade
 CALL = ToolCallRequest(id="c", call_id="x", name="read", arguments={"path": "a" * 50})
 GOOD = ToolCallResponse(request="c", content=(TextBlock(text="a"),))
 BAD = ToolCallResponse(request="c", content=(TextBlock(text="no"),), is_error=True)
-EVERYTHING = Shown()
+EVERYTHING = StatusOptions()
 CALLED = f'read(path="{"a" * 50}")'
 
 
-def said(tell: Callable[[Aside], None], *, shown: Shown = EVERYTHING, look: Look | None = None) -> str:
+def said(tell: Callable[[StatusRenderer], None], *, shown: StatusOptions = EVERYTHING, look: Look | None = None) -> str:
     stream = io.StringIO()
-    tell(Aside(Channel(stream, name="stderr"), look=look or Look(width=40), shown=shown, clock=FakeClock()))
+    tell(StatusRenderer(Channel(stream, name="stderr"), look=look or Look(width=40), shown=shown, clock=FakeClock()))
     return stream.getvalue()
 
 
-def everything(aside: Aside) -> None:
+def everything(aside: StatusRenderer) -> None:
     aside.reasoning("one\x1b[2J\ntw")
     aside.reasoning("o")
     aside.end_reasoning()
@@ -57,12 +57,12 @@ def test_sections_are_kept_apart_and_lines_are_whole() -> None:
 @pytest.mark.parametrize(
     ("shown", "missing"),
     [
-        (Shown(reasoning=False), ["one", "three"]),
-        (Shown(tools=False), ["→", "←"]),
-        (Shown(notices=False), ["note"]),
+        (StatusOptions(reasoning=False), ["one", "three"]),
+        (StatusOptions(tools=False), ["→", "←"]),
+        (StatusOptions(notices=False), ["note"]),
     ],
 )
-def test_what_is_hidden_is_not_there(shown: Shown, missing: list[str]) -> None:
+def test_what_is_hidden_is_not_there(shown: StatusOptions, missing: list[str]) -> None:
     text = said(everything, shown=shown)
 
     assert not any(word in text for word in missing)
@@ -71,7 +71,7 @@ def test_what_is_hidden_is_not_there(shown: Shown, missing: list[str]) -> None:
 
 
 def test_when_everything_is_hidden_there_is_nothing() -> None:
-    assert said(everything, shown=Shown(reasoning=False, tools=False, notices=False)) == ""
+    assert said(everything, shown=StatusOptions(reasoning=False, tools=False, notices=False)) == ""
 
 
 def test_styles_end_with_every_line() -> None:
@@ -86,13 +86,13 @@ def test_without_unicode_arrows_are_ascii() -> None:
 
 
 def test_on_a_terminal_a_tool_has_one_line() -> None:
-    text = said(lambda aside: aside.tool(CallMade(call=CALL)), shown=Shown(is_live=True))
+    text = said(lambda aside: aside.tool(CallMade(call=CALL)), shown=StatusOptions(is_live=True))
 
     assert text == f'→ read(path="{"a" * 26}…\n'
 
 
 def test_a_notice_between_reasoning_does_not_end_it() -> None:
-    def tell(aside: Aside) -> None:
+    def tell(aside: StatusRenderer) -> None:
         aside.reasoning("one\x1b[3")
         aside.notice("retry")
         aside.reasoning("1mtwo")
@@ -102,12 +102,12 @@ def test_a_notice_between_reasoning_does_not_end_it() -> None:
 
 
 def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_colour_does_it() -> None:
-    def think(aside: Aside) -> None:
+    def think(aside: StatusRenderer) -> None:
         aside.reasoning("a thought that is longer th")
         aside.reasoning("an the terminal\n\nand its end")
         aside.end_reasoning()
 
-    live = Shown(is_live=True)
+    live = StatusOptions(is_live=True)
     assert said(think, shown=live, look=Look(width=20)) == (
         "│ a thought that is\n│ longer than the\n│ terminal\n│\n│ and its end\n"
     )
@@ -120,10 +120,10 @@ def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_colour_does_it()
 def test_reasoning_is_wrapped_to_the_width_that_the_terminal_has_now() -> None:
     stream = io.StringIO()
     width = 20
-    aside = Aside(
+    aside = StatusRenderer(
         Channel(stream, name="stderr"),
         look=Look(width=20),
-        shown=Shown(is_live=True),
+        shown=StatusOptions(is_live=True),
         clock=FakeClock(),
         measure=lambda: width,
     )
@@ -153,7 +153,9 @@ def test_what_is_waited_for_is_said_until_something_comes() -> None:
     prepared: list[str] = []
 
     async def play() -> None:
-        aside = Aside(Channel(stream, name="stderr"), look=Look(), shown=Shown(is_live=True), clock=ImpatientClock())
+        aside = StatusRenderer(
+            Channel(stream, name="stderr"), look=Look(), shown=StatusOptions(is_live=True), clock=ImpatientClock()
+        )
         async with anyio.create_task_group() as group:
             group.start_soon(aside.animate, lambda: prepared.append("now"))
             await wait_for("waiting for the model 1 s")
@@ -182,7 +184,9 @@ def test_what_somebody_else_wrote_is_not_covered_by_what_is_waited_for() -> None
     asked: list[None] = []
 
     async def play() -> None:
-        aside = Aside(Channel(stream, name="stderr"), look=Look(), shown=Shown(is_live=True), clock=ImpatientClock())
+        aside = StatusRenderer(
+            Channel(stream, name="stderr"), look=Look(), shown=StatusOptions(is_live=True), clock=ImpatientClock()
+        )
         async with anyio.create_task_group() as group:
             group.start_soon(aside.animate, None, lambda: asked.append(None))
             with anyio.fail_after(5):
@@ -197,7 +201,7 @@ def test_what_somebody_else_wrote_is_not_covered_by_what_is_waited_for() -> None
 
 def test_where_no_line_can_be_erased_nothing_is_animated() -> None:
     stream = io.StringIO()
-    aside = Aside(Channel(stream, name="stderr"), look=Look(), shown=Shown(), clock=ImpatientClock())
+    aside = StatusRenderer(Channel(stream, name="stderr"), look=Look(), shown=StatusOptions(), clock=ImpatientClock())
 
     anyio.run(aside.animate)
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from jp.render.cells import cell_width
 from jp.render.grid import SAMPLE, Grid, fit_columns
 from jp.render.inline import Inline
 from jp.render.lines import Alignment
+from jp.render.tables import cell_width
 from jp.render.theme import Look
 
 ALIGNMENTS: tuple[Alignment | None, ...] = (None, "right", "center")

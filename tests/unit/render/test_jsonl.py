@@ -16,9 +16,9 @@ from jp.conversation.entries import (
     Unknown,
 )
 from jp.conversation.resource import Resource, TextBlock
-from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
-from jp.render.jsonl import JsonRenderer, entry_line
+from jp.render.json_lines import JsonRenderer, entry_line
+from jp.render.status import StatusOptions, StatusRenderer
 from jp.render.theme import Look
 from jp.turn.ports import CallAnswered, CallMade, Renderer
 
@@ -73,12 +73,12 @@ def play(renderer: Renderer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "said"), [(Shown(), '{"schema":1,"note":"retry \ufffd"}\n'), (Shown(notices=False), "")]
+    ("shown", "said"), [(StatusOptions(), '{"schema":1,"note":"retry \ufffd"}\n'), (StatusOptions(notices=False), "")]
 )
-def test_stdout_has_entries_only_and_notices_are_json_too(shown: Shown, said: str) -> None:
+def test_stdout_has_entries_only_and_notices_are_json_too(shown: StatusOptions, said: str) -> None:
     raw = io.BytesIO()
     out, err = io.TextIOWrapper(raw, encoding="ascii"), io.StringIO()
-    aside = Aside(Channel(err, name="stderr"), look=Look(), shown=shown, clock=FakeClock())
+    aside = StatusRenderer(Channel(err, name="stderr"), look=Look(), shown=shown, clock=FakeClock())
 
     play(JsonRenderer(Channel(out, name="stdout"), aside))
 

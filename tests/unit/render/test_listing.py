@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.render.listing import text_table
+from jp.render.tables import text_table
 
 HEAD = ["ID", "TURNS", "TITLE"]
 ROWS = [["jp-c1", "2", "A title"], ["jp-c22", "10", "日本語 and\n\x1b[31mmore"]]

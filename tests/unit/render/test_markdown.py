@@ -5,8 +5,8 @@ import re
 import pytest
 
 from jp.render.block_parser import BlockParser
-from jp.render.cells import cell_width
 from jp.render.markdown import MarkdownStream, render_markdown
+from jp.render.tables import cell_width
 from jp.render.theme import Look
 
 BARE = Look(width=40)

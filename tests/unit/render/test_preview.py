@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from jp.render.preview import Page, Place, Sheet, page_of, wrapped
+from jp.render.approval import Page, Position, Sheet, page_of, wrapped
 
 DIFF = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-old\n+new\n same ⟨ESC⟩x"
 
 
-def page(*texts: str, start: Place = Place(), width: int = 80, rows: int = 10) -> Page:  # noqa: B008  frozen
+def page(*texts: str, start: Position = Position(), width: int = 80, rows: int = 10) -> Page:  # noqa: B008  frozen
     return page_of([Sheet(text=text) for text in texts], start, width=width, rows=rows, key="p")
 
 
@@ -43,8 +43,8 @@ def test_how_much_is_not_shown_is_said_to_the_character() -> None:
     assert first.after is not None
     second = page("one\ntwo\nthree" + "e" * 20, "four", width=10, rows=3, start=first.after)
     assert second.left_out == "not on the screen: 1 line, 4 characters below, 3 lines, 13 characters above; p goes on"
-    assert second.after == Place(1)
-    last = page("one\ntwo\nthree" + "e" * 20, "four", width=10, rows=3, start=Place(1))
+    assert second.after == Position(1)
+    last = page("one\ntwo\nthree" + "e" * 20, "four", width=10, rows=3, start=Position(1))
     assert last.left_out == "not on the screen: 3 lines, 31 characters above; p starts again"
     assert last.after is None
 

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 import questioner
-from jp.render import controlling_terminal
-from jp.render.controlling_terminal import is_asking
-from jp.render.prompt import ask_key, ask_line, ask_yes_no
+from jp.render import tty
+from jp.render.prompts import ask_key, ask_line, ask_yes_no
+from jp.render.tty import is_asking
 from screen import Screen
 from terminal import CTRL_C, jp_at_terminal
 
@@ -213,14 +213,14 @@ def test_ctrl_c_takes_the_question_away() -> None:
 
 
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controlling_terminal, "TERMINAL", "/nonexistent")
+    monkeypatch.setattr(tty, "TERMINAL", "/nonexistent")
 
     assert_nobody_is_asked()
 
 
 def test_a_job_in_the_background_does_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     master, slave = os.openpty()
-    monkeypatch.setattr(controlling_terminal, "TERMINAL", os.ttyname(slave))
+    monkeypatch.setattr(tty, "TERMINAL", os.ttyname(slave))
 
     assert_nobody_is_asked()
     os.close(master)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.render.sanitise import STRING_BOUND, Sanitiser, one_line, sanitise
+from jp.render.sanitize import STRING_BOUND, Sanitizer, one_line, sanitize
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,18 @@ from jp.render.sanitise import STRING_BOUND, Sanitiser, one_line, sanitise
     ],
 )
 def test_what_steers_a_terminal_is_removed(raw: str, clean: str) -> None:
-    assert sanitise(raw) == clean
+    assert sanitize(raw) == clean
 
 
 def test_a_string_without_an_end_hides_nothing() -> None:
     text = "x" * (STRING_BOUND + 1)
 
-    assert sanitise(f"\x1b]{text}\x07 end") == f"{text} end"
-    assert sanitise("\x1b]0;never closed") == "0;never closed"
+    assert sanitize(f"\x1b]{text}\x07 end") == f"{text} end"
+    assert sanitize("\x1b]0;never closed") == "0;never closed"
 
 
 def test_a_long_string_without_an_end_is_released_while_it_streams() -> None:
-    sanitiser = Sanitiser()
+    sanitiser = Sanitizer()
 
     shown = "".join(sanitiser.feed(piece) for piece in ["\x1b]", *["x"] * (STRING_BOUND + 5)])
 
@@ -64,11 +64,11 @@ def test_a_long_string_without_an_end_is_released_while_it_streams() -> None:
     ],
 )
 def test_colours_of_tools_may_stay_but_nothing_hides(raw: str, kept: str) -> None:
-    assert sanitise(raw, keep_colours=True) == kept
+    assert sanitize(raw, keep_colours=True) == kept
 
 
 def test_a_sequence_that_is_cut_does_not_leak() -> None:
-    sanitiser = Sanitiser()
+    sanitiser = Sanitizer()
 
     shown = [sanitiser.feed(piece) for piece in ("a\x1b", "[3", "1mb\x1b]0;pw", "ned", "\x07c\r", "\nd")]
 
@@ -77,7 +77,7 @@ def test_a_sequence_that_is_cut_does_not_leak() -> None:
 
 
 def test_a_finished_sanitiser_starts_anew() -> None:
-    sanitiser = Sanitiser()
+    sanitiser = Sanitizer()
     sanitiser.feed("a\r")
     sanitiser.finish()
 

@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock, checksum
-from jp.render.tool_call import arguments_text, call_text, result_text
+from jp.render.tool_calls import arguments_text, call_text, result_text
 
 CALL = ToolCallRequest(id="c", call_id="x", name="fs_read", arguments={})
 

@@ -7,7 +7,7 @@ import pytest
 from jp.config.tools import ToolStyleConfig
 from jp.conversation.entries import Facts, Question, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock
-from jp.render.tool_lines import ToolLine, ToolLines
+from jp.render.tool_calls import ToolLine, ToolLines
 from jp.tool.base import Answer, Inquired, Progressed
 from jp.turn.ports import CallAnswered, CallMade
 

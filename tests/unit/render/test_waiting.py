@@ -4,10 +4,10 @@ import io
 
 import pytest
 
-from jp.render import waiting
+from jp.render import status_line
 from jp.render.channel import Channel
+from jp.render.status_line import Waiting
 from jp.render.theme import Look
-from jp.render.waiting import Waiting
 
 
 class SteppedClock:
@@ -84,7 +84,7 @@ def test_a_question_has_the_terminal_for_itself(monkeypatch: pytest.MonkeyPatch)
     line = Waiting(Channel(stream, name="stderr"), look=Look(), clock=clock)
     line.restart("waiting")
     asking = True
-    monkeypatch.setattr(waiting, "is_asking", lambda: asking)
+    monkeypatch.setattr(status_line, "is_asking", lambda: asking)
 
     at(clock, line, 5.0)
     asking = False

@@ -13,11 +13,10 @@ from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Breakdown, Bucket, ToolShare
 from jp.context.items import ItemKind
 from jp.context.volatile import Volatile, VolatileKind
-from jp.render.amounts import count_text
-from jp.render.cells import pad, truncate
-from jp.render.listing import text_table
-from jp.render.sanitise import one_line
+from jp.render.sanitize import one_line
+from jp.render.tables import pad, text_table, truncate
 from jp.render.theme import Look
+from jp.render.units import count_text
 
 BUCKET_NAMES: dict[Bucket, str] = {
     "system_prompt": "system prompt",

@@ -22,7 +22,7 @@ from jp.cli.tool.result_text import said
 from jp.cli.trust import tell_ignored
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.errors import ExitCode, JpError, UsageError
-from jp.render.pausing import PausableRenderer
+from jp.render.stream import PausableRenderer
 from jp.render.theme import use_colour
 from jp.tool.arguments import argument_problems, fitted
 from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent

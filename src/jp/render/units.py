@@ -1,4 +1,4 @@
-"""Sizes, times and counts as people read them."""
+"""Sizes, durations, counts and amounts of money as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said on stderr while an answer comes: reasoning, tools, notices, and for how long nothing came."""
+"""Write reasoning, tool calls, notices and the waiting time to stderr while an answer streams."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from jp.render.cells import truncate
-from jp.render.channel import Channel
-from jp.render.terminal_line import ERASE
-from jp.render.theme import Look, Measure
-from jp.render.tool_style import StyleOf, usual_style
+from jp.render.channel import ERASE, Channel
+from jp.render.tables import truncate
+from jp.render.theme import Look, Measure, StyleOf, usual_style
 from jp.render.wrap import paint
 from jp.turn.ports import Clock, ToolNews
 
 if TYPE_CHECKING:
-    from jp.render.flow import Flow
-    from jp.render.sanitise import Sanitiser
-    from jp.render.tool_call import TurnOf
-    from jp.render.tool_lines import ToolLine, ToolLines
-    from jp.render.waiting import Waiting
+    from jp.render.sanitize import Sanitizer
+    from jp.render.status_line import Flow, Waiting
+    from jp.render.tool_calls import ToolLine, ToolLines, TurnOf
+
 
 _WAITING_LABEL = "waiting for the model"
 _DIM = "2"
 _STYLES = {"event": _DIM, "failure": "31", "result": ""}
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class StatusOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What of a turn is shown besides its answer.
 
     `is_live` says that stderr is a terminal whose lines can be erased: there tools have one line each, and it is said
@@ -42,7 +39,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
 
 
-class Aside:
+class StatusRenderer:
     """Writes to `channel`, which is stderr. Nothing here fails because stderr takes no more.
 
     What only some turns show is imported when the first of it is shown: the request goes out before.
@@ -53,7 +50,7 @@ class Aside:
         channel: Channel,
         *,
         look: Look,
-        shown: Shown,
+        shown: StatusOptions,
         clock: Clock,
         measure: Measure | None = None,
         turn_of: TurnOf | None = None,
@@ -65,7 +62,7 @@ class Aside:
         self._measure = measure or (lambda: look.width)
         self._turn_of = turn_of
         self._waiting = self._new_waiting() if shown.is_live else None
-        self._reasoning: Sanitiser | None = None  # there while some is under way
+        self._reasoning: Sanitizer | None = None  # there while some is under way
         self._flow: Flow | None = None
         self._tools: ToolLines | None = None
         self._after_tool = False
@@ -88,11 +85,11 @@ class Aside:
         if not self._shown.reasoning:
             return
         if self._reasoning is None:
-            from jp.render.sanitise import Sanitiser
+            from jp.render.sanitize import Sanitizer
 
             self.restart()
             self._channel.leave_line()
-            self._reasoning = Sanitiser()
+            self._reasoning = Sanitizer()
             self._flow = self._new_flow()
         self._think(self._reasoning.feed(text))
 
@@ -129,9 +126,9 @@ class Aside:
 
     def notice(self, text: str) -> None:
         """Show a notice."""
-        from jp.render.sanitise import sanitise
+        from jp.render.sanitize import sanitize
 
-        self.say(f"note: {sanitise(text).rstrip()}")
+        self.say(f"note: {sanitize(text).rstrip()}")
 
     def say(self, line: str) -> None:
         """Write a line that is fit to be shown, unless notices are not."""
@@ -148,7 +145,7 @@ class Aside:
         While nothing is written, the line that `preview` gives is shown: the answer's, which is coming. Where it gives
         None, nothing is.
         """
-        from jp.render.waiting import INTERVAL
+        from jp.render.status_line import INTERVAL
 
         await self._clock.sleep(INTERVAL)
         if prepare is not None:
@@ -165,7 +162,7 @@ class Aside:
         self.restart("")
 
     def _new_waiting(self) -> Waiting:
-        from jp.render.waiting import Waiting
+        from jp.render.status_line import Waiting
 
         return Waiting(self._channel, look=self._look, clock=self._clock, measure=self._measure)
 
@@ -179,7 +176,7 @@ class Aside:
         """On a terminal words are not torn apart, and where no style says that this is no answer, a bar does."""
         if not self._shown.is_live:
             return None
-        from jp.render.flow import Flow
+        from jp.render.status_line import Flow
 
         bar = "│ " if self._look.unicode else "| "
         return Flow(self._text_width(), prefix="" if self._look.colour else bar)
@@ -204,7 +201,7 @@ class Aside:
         self._write(f"{text}\n", _STYLES[line.kind])
 
     def _new_tools(self) -> ToolLines:
-        from jp.render.tool_lines import ToolLines
+        from jp.render.tool_calls import ToolLines
 
         shown = self._shown
         return ToolLines(

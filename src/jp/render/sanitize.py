@@ -1,4 +1,4 @@
-"""Text that may go to a terminal: everything that would steer one is taken out.
+"""Removal of everything that would control a terminal.
 
 Removed are escape sequences (ECMA-48: CSI, the strings OSC, DCS, SOS, PM and APC, every other ESC sequence), the
 controls C0 (but line feed and tab), DEL and C1, in their one-character forms too, and the explicit bidirectional
@@ -40,23 +40,23 @@ _EXTENDED_LENGTHS = {"5": 3, "2": 5}
 """How many parameters an extended colour has, itself included, by its second one."""
 
 
-def sanitise(text: str, *, keep_colours: bool = False) -> str:
+def sanitize(text: str, *, keep_colours: bool = False) -> str:
     """`text` without anything that steers a terminal; a sequence that it ends in is dropped.
 
     With `keep_colours`, SGR sequences stay, but for conceal: what they change has to be reset by the caller.
     """
     if _CONTROL.search(text) is None:
         return text
-    sanitiser = Sanitiser(keep_colours=keep_colours)
+    sanitiser = Sanitizer(keep_colours=keep_colours)
     return sanitiser.feed(text) + sanitiser.finish()
 
 
 def one_line(text: str) -> str:
     """`text` sanitised, with every run of white space as one space: for a line that must stay a line."""
-    return " ".join(sanitise(text).split())
+    return " ".join(sanitize(text).split())
 
 
-class Sanitiser:
+class Sanitizer:
     """`sanitise` for a text that comes in pieces: a sequence that is cut by a piece's end does not leak."""
 
     def __init__(self, *, keep_colours: bool = False) -> None:
@@ -146,3 +146,15 @@ def _colour(parameters: str) -> str:
             kept.extend(fields[index : index + length])
         index += length
     return f"\x1b[{';'.join(kept)}m" if kept else ""
+
+
+class PlainText(Sanitizer):
+    """The text without control sequences, at once."""
+
+    def preview(self) -> str:
+        """Nothing: the text is shown at once."""
+        return ""
+
+    def settle(self) -> str:
+        """Nothing: only what may be part of a control sequence is held back."""
+        return ""

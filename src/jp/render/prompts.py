@@ -1,8 +1,7 @@
-"""Questions to the person at the terminal, whatever the standard streams are: the one place where jp asks.
+"""Questions to the person at the controlling terminal, whatever the standard streams are.
 
-A question goes to the controlling terminal and its answer comes from there, never from stdin. What was typed before the
-question was there is discarded, and what is pasted never consents. Ctrl-C and Ctrl-Z stay signals to everybody in front
-of the terminal: who asks is cancelled, and the question is taken away.
+Input that was typed before the question was drawn is discarded, and pasted text never consents. Ctrl-C and Ctrl-Z stay
+signals to the foreground job: the asking task is canceled, and the question is erased.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from jp.render.controlling_terminal import TERMINAL, Job, can_ask, open_terminal
+from jp.render.tty import TERMINAL, Job, can_ask, open_terminal
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output
 
-    from jp.render.preview import Page, Place, Sheet
+    from jp.render.approval import Page, Position, Sheet
+
 
 _ATTEMPTS = 3
 _YES, _NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
@@ -127,20 +127,20 @@ class _Screen:
     """One question, and as much of what it is about as fits; drawn again for each page, each size, and after `fg`."""
 
     def __init__(self, text: str, about: About, *, takes_keys: bool = False, is_secret: bool = False) -> None:
-        from jp.render.preview import Place
+        from jp.render.approval import Position
 
         self.text = text
         self._about = about
         self._takes_keys = takes_keys
         self._is_secret = is_secret
         self._is_dumb = os.environ.get("TERM", "dumb") in {"dumb", "unknown", ""}
-        self._place = Place() if about.sheets and about.is_shown else None
-        self._after: Place | None = None
+        self._place = Position() if about.sheets and about.is_shown else None
+        self._after: Position | None = None
         self.note = ""
 
     async def ask(self) -> str | None:
         """Show the question until it is answered; None where the input ends, or the terminal is gone."""
-        from jp.render.preview import Place
+        from jp.render.approval import Position
 
         while True:
             answer = await self._asked()
@@ -149,7 +149,7 @@ class _Screen:
             can_show = bool(self._about.sheets) and (self._takes_keys or self._after is not None)
             if answer is None or answer.strip() != more or not can_show:
                 return answer
-            self._place = self._after or Place()
+            self._place = self._after or Position()
 
     async def _asked(self) -> str | None:
         try:
@@ -238,8 +238,8 @@ class _Screen:
 
     def _rows_of_text(self, width: int) -> list[str]:
         """Return the rows of the question itself; the answer stands behind the last one."""
+        from jp.render.approval import wrapped
         from jp.render.escape import printable
-        from jp.render.preview import wrapped
 
         return list(wrapped(printable(self.text), width))
 
@@ -250,7 +250,7 @@ class _Screen:
 
     def _drawn(self, width: int, height: int, typed: str = "") -> list[Sequence[tuple[str, str]]]:
         """Return the rows above the one with the answer: never more than the terminal has."""
-        from jp.render.preview import columns, wrapped
+        from jp.render.approval import columns, wrapped
 
         text = self._rows_of_text(width)
         rows = height - len(text) - (columns(text[-1]) + columns(typed)) // width
@@ -262,7 +262,7 @@ class _Screen:
 
     def _page(self, width: int, rows: int) -> Page | None:
         """Return the page, with so many rows that what it says of the rest fits, too."""
-        from jp.render.preview import page_of, wrapped
+        from jp.render.approval import page_of, wrapped
 
         if self._place is None:
             return None

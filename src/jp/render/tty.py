@@ -1,7 +1,4 @@
-"""The controlling terminal, opened for prompt_toolkit, and what becomes of it where signals come.
-
-Signals stay signals: Ctrl-C and Ctrl-Z reach everybody in front of the terminal.
-"""
+"""The controlling terminal of a prompt, its job control, and waits that a signal always ends."""
 
 from __future__ import annotations
 
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.data_structures import Size
     from prompt_toolkit.input.vt100 import Vt100Input
     from prompt_toolkit.output import Output
+
 
 TERMINAL = "/dev/tty"
 _USUAL_SIZE = (80, 24)
@@ -188,3 +186,33 @@ class Job:
         self._application.renderer.reset()
         self._draw()
         self._application.invalidate()
+
+
+_MOST_SIGNALS = 4096
+
+
+@contextmanager
+def woken_by_signals() -> Generator[int | None]:
+    """A descriptor that can be read once a signal has come: wait for it, too. None outside of the main thread."""
+    import signal
+    from threading import current_thread, main_thread
+
+    if current_thread() is not main_thread():
+        yield None
+        return
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+    os.set_blocking(writable, False)
+    before = signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    try:
+        yield readable
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(readable)
+        os.close(writable)
+
+
+def forget_signals(readable: int) -> None:
+    """Take out of the descriptor that signals have come: their handlers know."""
+    with suppress(BlockingIOError):
+        os.read(readable, _MOST_SIGNALS)

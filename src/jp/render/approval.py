@@ -1,6 +1,6 @@
-"""What a person consents to, page by page: a text that may be longer than the screen, and what is left of it. Pure.
+"""Pages of the text that a person consents to, which may be longer than the screen. Pure.
 
-Each row begins with a gutter: `│` where a line begins, `┆` where it goes on. So no row can pass for a line, and what
+Each row begins with a gutter: `│` where a line begins, `┆` where it continues. So no row can pass for a line, and what
 is on the screen can be decoded.
 """
 
@@ -14,8 +14,8 @@ from functools import lru_cache
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.render.amounts import count_text
 from jp.render.escape import escape, escape_line, tokens
+from jp.render.units import count_text
 
 Fragment = tuple[str, str]
 """A style and a text, as prompt_toolkit takes them."""
@@ -39,7 +39,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
         return self.text.startswith("--- ") and "\n@@ " in self.text
 
 
-class Place(msgspec.Struct, frozen=True):
+class Position(msgspec.Struct, frozen=True):
     """Where a page begins: the number of a sheet, and of a character in it."""
 
     sheet: int = 0
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown at once. `after` is None where nothing comes after it."""
 
     rows: tuple[tuple[Fragment, ...], ...]
-    after: Place | None
+    after: Position | None
     left_out: str
 
 
@@ -64,7 +64,7 @@ def is_plain_name(name: str) -> bool:
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
-def page_of(sheets: Sequence[Sheet], start: Place, *, width: int, rows: int, key: str) -> Page:
+def page_of(sheets: Sequence[Sheet], start: Position, *, width: int, rows: int, key: str) -> Page:
     """Return what fits into `rows` of `width` columns; `key` is what shows the rest."""
     sheet = sheets[start.sheet]
     drawn: list[tuple[Fragment, ...]] = []
@@ -72,7 +72,7 @@ def page_of(sheets: Sequence[Sheet], start: Place, *, width: int, rows: int, key
     while len(drawn) < max(1, rows) and offset <= len(sheet.text):
         row, offset = _row(sheet, offset, max(_LEAST_WIDTH, width - _GUTTER_WIDTH))
         drawn.append(row)
-    after = Place(start.sheet, offset) if offset <= len(sheet.text) else Place(start.sheet + 1)
+    after = Position(start.sheet, offset) if offset <= len(sheet.text) else Position(start.sheet + 1)
     if after.sheet == len(sheets):
         after = None
     return Page(rows=tuple(drawn), after=after, left_out=_left_out(sheets, start, after, key))
@@ -147,10 +147,10 @@ def _columns(char: str) -> int:
     return 2 if is_wide else 1
 
 
-def _left_out(sheets: Sequence[Sheet], start: Place, after: Place | None, key: str) -> str:
+def _left_out(sheets: Sequence[Sheet], start: Position, after: Position | None, key: str) -> str:
     """Return how much is not on the page, and how to see it; nothing where all is."""
-    below = _amount(sheets, after, Place(len(sheets))) if after else ""
-    above = _amount(sheets, Place(), start) if start != Place() else ""
+    below = _amount(sheets, after, Position(len(sheets))) if after else ""
+    above = _amount(sheets, Position(), start) if start != Position() else ""
     if below and above:
         return f"not on the screen: {below} below, {above} above; {key} goes on"
     if below:
@@ -158,7 +158,7 @@ def _left_out(sheets: Sequence[Sheet], start: Place, after: Place | None, key: s
     return f"not on the screen: {above} above; {key} starts again" if above else ""
 
 
-def _amount(sheets: Sequence[Sheet], start: Place, stop: Place) -> str:
+def _amount(sheets: Sequence[Sheet], start: Position, stop: Position) -> str:
     """Return how many lines, the first or last in part, and characters there are between two places."""
     parts: list[str] = []
     for number, sheet in enumerate(sheets):

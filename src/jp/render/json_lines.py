@@ -14,9 +14,9 @@ import msgspec
 
 from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, Header
-from jp.render.aside import Aside
 from jp.render.channel import Channel
-from jp.render.sanitise import sanitise
+from jp.render.sanitize import sanitize
+from jp.render.status import StatusRenderer
 from jp.turn.ports import ToolNews
 
 SCHEMA = 1
@@ -51,7 +51,7 @@ def escape_controls(json: str) -> str:
 class JsonRenderer:
     """Writes entries to `out`; notices go to `aside`, as JSON too."""
 
-    def __init__(self, out: Channel, aside: Aside) -> None:
+    def __init__(self, out: Channel, aside: StatusRenderer) -> None:
         self._out = out
         self._aside = aside
         out.shares_sink(aside.channel)
@@ -76,7 +76,7 @@ class JsonRenderer:
 
     def notice(self, text: str) -> None:
         """Write a notice to stderr, in the form that commands give theirs."""
-        self._aside.say(escape_controls(msgspec.json.encode({"schema": SCHEMA, "note": sanitise(text)}).decode()))
+        self._aside.say(escape_controls(msgspec.json.encode({"schema": SCHEMA, "note": sanitize(text)}).decode()))
 
     def entry(self, entry: AnyEntry) -> None:
         """Write an entry."""

@@ -30,7 +30,7 @@ def check_theme(options: GlobalOptions, style: StyleConfig) -> None:
         ConfigurationError: it does not exist.
     """
     if options.format == "pretty":
-        from jp.render.code_theme import check_code_theme
+        from jp.render.theme import check_code_theme
 
         check_code_theme(style.code.theme)
 

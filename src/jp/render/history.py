@@ -10,10 +10,9 @@ from jp.conversation.entries import AnyEntry
 from jp.conversation.turns import turns_of
 from jp.render.json_lines import entry_line
 from jp.render.sanitize import one_line, sanitize
-from jp.render.theme import Look
+from jp.render.theme import Look, styled
 from jp.render.transcript import Data, Extent, Heading, Message, Note, Output, Part, Reasoning, Request, transcript
 from jp.render.units import count_text
-from jp.render.wrap import paint
 
 _INDENT = "    "
 _BOLD, _DIM, _FAILED = "1", "2", "31"
@@ -146,7 +145,7 @@ class _Pretty:
 
     def _styled(self, lines: Iterable[str], style: str, indent: str = "") -> str:
         drawn = style if self._look.colour else ""
-        return "".join(f"{indent}{paint([(line, drawn)])}\n" if line else "\n" for line in lines)
+        return "".join(f"{indent}{styled(line, drawn)}\n" if line else "\n" for line in lines)
 
     def _markdown(self, text: str) -> str:
         from jp.render.markdown import render_markdown

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from jp.render.channel import ERASE, Channel
 from jp.render.tables import truncate
-from jp.render.theme import Look, Measure, StyleOf, usual_style
-from jp.render.wrap import paint
+from jp.render.theme import Look, Measure, StyleOf, styled, usual_style
 from jp.turn.ports import Clock, ToolNews
 
 if TYPE_CHECKING:
@@ -215,4 +214,4 @@ class StatusRenderer:
 
 def _styled(text: str, style: str) -> str:
     """`text` in a style that no line feed is part of."""
-    return "\n".join(paint([(line, style)]) if line else "" for line in text.split("\n"))
+    return "\n".join(styled(line, style) if line else "" for line in text.split("\n"))

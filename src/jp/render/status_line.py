@@ -6,10 +6,9 @@ import re
 
 from jp.render.channel import ERASE, Channel
 from jp.render.tables import cell_width, clusters, truncate
-from jp.render.theme import Look, Measure
+from jp.render.theme import Look, Measure, styled
 from jp.render.tty import is_asking
 from jp.render.units import elapsed_text
-from jp.render.wrap import paint
 from jp.turn.ports import Clock
 
 _PIECE = re.compile(r"\n|[ \t]+|[^ \t\n]+")
@@ -158,5 +157,5 @@ class Waiting:
         time = elapsed_text(int(elapsed)) if elapsed >= DELAY else ""
         dim = _DIM if self._look.colour else ""
         if coming:
-            return shown + (paint([(f"{_GAP}{time}", dim)]) if time else "")
-        return paint([(f"{shown} {time}", dim)])
+            return shown + (styled(f"{_GAP}{time}", dim) if time else "")
+        return styled(f"{shown} {time}", dim)

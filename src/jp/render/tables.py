@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jp.render.sanitize import one_line
-
 _JOINER = "\u200d"
 _EMOJI_SELECTOR = "\ufe0f"
 _ELLIPSIS = "…"
@@ -75,6 +73,8 @@ def text_table(
     """
     if not rows:
         return ""
+    from jp.render.sanitize import one_line
+
     cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
     widths = [max(cell_width(row[column]) for row in cells) for column in range(len(head))]
     if width is not None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TextIO
+from importlib import import_module
+from typing import Any, Literal, TextIO
 
 import msgspec
 
 from jp.config.tools import ToolStyleConfig
+from jp.errors import ConfigurationError
 
 ColourChoice = Literal["auto", "always", "never"]
 
 FALLBACK_WIDTH = 80
+OWN_CODE_THEME = "ansi"
+"""Names of themes that use the terminal's own colors begin with this."""
+
 _LEAST_WIDTH = 20
 
 
@@ -142,3 +147,23 @@ def usual_style(name: str) -> ToolStyleConfig:
     """The style of tools of which nothing is said."""
     del name
     return _USUAL
+
+
+def check_code_theme(name: str) -> None:
+    """Check that `name` is a theme for code.
+
+    Raises:
+        ConfigurationError: it is not one.
+    """
+    if name.startswith(OWN_CODE_THEME):
+        return
+    styles: Any = import_module("pygments.styles")
+    names: list[str] = sorted(styles.get_all_styles())
+    if name not in names:
+        message = f"{name!r} is no theme for code"
+        raise ConfigurationError(message, hint=f"Set style.code.theme to 'ansi' or one of: {', '.join(names)}.")
+
+
+def styled(text: str, style: str) -> str:
+    """Return `text` in the style with these SGR parameters; an empty style is none."""
+    return f"\x1b[{style}m{text}\x1b[0m" if style else text

@@ -6,10 +6,12 @@ import termios
 
 import pytest
 
+from jp.errors import ConfigurationError
 from jp.render.theme import (
     ColourChoice,
     Look,
     Preferences,
+    check_code_theme,
     columns_of,
     display_width,
     is_live,
@@ -96,3 +98,15 @@ def test_a_closed_stream_is_nothing() -> None:
 def test_only_utf_streams_show_unicode(encoding: str, *, expected: bool) -> None:
     assert shows_unicode(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) is expected
     assert shows_unicode(None)
+
+
+@pytest.mark.parametrize("theme", ["ansi", "ansi_dark", "ansi_light", "monokai", "default"])
+def test_known_themes_are_accepted(theme: str) -> None:
+    check_code_theme(theme)
+
+
+def test_an_unknown_theme_is_an_error_that_lists_those_that_there_are() -> None:
+    with pytest.raises(ConfigurationError, match="'monochrome' is no theme") as caught:
+        check_code_theme("monochrome")
+
+    assert "monokai" in caught.value.hint

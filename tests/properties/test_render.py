@@ -13,7 +13,7 @@ from jp.render.tables import cell_width
 from jp.render.theme import Look
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_COLOUR = re.compile("\x1b\\[[0-9;:]*m")
+_COLOR = re.compile("\x1b\\[[0-9;:]*m")
 
 _hostile = st.lists(
     st.one_of(
@@ -59,14 +59,14 @@ def test_nothing_that_steers_a_terminal_survives_however_the_text_is_cut(pieces:
 
 
 @given(_pieces(_hostile))
-def test_of_what_steers_a_terminal_only_colours_are_kept(pieces: list[str]) -> None:
-    sanitiser = Sanitizer(keep_colours=True)
+def test_of_what_steers_a_terminal_only_colors_are_kept(pieces: list[str]) -> None:
+    sanitiser = Sanitizer(keep_colors=True)
 
     shown = "".join(sanitiser.feed(piece) for piece in pieces) + sanitiser.finish()
 
-    assert shown == sanitize("".join(pieces), keep_colours=True)
-    assert _FORBIDDEN.search(_COLOUR.sub("", shown)) is None
-    assert _COLOUR.sub("", shown) == sanitize("".join(pieces))
+    assert shown == sanitize("".join(pieces), keep_colors=True)
+    assert _FORBIDDEN.search(_COLOR.sub("", shown)) is None
+    assert _COLOR.sub("", shown) == sanitize("".join(pieces))
 
 
 _LOREM = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore "
@@ -138,7 +138,7 @@ _looks = st.builds(
     Look,
     width=st.sampled_from([20, 40, 80, 200]),
     wrap=st.sampled_from([0, 60]),
-    colour=st.booleans(),
+    color=st.booleans(),
     unicode=st.booleans(),
 )
 
@@ -159,9 +159,9 @@ def test_markdown_is_shown_the_same_however_it_is_cut(pieces: list[str], look: L
 def test_of_markdown_only_our_own_styles_steer_the_terminal(text: str, look: Look) -> None:
     shown = render_markdown(text, look)
 
-    plain = _COLOUR.sub("", shown)
+    plain = _COLOR.sub("", shown)
     assert _FORBIDDEN.search(plain) is None
-    assert look.colour or plain == shown
+    assert look.color or plain == shown
     # Every style ends with its line, so nothing that is shown later is styled by it.
     assert all(line.rfind("\x1b[") == line.rfind("\x1b[0m") for line in shown.split("\n"))
 
@@ -181,7 +181,7 @@ def test_lines_of_running_text_fit_and_lose_nothing(words: list[str], width: int
 
 @given(_pieces(st.lists(_inline, max_size=60).map("".join)))
 def test_a_paragraph_is_cut_at_the_same_places_however_it_comes(pieces: list[str]) -> None:
-    inline = InlineParser(Look(colour=True))
+    inline = InlineParser(Look(color=True))
     piecewise, whole = Segmenter(inline), Segmenter(inline)
 
     segments = [segment for piece in pieces for segment in piecewise.feed(piece)]
@@ -216,7 +216,7 @@ _CLOSED_MARKUP = st.sampled_from([
 
 @given(st.lists(_CLOSED_MARKUP, max_size=60).map("".join))
 def test_the_segments_of_a_paragraph_mean_together_what_the_whole_means(text: str) -> None:
-    inline = _InOneGo(Look(colour=False))
+    inline = _InOneGo(Look(color=False))
 
     assert inline.parse(text).plain == inline.parse_whole(text).plain
 

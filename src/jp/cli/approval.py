@@ -45,7 +45,7 @@ class TerminalApprover:
     async def _approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
         from jp.cli.approval_question import answer_to, call_question
 
-        question = call_question(proposal, colour=self._dialogue.colour)
+        question = call_question(proposal, color=self._dialogue.color)
         while True:
             key = await answer_to(question)
             if key != "e":

@@ -50,7 +50,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     about: About
 
 
-def call_question(proposal: Proposal, *, colour: bool) -> Question:
+def call_question(proposal: Proposal, *, color: bool) -> Question:
     """Return the question whether a call may run."""
     name = escape_line(proposal.call.name)
     call = _call_in_words(name, proposal.arguments)
@@ -62,7 +62,7 @@ def call_question(proposal: Proposal, *, colour: bool) -> Question:
     about = About(
         sheets=tuple(Sheet(text=text) for text in texts),
         is_shown=bool(proposal.preview) or call is None,
-        colour=colour,
+        color=color,
     )
     limits = f"{escape_line(proposal.limits)}\n" if proposal.limits else ""
     return Question(text=f"{limits}Run {call or f'{name} with these arguments'}?", keys=_CALL_KEYS, about=about)

@@ -17,14 +17,14 @@ def standard_streams() -> Streams:
 
 
 def preferences(options: GlobalOptions, style: StyleConfig) -> Preferences:
-    """What is wanted of colour, width and code."""
+    """What is wanted of color, width and code."""
     return Preferences(
         color=options.color, width=options.width, wrap=style.markdown.wrap_width, code_theme=style.code.theme
     )
 
 
 def check_theme(options: GlobalOptions, style: StyleConfig) -> None:
-    """Refuse a theme for code that does not exist, where code is going to be coloured.
+    """Refuse a theme for code that does not exist, where code is going to be colored.
 
     Raises:
         ConfigurationError: it does not exist.

@@ -1,6 +1,6 @@
 """What a command says: its result on stdout, once; everything about getting there on stderr.
 
-Nothing here decides on colour or width: that is `jp.render.theme`.
+Nothing here decides on color or width: that is `jp.render.theme`.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Highlighter:
     """Colors the lines of one piece of code. `info` follows the opening fence; its first word is the language."""
 
     def __init__(self, info: str, look: Look) -> None:
-        found = _LANGUAGE.search(info) if look.colour else None
+        found = _LANGUAGE.search(info) if look.color else None
         self._lexer = _lexer_for(found[0].lower().removeprefix(".")) if found else None
         self._theme = code_theme(look.code_theme)
         self._states = ["root"]

@@ -139,12 +139,12 @@ class _Pretty:
                 assert_never(part)
 
     def _output_line(self, line: str) -> str:
-        """A line that a tool wrote, in its own colours, which end with it."""
-        shown = sanitize(line, keep_colours=self._look.colour)
+        """A line that a tool wrote, in its own colors, which end with it."""
+        shown = sanitize(line, keep_colors=self._look.color)
         return f"{shown}\x1b[0m" if "\x1b" in shown else shown
 
     def _styled(self, lines: Iterable[str], style: str, indent: str = "") -> str:
-        drawn = style if self._look.colour else ""
+        drawn = style if self._look.color else ""
         return "".join(f"{indent}{styled(line, drawn)}\n" if line else "\n" for line in lines)
 
     def _markdown(self, text: str) -> str:

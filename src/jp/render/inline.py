@@ -58,7 +58,7 @@ class InlineParser:
     """Parses inline markup, for one look."""
 
     def __init__(self, look: Look) -> None:
-        self._has_color = look.colour
+        self._has_color = look.color
         self._parser = MarkdownIt("commonmark").enable("strikethrough")
         self._parser.normalizeLink = _keep_link
         self._parser.normalizeLinkText = _keep_link_text

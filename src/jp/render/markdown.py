@@ -244,7 +244,7 @@ class _Level:
         self.first = f"{container.marker or bullet} " if container.is_item else ""
         bar = "│" if look.unicode else "|"
         self.width = cell_width(self.first) if container.is_item else cell_width("| ")
-        self.prefix = " " * self.width if container.is_item else f"{styled(bar, '2' if look.colour else '')} "
+        self.prefix = " " * self.width if container.is_item else f"{styled(bar, '2' if look.color else '')} "
 
 
 class _Layout:
@@ -253,7 +253,7 @@ class _Layout:
     def __init__(self, look: Look, inline: InlineParser) -> None:
         self._look = look
         self._inline = inline
-        self._colors = (ColorSystem.TRUECOLOR if look.truecolor else ColorSystem.EIGHT_BIT) if look.colour else None
+        self._colors = (ColorSystem.TRUECOLOR if look.truecolor else ColorSystem.EIGHT_BIT) if look.color else None
         self._console = Console(file=StringIO(), force_terminal=True, width=look.width)
         self._levels: list[_Level] = []
         self._lines: list[str] = []
@@ -406,7 +406,7 @@ class _Layout:
 
     def _write_dim(self, text: str) -> None:
         if text:
-            self._write(styled(text, "2" if self._look.colour else ""))
+            self._write(styled(text, "2" if self._look.color else ""))
 
     def _write_all(self, lines: Sequence[Text]) -> None:
         for line in lines:

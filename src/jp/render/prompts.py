@@ -39,12 +39,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         sheets: The texts; each begins a page.
         is_shown: Whether the first page is shown unasked. Where it is not, the question itself says all of it.
-        colour: Whether a diff has colors.
+        color: Whether a diff has colors.
     """
 
     sheets: tuple[Sheet, ...] = ()
     is_shown: bool = True
-    colour: bool = False
+    color: bool = False
 
 
 _NOTHING = About()
@@ -194,7 +194,7 @@ class _Screen:
             key_bindings=self._keys(),
             input=keys,
             output=DummyOutput() if self._is_dumb else output,
-            color_depth=ColorDepth.DEPTH_4_BIT if self._about.colour else ColorDepth.DEPTH_1_BIT,
+            color_depth=ColorDepth.DEPTH_4_BIT if self._about.color else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
         )
 

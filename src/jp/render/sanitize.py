@@ -33,21 +33,21 @@ _STRING_START = re.compile("\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f]")
 _STRING_END = re.compile("[\x07\x18\x1a\x1b\x80-\x9f]")
 _INTRODUCERS = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 _CANCEL = "\x18"
-_COLOUR_PARAMETERS = re.compile(r"[0-9;:]*\Z")
+_COLOR_PARAMETERS = re.compile(r"[0-9;:]*\Z")
 _CONCEAL = "8"
-_EXTENDED_COLOURS = ("38", "48", "58")
+_EXTENDED_COLORS = ("38", "48", "58")
 _EXTENDED_LENGTHS = {"5": 3, "2": 5}
-"""How many parameters an extended colour has, itself included, by its second one."""
+"""How many parameters an extended color has, itself included, by its second one."""
 
 
-def sanitize(text: str, *, keep_colours: bool = False) -> str:
+def sanitize(text: str, *, keep_colors: bool = False) -> str:
     """`text` without anything that steers a terminal; a sequence that it ends in is dropped.
 
-    With `keep_colours`, SGR sequences stay, but for conceal: what they change has to be reset by the caller.
+    With `keep_colors`, SGR sequences stay, but for conceal: what they change has to be reset by the caller.
     """
     if _CONTROL.search(text) is None:
         return text
-    sanitiser = Sanitizer(keep_colours=keep_colours)
+    sanitiser = Sanitizer(keep_colors=keep_colors)
     return sanitiser.feed(text) + sanitiser.finish()
 
 
@@ -59,8 +59,8 @@ def one_line(text: str) -> str:
 class Sanitizer:
     """`sanitise` for a text that comes in pieces: a sequence that is cut by a piece's end does not leak."""
 
-    def __init__(self, *, keep_colours: bool = False) -> None:
-        self._keep_colours = keep_colours
+    def __init__(self, *, keep_colors: bool = False) -> None:
+        self._keep_colors = keep_colors
         self._held = ""
         self._string: list[str] = []
         self._string_size = 0
@@ -120,8 +120,8 @@ class Sanitizer:
             return "\ufffd"
         if match[0][0] == "\r":
             return "\n"
-        if self._keep_colours and match["final"] == "m" and not match["intermediate"]:
-            return _colour(match["parameters"])
+        if self._keep_colors and match["final"] == "m" and not match["intermediate"]:
+            return _color(match["parameters"])
         return ""
 
 
@@ -131,16 +131,16 @@ def _is_open_string(tail: str) -> bool:
     )
 
 
-def _colour(parameters: str) -> str:
+def _color(parameters: str) -> str:
     """The SGR sequence with these parameters, without conceal; nothing where only that, or a private one, was there."""
-    if not _COLOUR_PARAMETERS.match(parameters):
+    if not _COLOR_PARAMETERS.match(parameters):
         return ""
     fields = parameters.split(";")
     kept: list[str] = []
     index = 0
     while index < len(fields):
         length = 1
-        if fields[index] in _EXTENDED_COLOURS and index + 1 < len(fields):
+        if fields[index] in _EXTENDED_COLORS and index + 1 < len(fields):
             length = _EXTENDED_LENGTHS.get(fields[index + 1], 1)
         if fields[index].partition(":")[0].lstrip("0") != _CONCEAL:
             kept.extend(fields[index : index + length])

@@ -178,7 +178,7 @@ class StatusRenderer:
         from jp.render.status_line import Flow
 
         bar = "│ " if self._look.unicode else "| "
-        return Flow(self._text_width(), prefix="" if self._look.colour else bar)
+        return Flow(self._text_width(), prefix="" if self._look.color else bar)
 
     def _text_width(self) -> int:
         return replace(self._look, width=self._measure()).text_width
@@ -204,12 +204,12 @@ class StatusRenderer:
 
         shown = self._shown
         return ToolLines(
-            unicode=self._look.unicode, colour=self._look.colour, style_of=shown.tool_style, turn_of=self._turn_of
+            unicode=self._look.unicode, color=self._look.color, style_of=shown.tool_style, turn_of=self._turn_of
         )
 
     def _write(self, text: str, style: str) -> None:
         if text:
-            self._channel.write(_styled(text, style) if self._look.colour else text)
+            self._channel.write(_styled(text, style) if self._look.color else text)
 
 
 def _styled(text: str, style: str) -> str:

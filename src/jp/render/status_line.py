@@ -155,7 +155,7 @@ class Waiting:
             return ""
         shown = truncate(label, self._measure() - _MARGIN)
         time = elapsed_text(int(elapsed)) if elapsed >= DELAY else ""
-        dim = _DIM if self._look.colour else ""
+        dim = _DIM if self._look.color else ""
         if coming:
             return shown + (styled(f"{_GAP}{time}", dim) if time else "")
         return styled(f"{shown} {time}", dim)

@@ -12,7 +12,7 @@ import msgspec
 from jp.config.tools import ToolStyleConfig
 from jp.errors import ConfigurationError
 
-ColourChoice = Literal["auto", "always", "never"]
+ColorChoice = Literal["auto", "always", "never"]
 
 FALLBACK_WIDTH = 80
 OWN_CODE_THEME = "ansi"
@@ -22,16 +22,16 @@ _LEAST_WIDTH = 20
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """How text is shown. Without `colour` no SGR sequence is written, and marks stand for what styles would say.
+    """How text is shown. Without `color` no SGR sequence is written, and marks stand for what styles would say.
 
     `width` is the terminal's, in cells; `wrap` bounds the width of running text, 0 does not. `code_theme` is a
-    Pygments style, or begins with `ansi`: then code has the terminal's own colours. `truecolor` says that the
-    terminal knows more than 256 colours.
+    Pygments style, or begins with `ansi`: then code has the terminal's own colors. `truecolor` says that the
+    terminal knows more than 256 colors.
     """
 
     width: int = FALLBACK_WIDTH
     wrap: int = 0
-    colour: bool = False
+    color: bool = False
     unicode: bool = True
     code_theme: str = "ansi"
     truecolor: bool = False
@@ -49,7 +49,7 @@ Measure = Callable[[], int]
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line and the configuration say about looks: `--color`, `--width`, `style`."""
 
-    color: ColourChoice = "auto"
+    color: ColorChoice = "auto"
     width: int | None = None
     wrap: int = 0
     code_theme: str = "ansi"
@@ -66,14 +66,14 @@ def look_at(
     return Look(
         width=display_width(preferences.width, environment, columns=columns_of(stream, *siblings)),
         wrap=preferences.wrap,
-        colour=use_colour(preferences.color, environment, is_terminal=is_terminal(stream)),
+        color=use_color(preferences.color, environment, is_terminal=is_terminal(stream)),
         unicode=shows_unicode(stream),
         code_theme=preferences.code_theme,
         truecolor=use_truecolor(environment),
     )
 
 
-def use_colour(choice: ColourChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
+def use_color(choice: ColorChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
     """`--color`, over `NO_COLOR`, over `FORCE_COLOR` and `CLICOLOR_FORCE`, over what the stream is.
 
     An empty variable counts as unset, and so does a forcing one that is `0`.
@@ -100,7 +100,7 @@ def display_width(requested: int | None, environment: Mapping[str, str], *, colu
 
 
 def use_truecolor(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal says that it shows 24-bit colours."""
+    """Whether the terminal says that it shows 24-bit colors."""
     return environment.get("COLORTERM", "") in {"truecolor", "24bit"}
 
 

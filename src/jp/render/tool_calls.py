@@ -171,7 +171,7 @@ _NAMES_SHOWN = 4
 
 
 class ToolLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line, without its line feed. A `result` is what came of a call, with its own colours if any are shown."""
+    """A line, without its line feed. A `result` is what came of a call, with its own colors if any are shown."""
 
     text: str
     kind: Literal["event", "failure", "result"] = "event"
@@ -180,9 +180,9 @@ class ToolLine(msgspec.Struct, frozen=True, kw_only=True):
 class ToolLines:
     """Follows the calls of a turn."""
 
-    def __init__(self, *, unicode: bool, colour: bool, style_of: StyleOf, turn_of: TurnOf | None) -> None:
+    def __init__(self, *, unicode: bool, color: bool, style_of: StyleOf, turn_of: TurnOf | None) -> None:
         self._to, self._from = ("→", "←") if unicode else ("->", "<-")
-        self._colour = colour
+        self._color = color
         self._style_of = style_of
         self._turn_of = turn_of
         self._running: dict[str, str] = {}  # what is said of each call that is not answered yet
@@ -234,7 +234,7 @@ class ToolLines:
         lines = [line for block in response.content for line in _text(block).splitlines()]
         shown = lines if wanted == "full" else lines[:wanted]
         for line in shown:
-            text = sanitize(line, keep_colours=self._colour)
+            text = sanitize(line, keep_colors=self._color)
             end = _RESET if _ESCAPE in text and not text.endswith(_RESET) else ""
             yield ToolLine(text=f"{_INDENT}{text}{end}", kind="result")
         if len(shown) < len(lines):

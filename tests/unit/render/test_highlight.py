@@ -17,7 +17,7 @@ from jp.render.highlight import Highlighter
 from jp.render.markdown import render_markdown
 from jp.render.theme import Look
 
-LOOK = Look(colour=True)
+LOOK = Look(color=True)
 _CONSOLE = Console()
 
 PYTHON = '''\
@@ -93,7 +93,7 @@ def test_the_first_word_is_the_language(info: str) -> None:
 
 
 def test_without_color_code_is_plain() -> None:
-    assert Highlighter("python", Look(colour=False)).line("def f(): pass") == Text("def f(): pass")
+    assert Highlighter("python", Look(color=False)).line("def f(): pass") == Text("def f(): pass")
 
 
 def test_a_line_that_is_very_long_is_plain() -> None:
@@ -126,7 +126,7 @@ def test_a_lexer_that_fails_does_not_cost_the_answer(monkeypatch: pytest.MonkeyP
     ("theme", "is_many", "color"), [("monokai", True, "38;2;102;217;239"), ("default", False, "1;38;5;28")]
 )
 def test_a_pygments_theme_is_shown_in_as_many_colors_as_there_are(theme: str, *, is_many: bool, color: str) -> None:
-    look = Look(colour=True, code_theme=theme, truecolor=is_many)
+    look = Look(color=True, code_theme=theme, truecolor=is_many)
 
     assert f"\x1b[{color}mdef\x1b[0m" in render_markdown("```python\ndef f(): ...\n```", look)
 

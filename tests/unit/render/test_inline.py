@@ -9,8 +9,8 @@ from jp.render.theme import Look
 
 Run = tuple[str, str]
 
-COLORED = InlineParser(Look(colour=True))
-BARE = InlineParser(Look(colour=False))
+COLORED = InlineParser(Look(color=True))
+BARE = InlineParser(Look(color=False))
 CONSOLE = Console()
 
 

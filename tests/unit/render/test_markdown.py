@@ -11,7 +11,7 @@ from jp.render.tables import cell_width
 from jp.render.theme import Look
 
 BARE = Look(width=40)
-COLOURED = Look(width=40, colour=True)
+COLORED = Look(width=40, color=True)
 LONG = "word " * 40
 
 
@@ -88,7 +88,7 @@ def test_the_line_that_is_coming_can_be_looked_at(text: str, final: str, coming:
 def test_styles_are_those_of_every_terminal() -> None:
     text = "# One\n\na **b** `c`\n\n> d\n\n- e\n\n```python\ndef f(): ...\n```\n\n***\n"
 
-    assert shown(text, COLOURED) == (
+    assert shown(text, COLORED) == (
         "\x1b[1;35m# One\x1b[0m\n"
         "\n"
         "a \x1b[1mb\x1b[0m \x1b[36mc\x1b[0m\n"

@@ -8,7 +8,7 @@ import pytest
 
 from jp.errors import ConfigurationError
 from jp.render.theme import (
-    ColourChoice,
+    ColorChoice,
     Look,
     Preferences,
     check_code_theme,
@@ -18,7 +18,7 @@ from jp.render.theme import (
     is_terminal,
     look_at,
     shows_unicode,
-    use_colour,
+    use_color,
 )
 
 
@@ -41,9 +41,9 @@ from jp.render.theme import (
     ],
 )
 def test_the_flag_beats_no_color_beats_force_color_beats_the_terminal(
-    choice: ColourChoice, environment: dict[str, str], *, is_a_terminal: bool, expected: bool
+    choice: ColorChoice, environment: dict[str, str], *, is_a_terminal: bool, expected: bool
 ) -> None:
-    assert use_colour(choice, environment, is_terminal=is_a_terminal) is expected
+    assert use_color(choice, environment, is_terminal=is_a_terminal) is expected
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_running_text_is_bounded_by_the_wrap_width_and_by_the_terminal() -> None
     assert Look(width=200).text_width == 200
 
 
-def test_what_is_no_terminal_has_no_colour_and_borrows_its_width() -> None:
+def test_what_is_no_terminal_has_no_color_and_borrows_its_width() -> None:
     master, slave = os.openpty()
     with os.fdopen(slave, "w", encoding="utf-8") as terminal, os.fdopen(master, "rb"):
         termios.tcsetwinsize(slave, (24, 132))
 
         look = look_at(io.StringIO(), Preferences(wrap=100), {"COLORTERM": "truecolor"}, siblings=[None, terminal])
 
-        assert look == Look(width=132, wrap=100, colour=False, truecolor=True)
-        assert look_at(terminal, Preferences(), {}).colour
+        assert look == Look(width=132, wrap=100, color=False, truecolor=True)
+        assert look_at(terminal, Preferences(), {}).color
         assert is_live(terminal, {"TERM": "xterm"})
         assert not is_live(terminal, {"TERM": "dumb"})
         assert not is_live(terminal, {})

@@ -154,7 +154,7 @@ def _bar_line(bar: _Bar, total: int, look: Look) -> str:
     numbers = f"{bar.tokens:>{_TOKENS},}{_percent(bar.tokens, total):>{_SHARE}}"
     width = max(look.width - _LABEL - _TOKENS - _SHARE - 2, 0)
     drawn = _drawn(bar.tokens, total, width, look)
-    if look.colour and drawn:
+    if look.color and drawn:
         drawn = f"\x1b[{bar.style}m{drawn}\x1b[0m"
     return f"{label}{numbers}  {drawn}".rstrip()
 

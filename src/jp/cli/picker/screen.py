@@ -1,6 +1,6 @@
 """How the picker looks: lines of styled text for a terminal of some size.
 
-There are no colours: what is selected is reversed and has a mark before it, so it can be told on a light and a dark
+There are no colors: what is selected is reversed and has a mark before it, so it can be told on a light and a dark
 terminal and without any style.
 """
 

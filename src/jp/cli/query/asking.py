@@ -25,7 +25,7 @@ from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.render.stream import PausableRenderer
-from jp.render.theme import use_colour
+from jp.render.theme import use_color
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.ports import NoCap, NoRoom, Recorder, Room, TurnPorts
@@ -111,7 +111,7 @@ class Asker:
         renderer = PausableRenderer(screen)
         dialogue = self._wiring.dialogue
         dialogue.screen = renderer
-        dialogue.colour = use_colour(self._options.color, os.environ, is_terminal=True)
+        dialogue.color = use_color(self._options.color, os.environ, is_terminal=True)
         ports = TurnPorts(
             provider=self._wiring.provider,
             recorder=self._recorder,

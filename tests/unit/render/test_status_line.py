@@ -96,7 +96,7 @@ def test_a_question_has_the_terminal_for_itself(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_long_label_is_cut_to_the_width() -> None:
     stream, clock = io.StringIO(), SteppedClock()
-    line = Waiting(Channel(stream, name="stderr"), look=Look(width=20, colour=True), clock=clock)
+    line = Waiting(Channel(stream, name="stderr"), look=Look(width=20, color=True), clock=clock)
     line.restart("running something long")
 
     at(clock, line, 1.0)
@@ -107,7 +107,7 @@ def test_a_long_label_is_cut_to_the_width() -> None:
 def test_a_line_is_erased_from_every_row_in_which_a_narrower_terminal_shows_it() -> None:
     stream, clock = io.StringIO(), SteppedClock()
     width = 80
-    line = Waiting(Channel(stream, name="stderr"), look=Look(colour=True), clock=clock, measure=lambda: width)
+    line = Waiting(Channel(stream, name="stderr"), look=Look(color=True), clock=clock, measure=lambda: width)
     line.restart("waiting")
 
     at(clock, line, 1.0, coming="word " * 12)

@@ -63,8 +63,8 @@ def test_a_long_string_without_an_end_is_released_while_it_streams() -> None:
         ("\x9b31mred", "\x1b[31mred"),
     ],
 )
-def test_colours_of_tools_may_stay_but_nothing_hides(raw: str, kept: str) -> None:
-    assert sanitize(raw, keep_colours=True) == kept
+def test_colors_of_tools_may_stay_but_nothing_hides(raw: str, kept: str) -> None:
+    assert sanitize(raw, keep_colors=True) == kept
 
 
 def test_a_sequence_that_is_cut_does_not_leak() -> None:

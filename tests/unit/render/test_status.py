@@ -75,7 +75,7 @@ def test_when_everything_is_hidden_there_is_nothing() -> None:
 
 
 def test_styles_end_with_every_line() -> None:
-    text = said(everything, look=Look(width=40, colour=True))
+    text = said(everything, look=Look(width=40, color=True))
 
     assert text.startswith("\x1b[2mone\x1b[0m\n\x1b[2mtw\x1b[0m\x1b[2mo\x1b[0m\n")
     assert "\x1b[31m← read failed: no\x1b[0m\n" in text
@@ -101,7 +101,7 @@ def test_a_notice_between_reasoning_does_not_end_it() -> None:
     assert said(tell) == "one\nnote: retry\ntwo\n"
 
 
-def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_colour_does_it() -> None:
+def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_color_does_it() -> None:
     def think(aside: StatusRenderer) -> None:
         aside.reasoning("a thought that is longer th")
         aside.reasoning("an the terminal\n\nand its end")
@@ -112,8 +112,8 @@ def test_reasoning_is_wrapped_on_a_terminal_and_marked_where_no_colour_does_it()
         "│ a thought that is\n│ longer than the\n│ terminal\n│\n│ and its end\n"
     )
     assert said(think, shown=live, look=Look(width=20, unicode=False)).startswith("| a thought that is\n| longer")
-    coloured = said(think, shown=live, look=Look(width=20, colour=True))
-    assert re.sub(r"\x1b\[[0-9]*m", "", coloured) == ("a thought that is\nlonger than the\nterminal\n\nand its end\n")
+    colored = said(think, shown=live, look=Look(width=20, color=True))
+    assert re.sub(r"\x1b\[[0-9]*m", "", colored) == ("a thought that is\nlonger than the\nterminal\n\nand its end\n")
     assert said(think, look=Look(width=20)) == "a thought that is longer than the terminal\n\nand its end\n"
 
 

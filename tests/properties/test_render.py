@@ -49,9 +49,9 @@ def _pieces(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> list[str]:
 
 @given(_pieces(_hostile))
 def test_nothing_that_steers_a_terminal_survives_however_the_text_is_cut(pieces: list[str]) -> None:
-    sanitiser = Sanitizer()
+    sanitizer = Sanitizer()
 
-    shown = "".join(sanitiser.feed(piece) for piece in pieces) + sanitiser.finish()
+    shown = "".join(sanitizer.feed(piece) for piece in pieces) + sanitizer.finish()
 
     assert shown == sanitize("".join(pieces))
     assert _FORBIDDEN.search(shown) is None
@@ -60,9 +60,9 @@ def test_nothing_that_steers_a_terminal_survives_however_the_text_is_cut(pieces:
 
 @given(_pieces(_hostile))
 def test_of_what_steers_a_terminal_only_colors_are_kept(pieces: list[str]) -> None:
-    sanitiser = Sanitizer(keep_colors=True)
+    sanitizer = Sanitizer(keep_colors=True)
 
-    shown = "".join(sanitiser.feed(piece) for piece in pieces) + sanitiser.finish()
+    shown = "".join(sanitizer.feed(piece) for piece in pieces) + sanitizer.finish()
 
     assert shown == sanitize("".join(pieces), keep_colors=True)
     assert _FORBIDDEN.search(_COLOR.sub("", shown)) is None

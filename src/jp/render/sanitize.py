@@ -47,17 +47,17 @@ def sanitize(text: str, *, keep_colors: bool = False) -> str:
     """
     if _CONTROL.search(text) is None:
         return text
-    sanitiser = Sanitizer(keep_colors=keep_colors)
-    return sanitiser.feed(text) + sanitiser.finish()
+    sanitizer = Sanitizer(keep_colors=keep_colors)
+    return sanitizer.feed(text) + sanitizer.finish()
 
 
 def one_line(text: str) -> str:
-    """`text` sanitised, with every run of white space as one space: for a line that must stay a line."""
+    """`text` sanitized, with every run of white space as one space: for a line that must stay a line."""
     return " ".join(sanitize(text).split())
 
 
 class Sanitizer:
-    """`sanitise` for a text that comes in pieces: a sequence that is cut by a piece's end does not leak."""
+    """`sanitize` for a text that comes in pieces: a sequence that is cut by a piece's end does not leak."""
 
     def __init__(self, *, keep_colors: bool = False) -> None:
         self._keep_colors = keep_colors
@@ -67,7 +67,7 @@ class Sanitizer:
         self._after_return = False
 
     def feed(self, text: str) -> str:
-        """What can be shown of `text` and of what was held back before it."""
+        """Return what can be shown of `text` and of what was held back before it."""
         if not self._string and not self._held and not self._after_return and _CONTROL.search(text) is None:
             return text
         if self._string and not self._string_ends(text):
@@ -75,7 +75,7 @@ class Sanitizer:
         return self._take("".join((*self._string_taken(), self._held, text)), is_last=False)
 
     def finish(self) -> str:
-        """What was held back and is text after all. The sanitiser is as new then."""
+        """Return what was held back and is text after all. The sanitizer can be used again."""
         rest = self._take("".join((*self._string_taken(), self._held)), is_last=True)
         self._after_return = False
         return rest
@@ -152,9 +152,9 @@ class PlainText(Sanitizer):
     """The text without control sequences, at once."""
 
     def preview(self) -> str:
-        """Nothing: the text is shown at once."""
+        """Return nothing: the text is shown at once."""
         return ""
 
     def settle(self) -> str:
-        """Nothing: only what may be part of a control sequence is held back."""
+        """Return nothing: only what may be part of a control sequence is held back."""
         return ""

@@ -25,7 +25,7 @@ _STYLES = {"event": _DIM, "failure": "31", "result": ""}
 
 
 class StatusOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a turn is shown besides its answer.
+    """Options for what is shown of a turn besides its answer.
 
     `is_live` says that stderr is a terminal whose lines can be erased: there tools have one line each, and it is said
     for how long nothing came.
@@ -70,11 +70,11 @@ class StatusRenderer:
 
     @property
     def channel(self) -> Channel:
-        """Where all this is written."""
+        """Return the channel that everything here is written to."""
         return self._channel
 
     def restart(self, label: str | None = None) -> None:
-        """Something is about to be written, here or to stdout."""
+        """Erase the waiting line: something is about to be written, here or to stdout."""
         self._after_tool = False
         if self._waiting is not None:
             self._waiting.restart(label)
@@ -107,7 +107,7 @@ class StatusRenderer:
             self._channel.write_unseen(ERASE)  # a question that nobody answered stands there
 
     def end_reasoning(self) -> None:
-        """The reasoning that was shown last is complete."""
+        """End the line of reasoning that is complete."""
         if self._reasoning is not None:
             self._think(self._reasoning.finish())
             self._write(self._flow.finish() if self._flow is not None else "", _DIM)
@@ -156,7 +156,7 @@ class StatusRenderer:
             await self._clock.sleep(INTERVAL)
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End the reasoning and erase the waiting line."""
         self.end_reasoning()
         self.restart("")
 
@@ -172,7 +172,7 @@ class StatusRenderer:
         self._write(text, _DIM)
 
     def _new_flow(self) -> Flow | None:
-        """On a terminal words are not torn apart, and where no style says that this is no answer, a bar does."""
+        """Return the word-wrapping for a terminal; without color a bar tells reasoning from the answer."""
         if not self._shown.is_live:
             return None
         from jp.render.status_line import Flow
@@ -213,5 +213,5 @@ class StatusRenderer:
 
 
 def _styled(text: str, style: str) -> str:
-    """`text` in a style that no line feed is part of."""
+    """Return `text` in a style that ends before each line feed."""
     return "\n".join(styled(line, style) if line else "" for line in text.split("\n"))

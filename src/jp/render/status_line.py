@@ -37,7 +37,7 @@ class Flow:
         self._width = max(width - cell_width(self._prefix), 1)
 
     def feed(self, text: str) -> str:
-        """Add to the text, and take what is final of it."""
+        """Add to the text, and return what is final of it."""
         pieces = _PIECE.findall(self._word + text)
         self._word = ""
         if pieces and not pieces[-1].isspace() and len(pieces[-1]) < _LONGEST_WORD:
@@ -45,7 +45,7 @@ class Flow:
         return "".join(map(self._piece, pieces))
 
     def finish(self) -> str:
-        """Take the rest. What is fed next is another text."""
+        """Return the rest. What is fed next is another text."""
         rest = self._piece(self._word) if self._word else ""
         self._word = self._gap = ""
         self._column, self._is_begun = 0, False
@@ -77,7 +77,7 @@ class Flow:
 
 
 def _words(text: str) -> list[tuple[str, int]]:
-    """The parts of `text` between which a line may be broken, with their widths: wide characters stand alone."""
+    """Return the parts of `text` between which a line may break, with their widths; a wide character is a part."""
     if text.isascii():
         return [(text, len(text))]
     words: list[tuple[str, int]] = []
@@ -116,7 +116,7 @@ class Waiting:
         self._since = clock.monotonic()
 
     def restart(self, label: str | None = None) -> None:
-        """Something is about to be written: the line disappears. `label` is what is waited for from now on."""
+        """Erase the line, because something is about to be written. `label` says what is awaited from now on."""
         if self._shown:
             self._channel.write_unseen(self._erasing())
             self._shown = ""
@@ -125,7 +125,7 @@ class Waiting:
         self._since = self._clock.monotonic()
 
     def relabel(self, label: str) -> None:
-        """Something else is waited for; for how long nothing came stays the same."""
+        """Change what is awaited, but not since when."""
         self._label = label
 
     def tick(self, coming: str = "") -> None:
@@ -144,12 +144,12 @@ class Waiting:
             self._shown = text
 
     def _erasing(self) -> str:
-        """What takes away the line; where the terminal has become narrower, it stands in several rows."""
+        """Return what erases the line, which takes several rows where the terminal has become narrower."""
         rows = (cell_width(_SGR.sub("", self._shown)) - 1) // max(self._measure(), 1)
         return ERASE if rows < 1 else f"\x1b[{rows}A\r\x1b[J"
 
     def _text(self, coming: str, elapsed: float) -> str:
-        """The line, empty where none is due."""
+        """Return the line, empty where none is due."""
         label = coming or self._label
         if not label or (elapsed < DELAY and not coming):
             return ""

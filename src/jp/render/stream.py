@@ -40,22 +40,22 @@ _COMPLETE: frozenset[Finish] = frozenset({"stop", "tools", "refused"})
 
 
 class Filter(Protocol):
-    """Makes what is shown of the text that comes."""
+    """Turns the streamed text into what is shown."""
 
     def feed(self, text: str) -> str:
-        """Add to the text, and take what can be shown."""
+        """Add to the text, and return what can be shown."""
         ...
 
     def preview(self) -> str:
-        """What may be shown for as long as nothing else is: the line that is coming."""
+        """Return the line that is coming, which is shown only while nothing else is."""
         ...
 
     def settle(self) -> str:
-        """Take what is held back and need not be, although the text may go on."""
+        """Return what is held back and need not be, although the text may continue."""
         ...
 
     def finish(self) -> str:
-        """Take the rest. What is fed next is another text."""
+        """Return the rest. What is fed next is another text."""
         ...
 
 
@@ -84,7 +84,7 @@ class AnswerRenderer:
         self._has_answer = False
 
     def begin(self, conversation: str, entries: Sequence[AnyEntry]) -> None:
-        """Nothing: which conversation it is, and what was written to it before, is for programs."""
+        """Ignore the conversation and its earlier entries, which are for programs."""
 
     def text(self, text: str) -> None:
         """Show more of the message."""
@@ -102,7 +102,7 @@ class AnswerRenderer:
         self._aside.reasoning(text)
 
     def block_end(self) -> None:
-        """What was shown last is complete, or cut."""
+        """Show what is held back of a block that is complete, or cut."""
         self._aside.end_reasoning()
         if self._is_open:
             self._release()
@@ -119,7 +119,7 @@ class AnswerRenderer:
         self._aside.notice(text)
 
     def entry(self, entry: AnyEntry) -> None:
-        """Nothing of it, for it was shown as it came; but a model that came to its end does not go on."""
+        """End the message at the end of a cycle; the entry itself was shown while it streamed."""
         if isinstance(entry, CycleEnd) and entry.finish in _COMPLETE:
             self._end_message()
 
@@ -133,7 +133,7 @@ class AnswerRenderer:
         self._aside.close()
 
     async def animate(self) -> None:
-        """Say for how long nothing came, until cancelled; what rendering needs is made ready meanwhile."""
+        """Show the waiting time until canceled; prepare the filter meanwhile."""
         await self._aside.animate(self._ready_filter, self._preview)
 
     def _ready_filter(self) -> Filter:
@@ -142,7 +142,7 @@ class AnswerRenderer:
         return self._filter
 
     def _preview(self) -> str | None:
-        """The line that is coming, where it is shown on the terminal that waiting is shown on.
+        """Return the line that is coming, where it is shown on the terminal that shows the waiting time.
 
         None where a pipe may have brought the beginning of a line there, which must not be erased.
         """
@@ -152,7 +152,7 @@ class AnswerRenderer:
         return self._filter.preview() if self._filter is not None and is_shown else ""
 
     def _end_message(self) -> None:
-        """Something else comes, so the message does not go on.
+        """End the message: something else comes.
 
         Its line feed is written now: a pipe may lead to the terminal that stderr is, where what comes begins a line.
         """

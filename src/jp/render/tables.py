@@ -10,7 +10,7 @@ _ELLIPSIS = "…"
 
 
 def cell_width(text: str) -> int:
-    """The width of one line of `text` without control characters: East Asian and emoji characters take two cells."""
+    """Return the width of a line without control characters: East Asian and emoji characters take two cells."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -19,7 +19,7 @@ def cell_width(text: str) -> int:
 
 
 def clusters(text: str) -> Iterator[tuple[str, int]]:
-    """The characters of `text` as they are seen, combining marks and joined emoji together, with their widths."""
+    """Yield the visible characters of `text` with their widths; marks and joined emoji belong to their base."""
     from rich.cells import cell_len, get_character_cell_size
 
     cluster, width = "", 0
@@ -38,7 +38,7 @@ def clusters(text: str) -> Iterator[tuple[str, int]]:
 
 
 def truncate(text: str, width: int) -> str:
-    """`text`, or as much of it as fits into `width` cells with an ellipsis for the rest."""
+    """Return `text`, cut to `width` cells with an ellipsis where it is wider."""
     if cell_width(text) <= width:
         return text
     if text.isascii() and width > 0:
@@ -53,7 +53,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """`text` filled with spaces up to `width` cells; on its left where it is to stand at the `right`."""
+    """Return `text` padded with spaces to `width` cells, on the left if it is aligned `right`."""
     fill = " " * (width - cell_width(text))
     return fill + text if right else text + fill
 
@@ -65,7 +65,7 @@ _NARROWEST = 8
 def text_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, right: frozenset[int] = frozenset()
 ) -> str:
-    """`rows` below `head`, or nothing where there are none.
+    """Return `rows` below `head`; empty where there are none.
 
     Every cell is one line without control characters. Where `width` is given and a row is wider, its last column gives
     way first, down to 8 cells; without it nothing is cut, as scripts want it. `right` are the columns that are aligned

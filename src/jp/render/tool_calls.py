@@ -35,12 +35,12 @@ TurnOf = Callable[[str], int | None]
 
 
 def call_text(call: ToolCallRequest) -> str:
-    """The tool and its arguments, long ones shortened: `fs_read(path="src/a.py")`."""
+    """Return the tool and its arguments, long ones shortened: `fs_read(path="src/a.py")`."""
     return f"{one_line(call.name)}({arguments_text(call.arguments)})"
 
 
 def arguments_text(arguments: JsonObject | str, *, is_whole: bool = False) -> str:
-    """The arguments as `name=value`; long values are shortened unless `is_whole`."""
+    """Return the arguments as `name=value`; long values are shortened unless `is_whole`."""
     if isinstance(arguments, str):
         return _shortened(arguments, is_whole=is_whole)
     return ", ".join(
@@ -49,7 +49,7 @@ def arguments_text(arguments: JsonObject | str, *, is_whole: bool = False) -> st
 
 
 def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: TurnOf | None = None) -> str:
-    """How a call ended: `fs_read: src/a.py, 120 lines, 3.4 KiB, 15 ms`, or `fs_read failed: no such file`."""
+    """Return how a call ended: `fs_read: src/a.py, 120 lines, 3.4 KiB, 15 ms`, or `fs_read failed: no such file`."""
     name = one_line(call.name)
     if response.is_error:
         return f"{name} failed: {_failure(response)}"
@@ -61,7 +61,7 @@ def result_text(call: ToolCallRequest, response: ToolCallResponse, *, turn_of: T
 
 
 def is_one_line_failure(response: ToolCallResponse) -> bool:
-    """Whether `result_text` holds all that came: a failure that said one line."""
+    """Return whether the result is a failure of one line, which `result_text` already shows."""
     if not response.is_error or len(response.content) != 1:
         return False
     block = response.content[0]
@@ -70,7 +70,7 @@ def is_one_line_failure(response: ToolCallResponse) -> bool:
 
 
 def inquiry_text(event: Inquired) -> str:
-    """What a call asked and what was answered, in one line: `fs_modify_file: Overwrite it? "yes" (the model)`."""
+    """Return the question of a call and its answer, in one line: `fs_modify_file: Overwrite it? "yes" (the model)`."""
     who = {"user": "you", "assistant": "the model", "config": "the configuration"}[event.answer.by]
     value = _shortened(_json(event.answer.value), is_whole=False)
     return f"{one_line(event.call.name)}: {one_line(event.question.text)} {value} ({who})"
@@ -190,7 +190,7 @@ class ToolLines:
 
     @property
     def awaited(self) -> str:
-        """What is waited for; empty where every call was answered."""
+        """Return what is awaited; empty where every call was answered."""
         if self._progress or not self._running:
             return self._progress
         names = list(self._running.values())
@@ -198,7 +198,7 @@ class ToolLines:
         return f"running {', '.join(names[:_NAMES_SHOWN])}{more}"
 
     def lines(self, event: ToolNews) -> list[ToolLine]:
-        """What is to be said of `event`."""
+        """Return the lines for `event`."""
         self._follow(event)
         if self._style_of(event.call.name).hidden:
             return []

@@ -14,7 +14,7 @@ _ROUNDS_UP = 999.95
 
 
 def size_text(size: int) -> str:
-    """A size in bytes, such as `340 B` or `3.4 KiB`."""
+    """Return a size in bytes, such as `340 B` or `3.4 KiB`."""
     if size < _KIBI:
         return f"{size} B"
     amount, unit = size / _KIBI, _UNITS[0]
@@ -26,7 +26,7 @@ def size_text(size: int) -> str:
 
 
 def duration_text(milliseconds: int) -> str:
-    """A duration, such as `15 ms`, `2.5 s` or `3 min 20 s`."""
+    """Return a duration, such as `15 ms`, `2.5 s` or `3 min 20 s`."""
     if milliseconds < _SECOND_MS:
         return f"{milliseconds} ms"
     seconds = milliseconds / _SECOND_MS
@@ -34,18 +34,18 @@ def duration_text(milliseconds: int) -> str:
 
 
 def elapsed_text(seconds: int) -> str:
-    """How long something takes by now, such as `3 s` or `3 min 20 s`."""
+    """Return an elapsed time, such as `3 s` or `3 min 20 s`."""
     minutes, rest = divmod(seconds, _MINUTE)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def count_text(count: int, noun: str) -> str:
-    """A count and its noun, such as `1 line` or `1,200 lines`."""
+    """Return a count and its noun, such as `1 line` or `1,200 lines`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def money_text(usd: float) -> str:
-    """An amount of USD, such as `$0.0123` or `$1,234.50`. What is very little is never shown as nothing."""
+    """Return an amount of USD, such as `$0.0123` or `$1,234.50`. What is very little is never shown as nothing."""
     if usd == 0:
         return "$0"
     if usd < _LEAST_USD / 2:
@@ -54,7 +54,7 @@ def money_text(usd: float) -> str:
 
 
 def short_count(count: int) -> str:
-    """A count in at most six characters, such as `9,999`, `12.3k` or `4.6M`."""
+    """Return a count in at most six characters, such as `9,999`, `12.3k` or `4.6M`."""
     if count < _EXACT:
         return f"{count:,}"
     amount, unit = count / _THOUSAND, "k"

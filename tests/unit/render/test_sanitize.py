@@ -39,9 +39,9 @@ def test_a_string_without_an_end_hides_nothing() -> None:
 
 
 def test_a_long_string_without_an_end_is_released_while_it_streams() -> None:
-    sanitiser = Sanitizer()
+    sanitizer = Sanitizer()
 
-    shown = "".join(sanitiser.feed(piece) for piece in ["\x1b]", *["x"] * (STRING_BOUND + 5)])
+    shown = "".join(sanitizer.feed(piece) for piece in ["\x1b]", *["x"] * (STRING_BOUND + 5)])
 
     assert shown == "x" * (STRING_BOUND + 5)
 
@@ -68,20 +68,20 @@ def test_colors_of_tools_may_stay_but_nothing_hides(raw: str, kept: str) -> None
 
 
 def test_a_sequence_that_is_cut_does_not_leak() -> None:
-    sanitiser = Sanitizer()
+    sanitizer = Sanitizer()
 
-    shown = [sanitiser.feed(piece) for piece in ("a\x1b", "[3", "1mb\x1b]0;pw", "ned", "\x07c\r", "\nd")]
+    shown = [sanitizer.feed(piece) for piece in ("a\x1b", "[3", "1mb\x1b]0;pw", "ned", "\x07c\r", "\nd")]
 
     assert shown == ["a", "", "b", "", "c\n", "d"]
-    assert sanitiser.finish() == ""
+    assert sanitizer.finish() == ""
 
 
-def test_a_finished_sanitiser_starts_anew() -> None:
-    sanitiser = Sanitizer()
-    sanitiser.feed("a\r")
-    sanitiser.finish()
+def test_a_finished_sanitizer_starts_anew() -> None:
+    sanitizer = Sanitizer()
+    sanitizer.feed("a\r")
+    sanitizer.finish()
 
-    assert sanitiser.feed("\nb") == "\nb"
+    assert sanitizer.feed("\nb") == "\nb"
 
 
 def test_one_line_is_one_line() -> None:

@@ -150,7 +150,7 @@ def _render(pieces: list[str], terminal: int) -> None:
 
     with open(terminal, "w", encoding="utf-8", closefd=False) as stream:
         channel = Channel(stream, name="stdout")
-        markdown = MarkdownStream(Look(width=WIDTH, colour=True))
+        markdown = MarkdownStream(Look(width=WIDTH, color=True))
         for piece in pieces:
             if shown := markdown.feed(piece):
                 channel.write(shown)

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from jp.cli.dialogue import ask_alone
-from jp.render.controlling_terminal import is_asking
+from jp.render.approval import Sheet
 from jp.render.escape import escape
-from jp.render.preview import Sheet
-from jp.render.prompt import About, ask_key, ask_line, ask_secret, ask_yes_no
+from jp.render.prompts import About, ask_key, ask_line, ask_secret, ask_yes_no
+from jp.render.tty import is_asking
 
 
 def alone(ask: Callable[..., Awaitable[object]]) -> Callable[..., object]:

@@ -12,7 +12,7 @@ import jp
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "jp"
-LIMIT = 400
+LIMIT = 600
 
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "core", "misc", "base_classes"}
 BANNED_WORDS = {

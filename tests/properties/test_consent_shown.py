@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from escapes import decode, decode_arguments, decode_rows
 from jp.conversation.entries import JsonObject
+from jp.render.approval import Page, Position, Sheet, argument_lines, columns, page_of
 from jp.render.escape import escape, escape_line
-from jp.render.preview import Page, Place, Sheet, argument_lines, columns, page_of
 from screen import Screen
 
 HOSTILE = "\x1b\x07\x9b\x9d\x9c\r\n\t\x08 \u202e\u2066\u200b\u200d\u0301\u20dd\ufe0f\U000e0041\ud800"
@@ -55,7 +55,7 @@ def test_pages_have_all_of_it_in_rows_that_fit_and_say_how_much_is_left(
 ) -> None:
     sheets = [Sheet(text=escape(text)) for text in texts]
     found: list[list[str]] = [[] for _ in texts]
-    place: Place | None = Place()
+    place: Position | None = Position()
     while place is not None:
         page = page_of(sheets, place, width=width, rows=rows, key="p")
         drawn = ["".join(text for _, text in row) for row in page.rows]
@@ -69,13 +69,13 @@ def test_pages_have_all_of_it_in_rows_that_fit_and_say_how_much_is_left(
     assert [decode(decode_rows(lines)) for lines in found] == texts
 
 
-def assert_counted(sheets: list[Sheet], start: Place, page: Page) -> None:
+def assert_counted(sheets: list[Sheet], start: Position, page: Page) -> None:
     """What a page says to be elsewhere is what it does not show."""
     total = sum(len(sheet.text) - sheet.text.count("\n") for sheet in sheets)
     shown = sum(len(text) for row in page.rows for _, text in row[1:])
     counts = [int(word.replace(",", "")) for word in words_before(page.left_out, "character")]
     assert sum(counts) == total - shown
-    assert bool(page.left_out) == (page.after is not None or start != Place())
+    assert bool(page.left_out) == (page.after is not None or start != Position())
 
 
 def words_before(text: str, noun: str) -> list[str]:

@@ -45,7 +45,7 @@ class TerminalApprover:
     async def _approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
         from jp.cli.approval_question import answer_to, call_question
 
-        question = call_question(proposal, colour=self._dialogue.colour)
+        question = call_question(proposal, color=self._dialogue.color)
         while True:
             key = await answer_to(question)
             if key != "e":
@@ -94,14 +94,14 @@ class TerminalApprover:
             return await edited_text(text, suffix=suffix, config=self._editor)
         except JpError as error:
             from jp.render.escape import escape_line
-            from jp.render.prompt import tell
+            from jp.render.prompts import tell
 
             tell(f"Nothing is changed: {escape_line(error.message)}\n")
             return None
 
 
 async def _declined(key: str | None) -> Declined | Nobody:
-    from jp.render.prompt import ask_line
+    from jp.render.prompts import ask_line
 
     if key is None:
         return Nobody()
@@ -121,6 +121,6 @@ def _arguments(text: str, proposal: Proposal) -> JsonObject | str:
 
 async def _wants_another_try(problem: str) -> bool:
     from jp.render.escape import escape_line
-    from jp.render.prompt import ask_yes_no
+    from jp.render.prompts import ask_yes_no
 
     return bool(await ask_yes_no(f"{escape_line(problem)} Edit again?", default=True))

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 import msgspec
 
 from jp.conversation.entries import JsonObject, ToolCallRequest
-from jp.render.amounts import count_text, size_text
-from jp.render.controlling_terminal import can_ask
+from jp.render.approval import Sheet, argument_lines, is_plain_name, value_text
 from jp.render.escape import escape, escape_line
-from jp.render.preview import Sheet, argument_lines, is_plain_name, value_text
-from jp.render.prompt import About, ask_key, tell
+from jp.render.prompts import About, ask_key, tell
+from jp.render.tty import can_ask
+from jp.render.units import count_text, size_text
 from jp.tool.approver import Proposal
 from jp.tool.base import ToolOutput
 from jp.tool.results import other_than_text, text_of
@@ -50,7 +50,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     about: About
 
 
-def call_question(proposal: Proposal, *, colour: bool) -> Question:
+def call_question(proposal: Proposal, *, color: bool) -> Question:
     """Return the question whether a call may run."""
     name = escape_line(proposal.call.name)
     call = _call_in_words(name, proposal.arguments)
@@ -62,7 +62,7 @@ def call_question(proposal: Proposal, *, colour: bool) -> Question:
     about = About(
         sheets=tuple(Sheet(text=text) for text in texts),
         is_shown=bool(proposal.preview) or call is None,
-        colour=colour,
+        color=color,
     )
     limits = f"{escape_line(proposal.limits)}\n" if proposal.limits else ""
     return Question(text=f"{limits}Run {call or f'{name} with these arguments'}?", keys=_CALL_KEYS, about=about)

@@ -212,7 +212,7 @@ def _print_declared(options: GlobalOptions, held: HeldConversation, attachments:
 
 def _shown(resource: Resource) -> str:
     from jp.conversation.resource import TextContent, content_of, size_in_bytes
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
 
     kind = resource.mime_type or "unknown type"
     size = f"{size_in_bytes(resource):,} bytes"

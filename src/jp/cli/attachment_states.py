@@ -22,7 +22,7 @@ from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
-from jp.render.amounts import count_text, size_text
+from jp.render.units import count_text, size_text
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
@@ -201,8 +201,8 @@ async def _standing(text: str, survey: Survey, schemes: Schemes) -> Standing:
 
 def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
     """A line for each declaration: its state, what the conversation has of it, and the declaration."""
-    from jp.render.cells import cell_width, pad
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
+    from jp.render.tables import cell_width, pad
 
     rows = [
         (standing.state, _facts(standing), one_line(_shown(text))) for text, standing in zip(texts, found, strict=True)

@@ -34,12 +34,12 @@ class Pausable(Protocol):
 class Dialogue:
     """Everybody who asks while a turn runs asks within `question`.
 
-    `screen` shows the turn, None as long as none runs. `colour` says whether what is shown with a question has any.
+    `screen` shows the turn, None as long as none runs. `color` says whether what is shown with a question has any.
     """
 
     def __init__(self) -> None:
         self.screen: Pausable | None = None
-        self.colour = False
+        self.color = False
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None]:

@@ -209,7 +209,7 @@ def _has_stored_key(provider: str) -> bool:
 def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
     """The model that the person at the terminal wants, with `yes` the only one that was found; and what was found."""
     from jp.provider.proposals import proposals
-    from jp.render.controlling_terminal import can_ask
+    from jp.render.tty import can_ask
 
     if not yes and not can_ask():
         return None, ()
@@ -228,7 +228,7 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     from jp.errors import ConfigurationError
     from jp.provider.registry import FACTS, parse_model_id
     from jp.render.escape import escape_line
-    from jp.render.prompt import ask_line
+    from jp.render.prompts import ask_line
 
     example = next(facts.proposed for facts in FACTS if facts.proposed)
     suggested = found[0].model if found else ""

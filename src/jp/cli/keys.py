@@ -130,8 +130,8 @@ def _from_terminal(provider: str) -> str:
 
     from jp.cli.dialogue import ask_alone
     from jp.errors import UsageError
-    from jp.render.controlling_terminal import can_ask
-    from jp.render.prompt import ask_secret
+    from jp.render.prompts import ask_secret
+    from jp.render.tty import can_ask
 
     key = ask_alone(partial(ask_secret, f"Key for {provider} (it is not shown):"))
     if key is None and not can_ask():

@@ -7,7 +7,7 @@ import sys
 
 from jp.cli.options import GlobalOptions
 from jp.config.model import StyleConfig
-from jp.render.opening import Streams
+from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, look_at
 
 
@@ -17,20 +17,20 @@ def standard_streams() -> Streams:
 
 
 def preferences(options: GlobalOptions, style: StyleConfig) -> Preferences:
-    """What is wanted of colour, width and code."""
+    """What is wanted of color, width and code."""
     return Preferences(
         color=options.color, width=options.width, wrap=style.markdown.wrap_width, code_theme=style.code.theme
     )
 
 
 def check_theme(options: GlobalOptions, style: StyleConfig) -> None:
-    """Refuse a theme for code that does not exist, where code is going to be coloured.
+    """Refuse a theme for code that does not exist, where code is going to be colored.
 
     Raises:
         ConfigurationError: it does not exist.
     """
     if options.format == "pretty":
-        from jp.render.code_theme import check_code_theme
+        from jp.render.theme import check_code_theme
 
         check_code_theme(style.code.theme)
 

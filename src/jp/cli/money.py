@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jp.conversation.usage import prompt_tokens
-from jp.render.amounts import money_text
+from jp.render.units import money_text
 from jp.turn.spending import Spending
 
 

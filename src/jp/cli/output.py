@@ -1,6 +1,6 @@
 """What a command says: its result on stdout, once; everything about getting there on stderr.
 
-Nothing here decides on colour or width: that is `jp.render.theme`.
+Nothing here decides on color or width: that is `jp.render.theme`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], no
         write_stdout(f"{json_text({'schema': SCHEMA, **value})}\n")
         return
     if options.format == "pretty" or sys.stdout.isatty():
-        from jp.render.sanitise import sanitise
+        from jp.render.sanitize import sanitize
 
-        text = sanitise(text)
+        text = sanitize(text)
     if text:
         write_stdout(text if text.endswith("\n") else f"{text}\n")
     elif nothing:

@@ -9,7 +9,7 @@ from jp.conversation.entries import Question, ToolCallRequest
 from jp.tool.base import Answer, Stream, Unanswered
 
 if TYPE_CHECKING:
-    from jp.render.prompt import About
+    from jp.render.prompts import About
 
 _ATTEMPTS = 3
 _LONGEST_TEXT = 200
@@ -24,7 +24,7 @@ class TerminalRespondent:
 
     async def answer(self, question: Question, call: ToolCallRequest, stream: Stream) -> Answer | Unanswered:
         """Ask; cancellation leaves the question unanswered. The end of input (Ctrl-D) is no answer."""
-        from jp.render.controlling_terminal import can_ask
+        from jp.render.tty import can_ask
 
         del stream
         async with self._dialogue.question():
@@ -49,7 +49,7 @@ class AbsentRespondent:
 
 async def _value(question: Question, tool: str) -> Any:
     """Return what is answered, None where nothing is."""
-    from jp.render.prompt import ask_line, ask_yes_no
+    from jp.render.prompts import ask_line, ask_yes_no
 
     text, about = _in_words(question, tool)
     match question.kind:
@@ -72,9 +72,9 @@ def _default(question: Question) -> str:
 
 def _in_words(question: Question, tool: str) -> tuple[str, About]:
     """Return the question, and what is shown above it, so that a tool's words never pass for jp's."""
+    from jp.render.approval import Sheet
     from jp.render.escape import escape, escape_line
-    from jp.render.preview import Sheet
-    from jp.render.prompt import About
+    from jp.render.prompts import About
 
     name = escape_line(tool)
     is_short = "\n" not in question.text and len(question.text) <= _LONGEST_TEXT
@@ -92,7 +92,7 @@ def _in_words(question: Question, tool: str) -> tuple[str, About]:
 
 async def _chosen(question: Question, text: str, about: About) -> str | None:
     """Return one of the options, by its number or its words."""
-    from jp.render.prompt import ask_line
+    from jp.render.prompts import ask_line
 
     options = question.options
     default = _default(question) if _default(question) in options else ""

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from jp.cli.exit import SAME_PRESS_SECS
 from jp.cli.streams import leave_echo
 from jp.errors import ExitCode
-from jp.render.controlling_terminal import is_asking
-from jp.render.wakeup import forget_signals, woken_by_signals
+from jp.render.tty import forget_signals, is_asking, woken_by_signals
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -76,11 +76,11 @@ def stdout_failed(error: OSError) -> JpError:
 
 def write_stderr(text: str) -> None:
     """Write and flush `text`, with secrets masked and nothing that steers a terminal. What it cannot take is lost."""
-    from jp.render.sanitise import sanitise
+    from jp.render.sanitize import sanitize
 
     for secret in _kept_secret:
         text = text.replace(secret, _MASK)
-    safe = sanitise(redact(text, os.environ))
+    safe = sanitize(redact(text, os.environ))
     try:
         sys.stderr.write(safe)
         sys.stderr.flush()

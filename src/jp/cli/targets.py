@@ -126,7 +126,7 @@ def title_of(info: ConversationInfo) -> str:
 
     Fit to be shown.
     """
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
 
     words = info.directory.name.partition("-")[2].replace("-", " ")
     return one_line(info.metadata.title or info.metadata.first_words or words or "untitled")

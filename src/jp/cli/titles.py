@@ -11,7 +11,7 @@ def given_title(text: str, *, option: str = "--title") -> str:
     Raises:
         UsageError: it has no words; the message names `option`.
     """
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
 
     title = one_line(text)
     if not title:

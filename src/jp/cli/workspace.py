@@ -142,8 +142,8 @@ def _agrees(question: str, shown: str) -> bool:
 
     from jp.cli.dialogue import ask_alone
     from jp.errors import ConfigurationError
-    from jp.render.preview import Sheet
-    from jp.render.prompt import About, ask_yes_no
+    from jp.render.approval import Sheet
+    from jp.render.prompts import About, ask_yes_no
 
     about = About(sheets=(Sheet(text=shown),))
     answer = ask_alone(partial(ask_yes_no, question, default=False, about=about))

@@ -1,4 +1,4 @@
-"""Writing to the standard streams: at once, whole, and without gluing lines of one to lines of the other."""
+"""Unbuffered writing to the standard streams that keeps the lines of one apart from those of the other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import stat
 from typing import TextIO
 
 from jp.errors import JpError
+
+ERASE = "\r\x1b[K"
+"""Empties the line in which the cursor is, and puts the cursor at its beginning."""
+
 
 _FALLBACK_ERRORS = "backslashreplace"
 _NOTHING_WRITTEN = 2

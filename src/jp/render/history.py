@@ -8,13 +8,11 @@ from typing import assert_never
 from jp.conversation.carriers import CarrierChange, map_carriers
 from jp.conversation.entries import AnyEntry
 from jp.conversation.turns import turns_of
-from jp.render.amounts import count_text
-from jp.render.jsonl import entry_line
-from jp.render.parts import Data, Heading, Message, Note, Output, Part, Reasoning, Request
-from jp.render.sanitise import one_line, sanitise
-from jp.render.theme import Look
-from jp.render.transcript import Extent, transcript
-from jp.render.wrap import paint
+from jp.render.json_lines import entry_line
+from jp.render.sanitize import one_line, sanitize
+from jp.render.theme import Look, styled
+from jp.render.transcript import Data, Extent, Heading, Message, Note, Output, Part, Reasoning, Request, transcript
+from jp.render.units import count_text
 
 _INDENT = "    "
 _BOLD, _DIM, _FAILED = "1", "2", "31"
@@ -49,7 +47,7 @@ def pretty_of(parts: Iterable[Part], look: Look) -> Iterator[str]:
 def json_history(
     entries: Sequence[AnyEntry], *, load: CarrierChange, turns: Container[int] | None = None
 ) -> Iterator[str]:
-    """Every entry, or every one of `turns`, as `jp.render.jsonl` writes it, with all its content inline.
+    """Every entry, or every one of `turns`, as `jp.render.json_lines` writes it, with all its content inline.
 
     Raises:
         StorageError: content is missing or damaged.
@@ -91,7 +89,7 @@ def _lines(lines: Iterable[str], indent: str = "") -> str:
 
 
 def _split(text: str) -> list[str]:
-    return sanitise(text).strip("\n").split("\n")
+    return sanitize(text).strip("\n").split("\n")
 
 
 def _left_out(output: Output) -> list[str]:
@@ -109,7 +107,7 @@ def _plain(part: Part) -> str:
         case Note(text=text):
             return _lines([one_line(text)], _INDENT)
         case Output(lines=lines):
-            return _lines([*map(sanitise, lines), *_left_out(part)], _INDENT * 2)
+            return _lines([*map(sanitize, lines), *_left_out(part)], _INDENT * 2)
         case _:
             assert_never(part)
 
@@ -141,13 +139,13 @@ class _Pretty:
                 assert_never(part)
 
     def _output_line(self, line: str) -> str:
-        """A line that a tool wrote, in its own colours, which end with it."""
-        shown = sanitise(line, keep_colours=self._look.colour)
+        """A line that a tool wrote, in its own colors, which end with it."""
+        shown = sanitize(line, keep_colors=self._look.color)
         return f"{shown}\x1b[0m" if "\x1b" in shown else shown
 
     def _styled(self, lines: Iterable[str], style: str, indent: str = "") -> str:
-        drawn = style if self._look.colour else ""
-        return "".join(f"{indent}{paint([(line, drawn)])}\n" if line else "\n" for line in lines)
+        drawn = style if self._look.color else ""
+        return "".join(f"{indent}{styled(line, drawn)}\n" if line else "\n" for line in lines)
 
     def _markdown(self, text: str) -> str:
         from jp.render.markdown import render_markdown

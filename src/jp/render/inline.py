@@ -1,158 +1,242 @@
-"""Markdown's inline markup: source to styled runs.
+"""Inline Markdown: source to styled text, and the places at which the source of a paragraph can be cut.
 
-markdown-it decides what is emphasis, code and link; two rules are ours. Mathematics and bare addresses stay as they
-are, whatever stars and underscores they hold. Where there is no colour, the marks of what styles would show are kept.
+markdown-it decides what is emphasis, code and link; two rules are added: formulas and bare addresses stay as they are,
+whatever stars and underscores they contain. Without color, the marks of emphasis and code are kept.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from jp.render.cuts import FORMULA
-from jp.render.sanitise import sanitise
+from markdown_it import MarkdownIt
+from rich.console import Console
+from rich.text import Text
+
+from jp.render.sanitize import sanitize
 from jp.render.theme import Look
-from jp.render.wrap import Run
 
 if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-HARD_BREAK = "\n"
-"""The text of a run that ends the line."""
+SEGMENT = 64
+"""Least length of a segment of a paragraph."""
 
+_BOUND = 1000
+"""A segment of this length ends at the next word even where markup is open; at twice that, inside a word."""
+
+_LONGEST_WORD = 4096
+_BLANKS = re.compile(r"[ \t]+")
 _MARKUP = re.compile(r"[\\`*_~\[\]<&$\n]|!\[|://")
-_LONGEST = 8192
-"""Source beyond this is parsed in pieces: what is never closed costs more than its length."""
+_FORMULA = r"\$\$(?!\s)[^$\n]{1,500}\$\$|\$(?![\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
+_FORMULAS = re.compile(rf"\\\(.{{1,1000}}?\\\)|\\\[.{{1,1000}}?\\\]|{_FORMULA}", re.DOTALL)
+"""Inline mathematics. A price is none: no dollar sign follows it, or one after a space, or one before a digit."""
 
-_SIMPLE = re.compile(
-    r"(?<!`)`([^`\s](?:[^`\n]*[^`\s])?)`(?!`)"
-    # Between a sign or a blank and a letter, a star can only open; the other way round, only close.
-    r"|(?<![^\W_])(?<!\*)\*\*([^\W_](?:[^*`\n]*[^\W_])?)\*\*(?![^\W_]|\*)"
-    r"|(?<![^\W_])(?<!\*)\*([^\W_](?:[^*`\n]*[^\W_])?)\*(?![^\W_]|\*)"
-)
-
-_FORMULAS = (
-    re.compile(r"\\\(.{1,1000}?\\\)", re.DOTALL),
-    re.compile(r"\\\[.{1,1000}?\\\]", re.DOTALL),
-    FORMULA,
-)
 _ADDRESS = re.compile(r"://[^\s<>`*\[\]|]*[A-Za-z0-9/=&#%-]")
 _SCHEME = re.compile(r"(?:\A|[^A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]*\Z")
-
 _LONGEST_SCHEME = 32
 
-_BOLD, _ITALIC, _STRUCK, _LINKED = "1", "3", "9", "4"
-_CODE, _ADDRESS_STYLE = "36", "2"
-_SIMPLE_STYLES = ("", _CODE, _BOLD, _ITALIC)
-_OPENING = {"strong_open": _BOLD, "em_open": _ITALIC, "s_open": _STRUCK}
-_CLOSING = {"strong_close": _BOLD, "em_close": _ITALIC, "s_close": _STRUCK}
-_MARKS = {_BOLD: "**", _ITALIC: "*", _STRUCK: "~~"}
+_WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U0001f300-\U0001faff\U00020000-\U0003fffd]"
+_CUT = re.compile(rf"(?<=[^\s\\])(?=[ \n]\S)|(?<={_WIDE})(?={_WIDE})")
+_OPEN = re.compile(
+    r"`|\*(?=[^\s*])|~~(?=[^\s~])|(?<![\w_])_+(?=[^\s_])"
+    r"|\[(?![^\[\]]*\])|\]\(|<[A-Za-z/!?][^<>]*\Z|\$(?![\s$])[^$\n]{0,200}\Z|\$\$(?!\s)[^$\n]{0,500}\Z"
+)
+"""Text that more source could turn into markup."""
+
+_MARKS = {
+    f"{name}_{end}": mark
+    for name, mark in (("strong", ("bold", "**")), ("em", ("italic", "*")), ("s", ("strike", "~~")))
+    for end in ("open", "close")
+}
+_CODE, _LINK, _TARGET = "cyan", "underline", "dim"
 
 
-class Inline:
-    """Reads inline markup, for one look."""
+class InlineParser:
+    """Parses inline markup, for one look."""
 
     def __init__(self, look: Look) -> None:
-        from markdown_it import MarkdownIt
-
-        self._colour = look.colour
+        self._has_color = look.color
         self._parser = MarkdownIt("commonmark").enable("strikethrough")
-        self._parser.normalizeLink = _keep_url
+        self._parser.normalizeLink = _keep_link
         self._parser.normalizeLinkText = _keep_link_text
         ruler = self._parser.inline.ruler
-        ruler.before("escape", "formula", _keep_formula)
-        ruler.after("text", "address", _keep_address)
+        ruler.before("escape", "formula", _parse_formula)
+        ruler.after("text", "address", _parse_address)
 
-    def runs(self, source: str, style: str = "") -> list[Run]:
-        """The runs of `source`, each in `style` and its own; a break that the source asks for is a `HARD_BREAK`.
+    def parse(self, source: str, style: str = "") -> Text:
+        """Return the text of `source`, in `style`; a hard break is a line feed.
 
-        `source` has been sanitised; what its entities stand for is sanitised here.
+        `source` has been sanitized; what its entities stand for is sanitized here.
         """
+        text = Text()
+        for segment in split(source, self):
+            self._append(text, self._tokens(segment), style)
+        return text
+
+    def is_closed(self, source: str) -> bool:
+        """Return whether no more source can change what `source` means."""
         if _MARKUP.search(source) is None:
-            return [(source, style if self._colour else "")]
-        simple = _simple_runs(source) if self._colour and not style else None
-        return self._parse(source, style) if simple is None else simple
+            return True
+        tokens = self._tokens(source)
+        if any(token.type == "text_special" and token.markup in {"\\(", "\\["} for token in tokens):
+            return False
+        return _OPEN.search("".join(token.content if token.type == "text" else "\0" for token in tokens)) is None
 
-    def _parse(self, source: str, style: str) -> list[Run]:
-        found: list[Run] = []
-        for start in range(0, len(source), _LONGEST):
-            tokens: list[Token] = []
-            piece = source[start : start + _LONGEST]
-            self._parser.inline.parse(piece, self._parser, {}, tokens)
-            found += self._read(tokens, style)
-        return found
+    def _tokens(self, source: str) -> list[Token]:
+        tokens: list[Token] = []
+        self._parser.inline.parse(source, self._parser, {}, tokens)
+        return tokens
 
-    def _read(self, tokens: Iterable[Token], style: str) -> list[Run]:
+    def _append(self, text: Text, tokens: Iterable[Token], style: str) -> None:
         styles = [style] if style else []
         links: list[tuple[str, int]] = []
-        found: list[Run] = []
         for token in tokens:
             kind = token.type
             if kind == "link_open":
-                links.append((str(token.attrGet("href") or ""), len(found)))
-                styles.append(_LINKED)
+                links.append((sanitize(str(token.attrGet("href") or "")), len(text)))
+                styles.append(_LINK)
             elif kind == "link_close":
-                styles.remove(_LINKED)
-                found += self._target(found, *links.pop())
-            elif mark := _OPENING.get(kind):
-                styles.append(mark)
-                found.append((self._mark(mark), ""))
-            elif mark := _CLOSING.get(kind):
-                styles.remove(mark)
-                found.append((self._mark(mark), ""))
+                styles.remove(_LINK)
+                address, start = links.pop()
+                if text.plain[start:] not in {address, address.removeprefix("mailto:")}:
+                    self._add(text, f" ({address})", _TARGET)
+            elif kind in _MARKS:
+                name, mark = _MARKS[kind]
+                if kind.endswith("_open"):
+                    styles.append(name)
+                else:
+                    styles.remove(name)
+                self._add(text, "" if self._has_color else mark)
             else:
-                found.append(self._leaf(token, styles))
-        return [(text, drawn if self._colour else "") for text, drawn in found if text]
+                self._add(text, self._leaf(token), *styles, *([_CODE] if kind == "code_inline" else []))
 
-    def _leaf(self, token: Token, styles: list[str]) -> Run:
+    def _add(self, text: Text, content: str, *styles: str) -> None:
+        text.append(content, " ".join(styles) if self._has_color else None)
+
+    def _leaf(self, token: Token) -> str:
+        content = _BLANKS.sub(" ", sanitize(token.content).replace("\n", " "))
         match token.type:
             case "softbreak":
-                return " ", ";".join(styles)
+                return " "
             case "hardbreak":
-                return HARD_BREAK, ""
+                return "\n"
             case "code_inline":
-                text = sanitise(token.content)
-                return (text, ";".join([*styles, _CODE])) if self._colour else (f"`{text}`", "")
+                return content if self._has_color else f"`{content}`"
             case "image":
-                label = sanitise(token.content)
-                return f"[image: {label}] ({sanitise(str(token.attrGet('src') or ''))})", ";".join(styles)
+                return f"[image: {content}] ({sanitize(str(token.attrGet('src') or ''))})"
             case _:
-                return sanitise(token.content).replace("\n", " "), ";".join(styles)
-
-    def _target(self, found: list[Run], address: str, start: int) -> list[Run]:
-        """What is shown of a link besides its text: the address, where that is not the text."""
-        address = sanitise(address)
-        if "".join(text for text, _ in found[start:]) in {address, address.removeprefix("mailto:")}:
-            return []
-        return [(f" ({address})", _ADDRESS_STYLE)]
-
-    def _mark(self, mark: str) -> str:
-        return "" if self._colour else _MARKS[mark]
+                return content
 
 
-def _simple_runs(source: str) -> list[Run] | None:
-    """The runs of a source that has nothing but code spans and plain emphasis; None for any other.
+class Segmenter:
+    """Collects the source of one paragraph and releases it in segments, none of which ends inside markup.
 
-    Most running text is such, and this takes a fraction of what the parser takes.
+    The segments depend on the source alone, not on the pieces in which it comes.
     """
-    found: list[Run] = []
-    others: list[str] = []
-    end = 0
-    for match in _SIMPLE.finditer(source):
-        kind = match.lastindex or 0
-        before, text = source[end : match.start()], match[kind]
-        others += (before, "" if kind == 1 else text)
-        found += ((before, ""), (text, _SIMPLE_STYLES[kind]))
-        end = match.end()
-    others.append(source[end:])
-    found.append((others[-1], ""))
-    return None if _MARKUP.search(" ".join(others)) else [run for run in found if run[0]]
+
+    def __init__(self, inline: InlineParser) -> None:
+        self._inline = inline
+        self.held = ""
+        self._wanted = self._searched = SEGMENT
+
+    def feed(self, text: str) -> list[str]:
+        """Add to the paragraph, and return the segments that are final."""
+        self.held += text
+        segments: list[str] = []
+        while (cut := self._next_cut()) is not None:
+            if cut < _BOUND and not self._inline.is_closed(self.held[:cut]):
+                # The next attempt is half as far again, so that all of them together stay linear.
+                self._wanted = self._searched = cut + max(1, cut // 2)
+                continue
+            segments.append(self.held[:cut])
+            self.held = self.held[cut:]
+            self._wanted = self._searched = SEGMENT
+        return segments
+
+    def rest(self) -> str:
+        """Return what was not released."""
+        rest, self.held = self.held, ""
+        self._wanted = self._searched = SEGMENT
+        return rest
+
+    def _next_cut(self) -> int | None:
+        found = _CUT.search(self.held, self._searched, 2 * _BOUND + 2)
+        if found is not None and found.start() <= 2 * _BOUND:
+            return found.start()
+        if len(self.held) > 2 * _BOUND + 1:
+            return 2 * _BOUND
+        self._searched = max(self._wanted, len(self.held) - 1)
+        return None
 
 
-def _keep_url(url: str) -> str:
-    """What is shown is what was written."""
+def split(source: str, inline: InlineParser) -> Iterator[str]:
+    """Yield the segments of a whole source."""
+    segmenter = Segmenter(inline)
+    yield from segmenter.feed(source)
+    yield segmenter.rest()
+
+
+class Flow:
+    """Wraps one paragraph with rich while it grows: every line but the last one is final."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._line = Text()
+
+    @property
+    def held(self) -> str:
+        """The text of the line that is not final."""
+        return self._line.plain
+
+    def feed(self, text: Text, width: int) -> list[Text]:
+        """Add text, and return the lines that are final."""
+        if text.plain[:1] == " " and self._line.plain[-1:] in {"", "\n", " "}:
+            text = text[1:]
+        self._line.append_text(text)
+        if len(self._line) <= width and self._line.plain.isascii() and "\n" not in self._line.plain:
+            return []
+        lines = wrap(self._line, width, self._console)
+        self._line = lines.pop() if lines and len(lines[-1]) <= _LONGEST_WORD else Text()
+        return lines
+
+    def finish(self, width: int) -> list[Text]:
+        """Return the lines that were not returned yet."""
+        lines = wrap(self._line, width, self._console) if self._line else []
+        self._line = Text()
+        return lines
+
+
+def wrap(text: Text, width: int, console: Console) -> list[Text]:
+    """Return the lines of `text`. A long word stays whole, so that it can be copied, except in wide scripts."""
+    if text.plain.isascii():
+        lines = [
+            line for part in text.split("\n", allow_blank=True) for line in part.divide(_breaks(part.plain, width))
+        ]
+    else:
+        lines = list(text.wrap(console, max(width, 2), overflow="fold"))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _breaks(line: str, width: int) -> list[int]:
+    """Return where lines begin; rich would cut words that are too long, or wrap nothing."""
+    starts = [0]
+    while len(line) - starts[-1] > width:
+        space = line.rfind(" ", starts[-1], starts[-1] + width + 1)
+        if space < 0:
+            space = line.find(" ", starts[-1] + width)
+        if space < 0:
+            break
+        starts.append(space + 1)
+    return starts[1:]
+
+
+def _keep_link(url: str) -> str:
+    """Return the address as it was written."""
     return url
 
 
@@ -160,27 +244,24 @@ def _keep_link_text(link: str) -> str:
     return link
 
 
-def _keep_formula(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls its rules so
-    """Mathematics is text."""
+def _parse_formula(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls its rules so
+    """Keep mathematics as it is."""
     if state.src[state.pos] not in "\\$":
         return False
-    for pattern in _FORMULAS:
-        found = pattern.match(state.src, state.pos, state.posMax)
-        if found is not None:
-            return _keep(state, found[0], silent=silent)
-    return False
+    found = _FORMULAS.match(state.src, state.pos, state.posMax)
+    return found is not None and _push(state, found[0], silent=silent)
 
 
-def _keep_address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls its rules so
-    """An address that stands in running text is text."""
+def _parse_address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it calls its rules so
+    """Keep an address in running text as it is."""
     if state.src[state.pos] != ":" or _SCHEME.search(state.pending[-_LONGEST_SCHEME:]) is None:
         return False
     found = _ADDRESS.match(state.src, state.pos, state.posMax)
-    return found is not None and _keep(state, found[0], silent=silent)
+    return found is not None and _push(state, found[0], silent=silent)
 
 
-def _keep(state: StateInline, text: str, *, silent: bool) -> bool:
+def _push(state: StateInline, text: str, *, silent: bool) -> bool:
     if not silent:
-        state.append_pending(text)
+        state.push("text_special", "", 0).content = text
     state.pos += len(text)
     return True

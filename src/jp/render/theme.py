@@ -1,30 +1,37 @@
-"""What a stream can show: colour, width, characters. Pure, but for the functions that are given a stream."""
+"""What a stream can show (color, width, characters) and in which styles tool calls and code are shown."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TextIO
+from importlib import import_module
+from typing import Any, Literal, TextIO
 
 import msgspec
 
-ColourChoice = Literal["auto", "always", "never"]
+from jp.config.tools import ToolStyleConfig
+from jp.errors import ConfigurationError
+
+ColorChoice = Literal["auto", "always", "never"]
 
 FALLBACK_WIDTH = 80
+OWN_CODE_THEME = "ansi"
+"""Names of themes that use the terminal's own colors begin with this."""
+
 _LEAST_WIDTH = 20
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """How text is shown. Without `colour` no SGR sequence is written, and marks stand for what styles would say.
+    """How text is shown. Without `color` no SGR sequence is written, and marks stand for what styles would say.
 
     `width` is the terminal's, in cells; `wrap` bounds the width of running text, 0 does not. `code_theme` is a
-    Pygments style, or begins with `ansi`: then code has the terminal's own colours. `truecolor` says that the
-    terminal knows more than 256 colours.
+    Pygments style, or begins with `ansi`: then code has the terminal's own colors. `truecolor` says that the
+    terminal knows more than 256 colors.
     """
 
     width: int = FALLBACK_WIDTH
     wrap: int = 0
-    colour: bool = False
+    color: bool = False
     unicode: bool = True
     code_theme: str = "ansi"
     truecolor: bool = False
@@ -42,7 +49,7 @@ Measure = Callable[[], int]
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line and the configuration say about looks: `--color`, `--width`, `style`."""
 
-    color: ColourChoice = "auto"
+    color: ColorChoice = "auto"
     width: int | None = None
     wrap: int = 0
     code_theme: str = "ansi"
@@ -59,14 +66,14 @@ def look_at(
     return Look(
         width=display_width(preferences.width, environment, columns=columns_of(stream, *siblings)),
         wrap=preferences.wrap,
-        colour=use_colour(preferences.color, environment, is_terminal=is_terminal(stream)),
+        color=use_color(preferences.color, environment, is_terminal=is_terminal(stream)),
         unicode=shows_unicode(stream),
         code_theme=preferences.code_theme,
         truecolor=use_truecolor(environment),
     )
 
 
-def use_colour(choice: ColourChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
+def use_color(choice: ColorChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
     """`--color`, over `NO_COLOR`, over `FORCE_COLOR` and `CLICOLOR_FORCE`, over what the stream is.
 
     An empty variable counts as unset, and so does a forcing one that is `0`.
@@ -93,7 +100,7 @@ def display_width(requested: int | None, environment: Mapping[str, str], *, colu
 
 
 def use_truecolor(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal says that it shows 24-bit colours."""
+    """Whether the terminal says that it shows 24-bit colors."""
     return environment.get("COLORTERM", "") in {"truecolor", "24bit"}
 
 
@@ -128,3 +135,35 @@ def shows_unicode(stream: TextIO | None) -> bool:
     """Whether `stream` can write what is not ASCII."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "-").startswith("utf")
+
+
+StyleOf = Callable[[str], ToolStyleConfig]
+"""How calls of the tool with this name look."""
+
+_USUAL = ToolStyleConfig()
+
+
+def usual_style(name: str) -> ToolStyleConfig:
+    """The style of tools of which nothing is said."""
+    del name
+    return _USUAL
+
+
+def check_code_theme(name: str) -> None:
+    """Check that `name` is a theme for code.
+
+    Raises:
+        ConfigurationError: it is not one.
+    """
+    if name.startswith(OWN_CODE_THEME):
+        return
+    styles: Any = import_module("pygments.styles")
+    names: list[str] = sorted(styles.get_all_styles())
+    if name not in names:
+        message = f"{name!r} is no theme for code"
+        raise ConfigurationError(message, hint=f"Set style.code.theme to 'ansi' or one of: {', '.join(names)}.")
+
+
+def styled(text: str, style: str) -> str:
+    """Return `text` in the style with these SGR parameters; an empty style is none."""
+    return f"\x1b[{style}m{text}\x1b[0m" if style else text

@@ -7,7 +7,7 @@ from escapes import decode, decode_arguments
 from jp.cli.approval_question import answer_to, call_question, result_question
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import ResourceLink, TextBlock
-from jp.render.prompt import About
+from jp.render.prompts import About
 from jp.tool.approver import Proposal
 from jp.tool.base import ToolOutput
 
@@ -24,7 +24,7 @@ def texts(about: About) -> list[str]:
 
 
 def test_short_arguments_stand_in_the_question_and_in_lines_where_they_are_wanted() -> None:
-    question = call_question(proposal({"path": "a\u202e\x1b[2J", "lines": 3}), colour=False)
+    question = call_question(proposal({"path": "a\u202e\x1b[2J", "lines": 3}), color=False)
 
     assert question.text == 'Run write(path="a⟨U+202E⟩\\u001b[2J", lines=3)?'
     assert not question.about.is_shown
@@ -41,7 +41,7 @@ def test_short_arguments_stand_in_the_question_and_in_lines_where_they_are_wante
     ],
 )
 def test_long_arguments_are_shown_and_decode_to_what_they_are(arguments: JsonObject) -> None:
-    question = call_question(proposal({"long": LONG, **arguments}), colour=False)
+    question = call_question(proposal({"long": LONG, **arguments}), color=False)
 
     assert question.text == "Run write with these arguments?"
     assert question.about.is_shown
@@ -49,21 +49,21 @@ def test_long_arguments_are_shown_and_decode_to_what_they_are(arguments: JsonObj
 
 
 def test_an_argument_cannot_pass_for_another_one() -> None:
-    question = call_question(proposal({"path=1, x": 2}), colour=False)
+    question = call_question(proposal({"path=1, x": 2}), color=False)
 
     assert question.text == "Run write with these arguments?"
     assert texts(question.about) == ['"path=1, x": 2']
 
 
 def test_a_name_cannot_be_longer_than_the_question() -> None:
-    question = call_question(proposal({"path": "a"}, name="n" * 500), colour=False)
+    question = call_question(proposal({"path": "a"}, name="n" * 500), color=False)
 
     assert question.text == "Run this tool with these arguments?"
     assert texts(question.about) == [f"tool: {'n' * 500}", 'path: "a"']
 
 
 def test_what_the_tool_says_is_shown_before_the_arguments() -> None:
-    question = call_question(proposal({"text": LONG}, "would write\x9b2K x\n"), colour=False)
+    question = call_question(proposal({"text": LONG}, "would write\x9b2K x\n"), color=False)
 
     assert texts(question.about) == ["would write⟨U+009B⟩2K x", f'text: "{LONG}"']
     assert decode(texts(question.about)[0]) == "would write\x9b2K x"
@@ -71,7 +71,7 @@ def test_what_the_tool_says_is_shown_before_the_arguments() -> None:
 
 
 def test_arguments_that_stand_in_the_question_are_not_shown_again() -> None:
-    question = call_question(proposal({"path": "a"}, "would write x"), colour=False)
+    question = call_question(proposal({"path": "a"}, "would write x"), color=False)
 
     assert question.text == 'Run write(path="a")?'
     assert texts(question.about) == ["would write x"]
@@ -101,4 +101,4 @@ def test_whoever_says_nothing_says_no_and_where_nobody_is_nothing_is_said(
     monkeypatch.setattr("jp.cli.approval_question.ask_key", say_nothing)
     monkeypatch.setattr("jp.cli.approval_question.can_ask", lambda: is_there)
 
-    assert anyio.run(answer_to, call_question(proposal({}), colour=False)) == expected
+    assert anyio.run(answer_to, call_question(proposal({}), color=False)) == expected

@@ -86,8 +86,8 @@ where this changes in the system prompt, the provider's cache is missed:
 """
 
 
-def shown(report: ContextReport = REPORT, *, width: int = 80, unicode: bool = True, colour: bool = False) -> str:
-    return report_text(report, Look(width=width, unicode=unicode, colour=colour), table_width=width)
+def shown(report: ContextReport = REPORT, *, width: int = 80, unicode: bool = True, color: bool = False) -> str:
+    return report_text(report, Look(width=width, unicode=unicode, color=color), table_width=width)
 
 
 def test_a_report_is_read_at_a_glance() -> None:
@@ -96,14 +96,14 @@ def test_a_report_is_read_at_a_glance() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 @pytest.mark.parametrize("unicode", [True, False])
-def test_bars_fit_and_colours_change_nothing_else(width: int, *, unicode: bool) -> None:
+def test_bars_fit_and_colors_change_nothing_else(width: int, *, unicode: bool) -> None:
     plain = shown(width=width, unicode=unicode)
-    coloured = shown(width=width, unicode=unicode, colour=True)
+    colored = shown(width=width, unicode=unicode, color=True)
 
     bars = plain.split("\n\n")[1].splitlines()
     assert max(map(len, bars)) <= max(width, 37)
-    assert ("\x1b[36m" in coloured) is (width > 39)
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    assert ("\x1b[36m" in colored) is (width > 39)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
     assert plain.isascii() is (not unicode and width > 80)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.render.cells import cell_width, clusters, pad, truncate
+from jp.render.tables import cell_width, clusters, pad, truncate
 
 
 @pytest.mark.parametrize(

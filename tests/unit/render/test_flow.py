@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.render.cells import cell_width
-from jp.render.flow import Flow
+from jp.render.status_line import Flow
+from jp.render.tables import cell_width
 
 
 def flowed(text: str, width: int = 10, *, prefix: str = "") -> str:

@@ -149,8 +149,8 @@ No.
     )
 
 
-def test_a_conversation_on_a_terminal_is_markdown_in_colours() -> None:
-    look = Look(width=60, colour=True)
+def test_a_conversation_on_a_terminal_is_markdown_in_colors() -> None:
+    look = Look(width=60, color=True)
 
     shown = "".join(pretty_history(CONVERSATION[:11], load=load, look=look, extent=Extent(tool_lines=1)))
 
@@ -262,7 +262,7 @@ def test_every_kind_of_content_has_its_line(content: Block, shown: str) -> None:
 def test_failures_are_shown_as_such() -> None:
     entries = result(TextBlock(text="no such file"), is_error=True)
 
-    shown = "".join(pretty_history(entries, load=load, look=Look(colour=True)))
+    shown = "".join(pretty_history(entries, load=load, look=Look(color=True)))
 
     assert "    \x1b[31mresult read failed: no such file\x1b[0m\n" in shown
 
@@ -274,10 +274,10 @@ def test_what_a_failure_says_is_said_once() -> None:
     assert more.endswith("\n    result read failed: no such file\n        no such file\n        gone\n")
 
 
-def test_the_colours_of_a_tool_end_with_its_line() -> None:
+def test_the_colors_of_a_tool_end_with_its_line() -> None:
     entries = result(TextBlock(text="\x1b[31mred\nand \x1b[2Jon"))
 
-    shown = "".join(pretty_history(entries, load=load, look=Look(colour=True)))
+    shown = "".join(pretty_history(entries, load=load, look=Look(color=True)))
 
     assert "        \x1b[31mred\x1b[0m\n        and on\n" in shown
     assert "\x1b" not in text(entries)

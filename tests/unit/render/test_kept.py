@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jp.conversation.entries import JsonObject, Unknown
-from jp.render.kept import change_text, unknown_text
+from jp.render.transcript import config_change_text, unknown_entry_text
 
 LONG: JsonObject = {
     "inherit": True,
@@ -20,11 +20,11 @@ def remainder(**content: object) -> Unknown:
 
 
 def test_a_short_change_is_shown_as_it_is() -> None:
-    assert change_text({"a": {"b": 1}}, is_whole=False) == 'configuration {"a":{"b":1}}'
+    assert config_change_text({"a": {"b": 1}}, is_whole=False) == 'configuration {"a":{"b":1}}'
 
 
 def test_a_long_change_is_some_values_the_model_first_and_a_count() -> None:
-    text = change_text(LONG, is_whole=False)
+    text = config_change_text(LONG, is_whole=False)
 
     assert text.startswith('configuration assistant.model.id="anthropic/claude", inherit=true, extends=["xxx')
     assert text.endswith(", and 4 more values")
@@ -32,11 +32,11 @@ def test_a_long_change_is_some_values_the_model_first_and_a_count() -> None:
 
 
 def test_a_long_change_is_whole_where_that_is_asked_for() -> None:
-    assert change_text(LONG, is_whole=True) == f"configuration {msgspec.json.encode(LONG).decode()}"
+    assert config_change_text(LONG, is_whole=True) == f"configuration {msgspec.json.encode(LONG).decode()}"
 
 
 def test_one_value_that_is_long_is_shortened() -> None:
-    text = change_text({"k" * 200: "v" * 200}, is_whole=False)
+    text = config_change_text({"k" * 200: "v" * 200}, is_whole=False)
 
     assert "more" not in text
     assert len(text) < 130
@@ -59,8 +59,8 @@ def test_what_the_original_wrote_is_named_and_whole_where_that_is_asked_for(cont
     said = f"kept from the original JP, without a place of its own here: {what}"
     held = content.get("event") or content["fields"]
 
-    assert unknown_text(remainder(**content), is_whole=False) == said
-    assert unknown_text(remainder(**content), is_whole=True) == f"{said}: {msgspec.json.encode(held).decode()}"
+    assert unknown_entry_text(remainder(**content), is_whole=False) == said
+    assert unknown_entry_text(remainder(**content), is_whole=True) == f"{said}: {msgspec.json.encode(held).decode()}"
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_what_the_original_wrote_is_named_and_whole_where_that_is_asked_for(cont
 )
 def test_what_is_not_known_is_said_to_be_so(entry: Unknown) -> None:
     said = f"an entry of type {entry.type!r}, which this version does not know"
-    assert unknown_text(entry, is_whole=True) == said
+    assert unknown_entry_text(entry, is_whole=True) == said

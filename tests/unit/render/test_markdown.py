@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
-from jp.render.block_parser import BlockParser
-from jp.render.cells import cell_width
+from jp.render.blocks import BlockParser, Leaf
 from jp.render.markdown import MarkdownStream, render_markdown
+from jp.render.tables import cell_width
 from jp.render.theme import Look
 
 BARE = Look(width=40)
-COLOURED = Look(width=40, colour=True)
+COLORED = Look(width=40, color=True)
 LONG = "word " * 40
 
 
@@ -32,7 +33,7 @@ def shown(text: str, look: Look = BARE) -> str:
         ("9. a\n10. b\n    - c", ["9. a", "10. b", "    • c"]),
         ("- - a\n  - b", ["• • a", "  • b"]),
         ("-\n- a", ["•", "• a"]),
-        ("a\n- >\n\n  b", ["a", "• b"]),
+        ("a\n- >\n\n  b", ["a", "• │", "", "  b"]),
         ("- [ ] a\n- [x] b", ["• [ ] a", "• [x] b"]),
         ("- a\n\n  b\n\n      c", ["• a", "", "  b", "", "      c"]),
         ("1. a\n   ```\n   b\n\n   c\n   ```\n2. d", ["1. a", "   ```", "   b", "", "   c", "   ```", "2. d"]),
@@ -87,7 +88,7 @@ def test_the_line_that_is_coming_can_be_looked_at(text: str, final: str, coming:
 def test_styles_are_those_of_every_terminal() -> None:
     text = "# One\n\na **b** `c`\n\n> d\n\n- e\n\n```python\ndef f(): ...\n```\n\n***\n"
 
-    assert shown(text, COLOURED) == (
+    assert shown(text, COLORED) == (
         "\x1b[1;35m# One\x1b[0m\n"
         "\n"
         "a \x1b[1mb\x1b[0m \x1b[36mc\x1b[0m\n"
@@ -218,18 +219,84 @@ def test_a_finished_stream_starts_another_text() -> None:
     assert stream.feed("- b\n") + stream.finish() == "• b\n"
 
 
-def test_a_line_that_does_not_end_is_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[int] = []
+@pytest.mark.parametrize(
+    ("beginning", "repeated"),
+    [
+        ("", "word "),
+        ("# ", "word "),
+        ("", "word\n"),
+        ("", "- item\n"),
+        ("", "   - item\n"),
+        ("", "> text\n"),
+        ("> " * 40, "x\n"),
+        ("", f"{'> ' * 40}x\n"),
+        ("```py\n", "code\n"),
+        ("- ```\n", "  code\n"),
+        ("    code\n", "    code\n"),
+        ("    code\n", "\n"),
+        ("<div>\n", "text\n"),
+        ("<!--\n", "text\n\n"),
+        ("$$\n", "text\n"),
+        ("| a | b |\n|---|---|\n", "| c | d |\n"),
+        ("", "a | b\n"),
+        ("", "-\n"),
+        ("", ">\n"),
+    ],
+)
+def test_no_source_is_parsed_again_and_again(beginning: str, repeated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, sizes = BlockParser.parse, list[int]()
 
-    def begin(_parser: BlockParser, text: str, *, is_certain: bool = True) -> None:
-        looks.append(len(text))
+    def counted(parser: BlockParser, lines: Sequence[str], *arguments: object, **options: bool) -> list[Leaf]:
+        sizes.append(sum(map(len, lines)))
+        return parse(parser, lines, *arguments, **options)  # pyright: ignore[reportArgumentType] - passed on
 
-    monkeypatch.setattr(BlockParser, "begin", begin)
+    monkeypatch.setattr(BlockParser, "parse", counted)
     stream = MarkdownStream(BARE)
-    for _ in range(10_000):
-        stream.feed("word ")
+    text = beginning + repeated * 500
+    for start in range(0, len(text), 4):
+        stream.feed(text[start : start + 4])
+    stream.finish()
 
-    assert sum(looks) < 3 * 50_000
+    assert max(sizes[:-1], default=0) <= max(400, 20 * len(repeated))
+    assert len(sizes) <= 3 * text.count("\n") + 5
+
+
+def test_a_long_table_is_shown_before_it_ends_and_repeats_its_head() -> None:
+    stream = MarkdownStream(BARE)
+    shown = stream.feed("| a | b |\n|---|--:|\n" + "| c | d |\n" * 100)
+
+    assert shown.count("a │ b") == 2
+    assert shown.count("c │ d") == 80
+    assert stream.finish().count("c │ d") == 20
+
+
+def test_columns_are_aligned_and_no_wider_than_their_cells() -> None:
+    text = "|name|count|what|\n|---|--:|:-:|\n|a|1|x|\n|日本語|1000|long|\n"
+
+    assert [line.rstrip() for line in shown(text, Look(width=80)).splitlines()] == [
+        "name   │ count │ what",
+        "───────┼───────┼─────",
+        "a      │     1 │  x",
+        "日本語 │  1000 │ long",
+    ]
+
+
+def test_a_table_with_too_many_columns_is_shown_row_by_row() -> None:
+    text = "|one|two|three|\n|---|---|---|\n|a|b|c|\n|d|\n"
+
+    assert [line.rstrip() for line in shown(text, Look(width=20)).splitlines()] == [
+        "one: a",
+        "two: b",
+        "three: c",
+        "",
+        "one: d",
+        "two:",
+        "three:",
+    ]
+
+
+def test_cells_without_a_column_are_not_lost() -> None:
+    assert "1 │ 2 | 3" in shown("|a|b|\n|---|---|\n|1|2|3|\n")
 
 
 def test_lines_are_as_wide_as_the_terminal_is_when_they_are_laid_out() -> None:

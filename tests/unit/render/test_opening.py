@@ -8,7 +8,7 @@ import pytest
 from doubles import FakeClock
 from jp.conversation.entries import ChatRequest, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.render.opening import Display, Format, Streams, open_renderer
+from jp.render.stream import Display, Format, Streams, open_renderer
 from jp.render.theme import Preferences
 from jp.turn.ports import CallAnswered, CallMade, Renderer
 

@@ -5,18 +5,17 @@ import io
 from doubles import FakeClock
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import TextBlock
-from jp.render.aside import Aside, Shown
 from jp.render.channel import Channel
-from jp.render.pausing import PausableRenderer
-from jp.render.plain import plain_renderer
+from jp.render.status import StatusOptions, StatusRenderer
+from jp.render.stream import PausableRenderer, plain_renderer
 from jp.render.theme import Look
 from jp.tool.base import Progressed
 from jp.turn.ports import CallAnswered
 
 
 def renderer(out: io.StringIO, err: io.StringIO, *, is_live: bool = True) -> PausableRenderer:
-    shown = Shown(is_live=is_live)
-    aside = Aside(Channel(err, name="stderr"), look=Look(), shown=shown, clock=FakeClock())
+    shown = StatusOptions(is_live=is_live)
+    aside = StatusRenderer(Channel(err, name="stderr"), look=Look(), shown=shown, clock=FakeClock())
     return PausableRenderer(plain_renderer(Channel(out, name="stdout"), aside))
 
 

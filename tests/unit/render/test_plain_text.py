@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.render.plain_text import PlainText
+from jp.render.sanitize import PlainText
 
 
 def test_text_is_shown_at_once_and_without_what_steers_a_terminal() -> None:

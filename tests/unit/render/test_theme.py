@@ -6,17 +6,19 @@ import termios
 
 import pytest
 
+from jp.errors import ConfigurationError
 from jp.render.theme import (
-    ColourChoice,
+    ColorChoice,
     Look,
     Preferences,
+    check_code_theme,
     columns_of,
     display_width,
     is_live,
     is_terminal,
     look_at,
     shows_unicode,
-    use_colour,
+    use_color,
 )
 
 
@@ -39,9 +41,9 @@ from jp.render.theme import (
     ],
 )
 def test_the_flag_beats_no_color_beats_force_color_beats_the_terminal(
-    choice: ColourChoice, environment: dict[str, str], *, is_a_terminal: bool, expected: bool
+    choice: ColorChoice, environment: dict[str, str], *, is_a_terminal: bool, expected: bool
 ) -> None:
-    assert use_colour(choice, environment, is_terminal=is_a_terminal) is expected
+    assert use_color(choice, environment, is_terminal=is_a_terminal) is expected
 
 
 @pytest.mark.parametrize(
@@ -69,15 +71,15 @@ def test_running_text_is_bounded_by_the_wrap_width_and_by_the_terminal() -> None
     assert Look(width=200).text_width == 200
 
 
-def test_what_is_no_terminal_has_no_colour_and_borrows_its_width() -> None:
+def test_what_is_no_terminal_has_no_color_and_borrows_its_width() -> None:
     master, slave = os.openpty()
     with os.fdopen(slave, "w", encoding="utf-8") as terminal, os.fdopen(master, "rb"):
         termios.tcsetwinsize(slave, (24, 132))
 
         look = look_at(io.StringIO(), Preferences(wrap=100), {"COLORTERM": "truecolor"}, siblings=[None, terminal])
 
-        assert look == Look(width=132, wrap=100, colour=False, truecolor=True)
-        assert look_at(terminal, Preferences(), {}).colour
+        assert look == Look(width=132, wrap=100, color=False, truecolor=True)
+        assert look_at(terminal, Preferences(), {}).color
         assert is_live(terminal, {"TERM": "xterm"})
         assert not is_live(terminal, {"TERM": "dumb"})
         assert not is_live(terminal, {})
@@ -96,3 +98,15 @@ def test_a_closed_stream_is_nothing() -> None:
 def test_only_utf_streams_show_unicode(encoding: str, *, expected: bool) -> None:
     assert shows_unicode(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) is expected
     assert shows_unicode(None)
+
+
+@pytest.mark.parametrize("theme", ["ansi", "ansi_dark", "ansi_light", "monokai", "default"])
+def test_known_themes_are_accepted(theme: str) -> None:
+    check_code_theme(theme)
+
+
+def test_an_unknown_theme_is_an_error_that_lists_those_that_there_are() -> None:
+    with pytest.raises(ConfigurationError, match="'monochrome' is no theme") as caught:
+        check_code_theme("monochrome")
+
+    assert "monokai" in caught.value.hint

@@ -7,7 +7,7 @@ import pytest
 from jp.config.tools import ToolStyleConfig
 from jp.conversation.entries import Facts, Question, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock
-from jp.render.tool_lines import ToolLine, ToolLines
+from jp.render.tool_calls import ToolLine, ToolLines
 from jp.tool.base import Answer, Inquired, Progressed
 from jp.turn.ports import CallAnswered, CallMade
 
@@ -15,8 +15,8 @@ READ = ToolCallRequest(id="e1", call_id="x", name="read", arguments={"path": "a.
 TEXT = "\x1b[31mred\x1b[0m\nplain\x1b[2J\nlast"
 
 
-def lines_with(style: ToolStyleConfig | None = None, *, colour: bool = False) -> ToolLines:
-    return ToolLines(unicode=True, colour=colour, style_of=lambda _: style or ToolStyleConfig(), turn_of=None)
+def lines_with(style: ToolStyleConfig | None = None, *, color: bool = False) -> ToolLines:
+    return ToolLines(unicode=True, color=color, style_of=lambda _: style or ToolStyleConfig(), turn_of=None)
 
 
 def made(number: int) -> CallMade:
@@ -27,8 +27,8 @@ def answered(call: ToolCallRequest = READ, text: str = TEXT) -> CallAnswered:
     return CallAnswered(call=call, response=ToolCallResponse(request=call.id, content=(TextBlock(text=text),)))
 
 
-def results(style: ToolStyleConfig, *, colour: bool = False) -> list[str]:
-    return [line.text for line in lines_with(style, colour=colour).lines(answered())[1:]]
+def results(style: ToolStyleConfig, *, color: bool = False) -> list[str]:
+    return [line.text for line in lines_with(style, color=color).lines(answered())[1:]]
 
 
 def test_a_call_has_a_line_for_each_thing_that_happens_to_it() -> None:
@@ -69,8 +69,8 @@ def test_so_much_of_a_result_is_shown_as_is_wanted(
     assert results(ToolStyleConfig(inline_results=wanted)) == expected
 
 
-def test_colours_of_a_result_stay_where_colours_are_shown_and_end_with_the_line() -> None:
-    shown = results(ToolStyleConfig(inline_results="full"), colour=True)
+def test_colors_of_a_result_stay_where_colors_are_shown_and_end_with_the_line() -> None:
+    shown = results(ToolStyleConfig(inline_results="full"), color=True)
 
     assert shown == ["  \x1b[31mred\x1b[0m", "  plain", "  last"]
 

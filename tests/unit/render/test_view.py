@@ -3,9 +3,7 @@ from __future__ import annotations
 from jp.compaction.view import Kept, ProjectedTurn, Projection
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolResult, UserResource
-from jp.render.parts import Output
-from jp.render.transcript import Extent
-from jp.render.view import view_parts
+from jp.render.transcript import Extent, Output, view_parts
 from jp.turn.request import InlineLoader
 
 

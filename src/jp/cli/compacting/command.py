@@ -37,7 +37,7 @@ from jp.conversation.entries import AnyEntry, Compaction, Revert
 from jp.conversation.reverts import undone
 from jp.conversation.turns import turns_of
 from jp.errors import ExitCode, UsageError
-from jp.render.amounts import count_text
+from jp.render.units import count_text
 
 _ASK_FOR_SUMMARY = "add --summarize, or --profile heavy"
 

@@ -18,9 +18,9 @@ from jp.config.compaction import ProfileConfig
 from jp.context.economics import EditCost
 from jp.context.items import ItemKind
 from jp.conversation.entries import Compaction, SummaryPolicy
-from jp.render.amounts import count_text, money_text
-from jp.render.listing import text_table
-from jp.render.sanitise import one_line
+from jp.render.sanitize import one_line
+from jp.render.tables import text_table
+from jp.render.units import count_text, money_text
 
 _KIND_NAMES: dict[ItemKind, str] = {
     "user": "request",

@@ -64,7 +64,7 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     if options.format == "json":
         print_result(options, text="", value={"id": read.info.id, **report_value(report)})
         return
-    # Every word of others in it is one line without control characters, and the bars may have colours.
+    # Every word of others in it is one line without control characters, and the bars may have colors.
     look = look_of_stdout(options, config.style)
     write_stdout(report_text(report, look, table_width=width_of_stdout(options)))
 

@@ -13,11 +13,10 @@ from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Breakdown, Bucket, ToolShare
 from jp.context.items import ItemKind
 from jp.context.volatile import Volatile, VolatileKind
-from jp.render.amounts import count_text
-from jp.render.cells import pad, truncate
-from jp.render.listing import text_table
-from jp.render.sanitise import one_line
+from jp.render.sanitize import one_line
+from jp.render.tables import pad, text_table, truncate
 from jp.render.theme import Look
+from jp.render.units import count_text
 
 BUCKET_NAMES: dict[Bucket, str] = {
     "system_prompt": "system prompt",
@@ -155,7 +154,7 @@ def _bar_line(bar: _Bar, total: int, look: Look) -> str:
     numbers = f"{bar.tokens:>{_TOKENS},}{_percent(bar.tokens, total):>{_SHARE}}"
     width = max(look.width - _LABEL - _TOKENS - _SHARE - 2, 0)
     drawn = _drawn(bar.tokens, total, width, look)
-    if look.colour and drawn:
+    if look.color and drawn:
         drawn = f"\x1b[{bar.style}m{drawn}\x1b[0m"
     return f"{label}{numbers}  {drawn}".rstrip()
 

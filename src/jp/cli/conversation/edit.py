@@ -94,7 +94,7 @@ def _changes(before: ConversationInfo, after: ConversationInfo) -> str:
 
     from jp.cli.conversation.facts import expiry_text
     from jp.cli.labels import label_text
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
 
     def said(info: ConversationInfo) -> dict[str, str]:
         metadata = info.metadata

@@ -74,7 +74,7 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
     from jp.cli.looks import width_of_stdout
     from jp.cli.moments import ago
     from jp.cli.targets import title_of
-    from jp.render.listing import text_table
+    from jp.render.tables import text_table
 
     now = time()
     rows = [

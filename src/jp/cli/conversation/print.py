@@ -114,7 +114,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
     from jp.compaction.fact_lines import FactLines
     from jp.compaction.projection import project
     from jp.render.history import pretty_of, text_of
-    from jp.render.view import view_lines, view_parts
+    from jp.render.transcript import view_lines, view_parts
 
     view = project(read.entries, FactLines())
     if options.format == "json":

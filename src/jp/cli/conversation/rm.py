@@ -78,8 +78,8 @@ def _agrees(chosen: list[ConversationInfo]) -> bool:
 
     from jp.cli.dialogue import ask_alone
     from jp.errors import UsageError
-    from jp.render.preview import Sheet
-    from jp.render.prompt import About, ask_yes_no
+    from jp.render.approval import Sheet
+    from jp.render.prompts import About, ask_yes_no
 
     names = ", ".join(_named(info) for info in chosen)
     if len(chosen) == 1:

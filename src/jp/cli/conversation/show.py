@@ -141,6 +141,6 @@ def _text(value: object) -> str:
         case list():
             return ", ".join(map(_text, cast("list[object]", value))) or "-"
         case _:
-            from jp.render.sanitise import one_line
+            from jp.render.sanitize import one_line
 
             return one_line(str(value))

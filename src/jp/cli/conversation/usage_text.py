@@ -11,8 +11,8 @@ from jp.compaction.savings import Savings
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.conversation.usage import prompt_tokens
-from jp.render.amounts import count_text, money_text, short_count, size_text
-from jp.render.listing import text_table
+from jp.render.tables import text_table
+from jp.render.units import count_text, money_text, short_count, size_text
 from jp.turn.cache_misses import Change, Miss
 from jp.turn.spending import Spending
 

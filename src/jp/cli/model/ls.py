@@ -148,8 +148,8 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
 
 def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> str:
     from jp.cli.looks import width_of_stdout
-    from jp.render.amounts import short_count
-    from jp.render.listing import text_table
+    from jp.render.tables import text_table
+    from jp.render.units import short_count
 
     def table(count: Callable[[int], str], width: int | None) -> list[str]:
         rows = [_row(known, models, naming, count) for models in found for known in models.known]

@@ -39,8 +39,7 @@ class Progress:
 
         from anyio import create_task_group
 
-        from jp.render.channel import Channel
-        from jp.render.terminal_line import ERASE
+        from jp.render.channel import ERASE, Channel
 
         channel = Channel(sys.stderr, name="stderr", is_lossy=True)
         try:
@@ -54,8 +53,8 @@ class Progress:
     async def _show(self, channel: Channel) -> None:
         from anyio import sleep
 
-        from jp.render.cells import truncate
-        from jp.render.terminal_line import ERASE
+        from jp.render.channel import ERASE
+        from jp.render.tables import truncate
         from jp.render.theme import columns_of, display_width
 
         await sleep(_DELAY_SECS)

@@ -100,8 +100,8 @@ def _doubts(known: Known, kept: Kept) -> Iterator[str]:
 
 
 def _text(known: Known, kept: Kept, naming: Naming) -> str:
-    from jp.render.cells import cell_width, pad
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
+    from jp.render.tables import cell_width, pad
 
     facts = [_Fact(fact.label, one_line(fact.value), fact.field) for fact in _facts(known, naming)]
     width = max(cell_width(fact.value) for fact in facts if fact.field)

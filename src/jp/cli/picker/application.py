@@ -13,7 +13,7 @@ from jp.cli.candidates import Candidate
 from jp.cli.picker.screen import View, draw, list_rows
 from jp.cli.picker.state import State, cleared, erased, first_line, moved, opened, typed, word_erased
 from jp.conversation.ids import ConversationId
-from jp.render.controlling_terminal import can_ask, open_terminal
+from jp.render.tty import can_ask, open_terminal
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application

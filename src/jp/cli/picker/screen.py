@@ -1,6 +1,6 @@
 """How the picker looks: lines of styled text for a terminal of some size.
 
-There are no colours: what is selected is reversed and has a mark before it, so it can be told on a light and a dark
+There are no colors: what is selected is reversed and has a mark before it, so it can be told on a light and a dark
 terminal and without any style.
 """
 
@@ -16,8 +16,8 @@ from jp.cli.labels import label_text
 from jp.cli.moments import ago
 from jp.cli.picker.state import State, first_line
 from jp.conversation.ids import ConversationId
-from jp.render.cells import cell_width, pad, truncate
-from jp.render.sanitise import one_line
+from jp.render.sanitize import one_line
+from jp.render.tables import cell_width, pad, truncate
 
 Style = Literal["", "bold", "reverse", "cursor"]
 Fragment = tuple[Style, str]

@@ -24,16 +24,16 @@ from jp.cli.streams import write_stderr
 from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
-from jp.render.pausing import PausableRenderer
-from jp.render.theme import use_colour
+from jp.render.stream import PausableRenderer
+from jp.render.theme import use_color
 from jp.turn.clock import SystemClock
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.ports import NoCap, NoRoom, Recorder, Room, TurnPorts
 from jp.turn.settings import limits_of, retry_policy_of
 
 if TYPE_CHECKING:
-    from jp.render.answer import AnswerRenderer
-    from jp.render.jsonl import JsonRenderer
+    from jp.render.json_lines import JsonRenderer
+    from jp.render.stream import AnswerRenderer
 
 Animation = Callable[[], Coroutine[object, object, None]]
 
@@ -111,7 +111,7 @@ class Asker:
         renderer = PausableRenderer(screen)
         dialogue = self._wiring.dialogue
         dialogue.screen = renderer
-        dialogue.colour = use_colour(self._options.color, os.environ, is_terminal=True)
+        dialogue.color = use_color(self._options.color, os.environ, is_terminal=True)
         ports = TurnPorts(
             provider=self._wiring.provider,
             recorder=self._recorder,

@@ -11,12 +11,12 @@ from jp.cli.query.arguments import DisplayOptions
 from jp.config.model import AppConfig
 from jp.config.tools import ToolStyleConfig
 from jp.conversation.entries import AnyEntry
-from jp.render.opening import Display, open_renderer
+from jp.render.stream import Display, open_renderer
 from jp.turn.ports import Clock
 
 if TYPE_CHECKING:
-    from jp.render.answer import AnswerRenderer
-    from jp.render.jsonl import JsonRenderer
+    from jp.render.json_lines import JsonRenderer
+    from jp.render.stream import AnswerRenderer
 
 
 def open_display(

@@ -8,7 +8,7 @@ import msgspec
 
 from jp.cli.query.past import answer_of, calls_of, request_of
 from jp.conversation.turns import Turn
-from jp.render.sanitise import one_line, sanitise
+from jp.render.sanitize import one_line, sanitize
 
 MOST_TURNS = 10
 MOST_CHARS = 32_000
@@ -27,7 +27,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 def block_quote(text: str) -> str:
     """`text` as a block quote of Markdown, without anything that steers a terminal."""
-    return "\n".join(f"> {line}" if line else ">" for line in sanitise(text).strip("\n").split("\n"))
+    return "\n".join(f"> {line}" if line else ">" for line in sanitize(text).strip("\n").split("\n"))
 
 
 def is_quote_only(text: str) -> bool:

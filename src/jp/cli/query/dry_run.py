@@ -14,7 +14,7 @@ from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
 from jp.provider.base import Sections, WireRequest
-from jp.render.amounts import count_text
+from jp.render.units import count_text
 from jp.turn.prompt_size import prompt_size
 from jp.turn.request import InlineLoader, build_thread
 
@@ -148,7 +148,7 @@ def _short_json(schema: JsonObject) -> str:
 
 
 def _resource(resource: Resource) -> str:
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
 
     unchanged = ", unchanged, so sent as a reference" if resource.duplicate_of else ""
     return f"{one_line(resource.name or resource.uri)} ({size_in_bytes(resource):,} bytes{unchanged})"

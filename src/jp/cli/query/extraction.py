@@ -30,9 +30,9 @@ def print_code(options: GlobalOptions, entries: Sequence[AnyEntry]) -> None:
         raise NoCodeError("the answer has no fenced code block", hint=hint)
     if options.format != "json":
         from jp.cli.streams import write_stdout
-        from jp.render.sanitise import sanitise
+        from jp.render.sanitize import sanitize
 
-        text = sanitise(code)
+        text = sanitize(code)
         write_stdout(text if text.endswith("\n") else f"{text}\n")
 
 

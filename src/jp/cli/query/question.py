@@ -85,7 +85,7 @@ class Composed:
         first_piped = _beginning(self._piped.lstrip("\ufeff \t\r\n")).partition("\n")[0]
         line = " ".join((typed if typed.strip() else first_piped).split())
         if not line.isprintable():
-            from jp.render.sanitise import one_line
+            from jp.render.sanitize import one_line
 
             line = one_line(line)
         return line[:_MOST_CHARS_OF_FIRST_WORDS].rstrip() or None

@@ -68,7 +68,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 async def ask_choice(menu: Menu) -> Choice:
     """Ask at the terminal. Where it is gone, or input ends, the turn is to stop; what came is kept."""
-    from jp.render.prompt import ask_key, ask_line
+    from jp.render.prompts import ask_key, ask_line
 
     while True:
         key = await ask_key(menu.question, menu.verbs, default="c")
@@ -119,7 +119,7 @@ class Steering:
 
     def _offer(self, tasks: TaskGroup, work: CancelScope) -> None:
         def respond() -> None:
-            from jp.render.controlling_terminal import is_asking
+            from jp.render.tty import is_asking
 
             if is_asking():  # another question has the terminal
                 self._interruption.stop()

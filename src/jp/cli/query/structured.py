@@ -139,7 +139,7 @@ def print_value(options: GlobalOptions, value: Any) -> None:
     import sys
 
     from jp.cli.streams import write_stdout
-    from jp.render.jsonl import escape_controls
+    from jp.render.json_lines import escape_controls
 
     text = msgspec.json.encode(value)
     if options.format == "pretty" or sys.stdout.isatty():

@@ -9,7 +9,7 @@ from jp.context.redaction import redact
 from jp.conversation.entries import JsonObject
 from jp.conversation.json_text import JsonValue, find_json
 from jp.conversation.thread import Parameters, Thread, UserText
-from jp.render.sanitise import one_line
+from jp.render.sanitize import one_line
 
 LONGEST = 50
 """The most characters of a title."""

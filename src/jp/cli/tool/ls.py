@@ -48,7 +48,7 @@ def ls(
     from jp.cli.tool.facts import facts_of
     from jp.cli.tool.reading import read_tools
     from jp.cli.trust import tell_ignored
-    from jp.render.listing import text_table
+    from jp.render.tables import text_table
     from jp.tool.toolbox import ALL
 
     read = read_tools(options, target)

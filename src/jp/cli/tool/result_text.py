@@ -14,7 +14,7 @@ from jp.conversation.resource import (
     TextBlock,
     size_in_bytes,
 )
-from jp.render.amounts import size_text
+from jp.render.units import size_text
 from jp.tool.base import ToolOutput
 
 

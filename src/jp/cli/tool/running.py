@@ -22,8 +22,8 @@ from jp.cli.tool.result_text import said
 from jp.cli.trust import tell_ignored
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.errors import ExitCode, JpError, UsageError
-from jp.render.pausing import PausableRenderer
-from jp.render.theme import use_colour
+from jp.render.stream import PausableRenderer
+from jp.render.theme import use_color
 from jp.tool.arguments import argument_problems, fitted
 from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
@@ -103,7 +103,7 @@ class _ByHand:
         self._renderer = PausableRenderer(screen)
         self._dialogue = Dialogue()
         self._dialogue.screen = self._renderer
-        self._dialogue.colour = use_colour(options.color, os.environ, is_terminal=True)
+        self._dialogue.color = use_color(options.color, os.environ, is_terminal=True)
         self._outcome: CallOutcome | None = None
         self.nobody = AbsentRespondent()
 

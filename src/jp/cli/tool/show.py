@@ -115,7 +115,7 @@ def _hints(facts: ToolFacts) -> tuple[str, ...]:
 
 
 def _line(label: str, value: str, origin: str) -> str:
-    from jp.render.sanitise import one_line
+    from jp.render.sanitize import one_line
 
     said = f"  ({one_line(origin)})" if origin else ""
     return f"{label:<14}{one_line(value)}{said}"

@@ -6,7 +6,7 @@ from jp.cli.candidates import Candidate
 from jp.cli.picker.screen import View, draw, list_rows
 from jp.cli.picker.state import State, moved, opened, typed
 from jp.conversation.ids import ConversationId
-from jp.render.cells import cell_width
+from jp.render.tables import cell_width
 
 LEXER = Candidate(id=ConversationId.at(17800000001), title="The lexer", last_activity=3000.0)
 NOTES = Candidate(

@@ -10,8 +10,8 @@ from jp.cli.query.steering import TOOLS_MENU, TURN_MENU, Choice, Ended, Menu, St
 from jp.cli.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
 from jp.errors import ExitCode
-from jp.render import prompt
-from jp.render.pausing import PausableRenderer
+from jp.render import prompts
+from jp.render.stream import PausableRenderer
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import ToolNews
 
@@ -159,8 +159,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, keys: list[str | None], lines: li
     async def ask_line(question: str) -> str | None:
         return lines.pop(0)
 
-    monkeypatch.setattr(prompt, "ask_key", ask_key)
-    monkeypatch.setattr(prompt, "ask_line", ask_line)
+    monkeypatch.setattr(prompts, "ask_key", ask_key)
+    monkeypatch.setattr(prompts, "ask_line", ask_line)
 
 
 def test_tools_that_run_are_stopped_and_the_turn_goes_on() -> None:

@@ -1,0 +1,161 @@
+"""The transient line that says what is awaited, and word-wrapping of streamed reasoning."""
+
+from __future__ import annotations
+
+import re
+
+from jp.render.channel import ERASE, Channel
+from jp.render.tables import cell_width, clusters, truncate
+from jp.render.theme import Look, Measure, styled
+from jp.render.tty import is_asking
+from jp.render.units import elapsed_text
+from jp.turn.ports import Clock
+
+_PIECE = re.compile(r"\n|[ \t]+|[^ \t\n]+")
+_TAB = "    "
+_LONGEST_WORD = 4096
+_WIDE = 2
+
+
+class Flow:
+    """Breaks lines at spaces so that they take at most `width` cells; every line begins with `prefix`.
+
+    A word is given out as soon as it is whole, so that a reader sees the text grow. Indents, runs of spaces and blank
+    lines stay, but for the spaces at which a line was broken. A word that is wider stands on its own line, whole.
+    """
+
+    def __init__(self, width: int, *, prefix: str = "") -> None:
+        self._prefix = prefix
+        self.fit(width)
+        self._column = 0
+        self._gap = ""
+        self._word = ""  # may go on
+        self._is_begun = False  # the line has its prefix
+
+    def fit(self, width: int) -> None:
+        """Break lines at another width from here on."""
+        self._width = max(width - cell_width(self._prefix), 1)
+
+    def feed(self, text: str) -> str:
+        """Add to the text, and return what is final of it."""
+        pieces = _PIECE.findall(self._word + text)
+        self._word = ""
+        if pieces and not pieces[-1].isspace() and len(pieces[-1]) < _LONGEST_WORD:
+            self._word = pieces.pop()
+        return "".join(map(self._piece, pieces))
+
+    def finish(self) -> str:
+        """Return the rest. What is fed next is another text."""
+        rest = self._piece(self._word) if self._word else ""
+        self._word = self._gap = ""
+        self._column, self._is_begun = 0, False
+        return rest
+
+    def _piece(self, piece: str) -> str:
+        if piece == "\n":
+            return self._end_line()
+        if piece.isspace():
+            self._gap += piece.replace("\t", _TAB)
+            return ""
+        return "".join(self._place(word, cells) for word, cells in _words(piece))
+
+    def _place(self, word: str, cells: int) -> str:
+        broken = ""
+        if self._column and self._column + len(self._gap) + cells > self._width:
+            broken = self._end_line()
+        lead = "" if self._is_begun else self._prefix
+        shown = f"{broken}{lead}{self._gap}{word}"
+        self._column += len(self._gap) + cells
+        self._gap = ""
+        self._is_begun = True
+        return shown
+
+    def _end_line(self) -> str:
+        lead = "" if self._is_begun else self._prefix.rstrip()
+        self._column, self._gap, self._is_begun = 0, "", False
+        return f"{lead}\n"
+
+
+def _words(text: str) -> list[tuple[str, int]]:
+    """Return the parts of `text` between which a line may break, with their widths; a wide character is a part."""
+    if text.isascii():
+        return [(text, len(text))]
+    words: list[tuple[str, int]] = []
+    for cluster, cells in clusters(text):
+        if words and cells < _WIDE and words[-1][1] != _WIDE:
+            word, width = words[-1]
+            words[-1] = (word + cluster, width + cells)
+        else:
+            words.append((cluster, cells))
+    return words
+
+
+DELAY = 1.0
+"""Seconds of silence before the line appears."""
+
+INTERVAL = 0.25
+"""Seconds between two ticks."""
+
+_DIM = "2"
+_MARGIN = 12
+_GAP = "  "
+_SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Waiting:
+    """Shows on `channel`, which is a terminal, what is coming and for how long nothing came."""
+
+    def __init__(self, channel: Channel, *, look: Look, clock: Clock, measure: Measure | None = None) -> None:
+        self._channel = channel
+        self._measure = measure or (lambda: look.width)
+        self._look = look
+        self._clock = clock
+        self._label = ""
+        self._shown = ""
+        self._coming = ""
+        self._since = clock.monotonic()
+
+    def restart(self, label: str | None = None) -> None:
+        """Erase the line, because something is about to be written. `label` says what is awaited from now on."""
+        if self._shown:
+            self._channel.write_unseen(self._erasing())
+            self._shown = ""
+        if label is not None:
+            self._label = label
+        self._since = self._clock.monotonic()
+
+    def relabel(self, label: str) -> None:
+        """Change what is awaited, but not since when."""
+        self._label = label
+
+    def tick(self, coming: str = "") -> None:
+        """Show the line, or the time on it, where it is due. A line that is `coming` stands for what is waited for."""
+        now = self._clock.monotonic()
+        if is_asking():
+            self._shown, self._since = "", now
+            return
+        if not self._channel.is_at_line_start:
+            return
+        if coming != self._coming:
+            self._coming, self._since = coming, now
+        text = self._text(coming, now - self._since)
+        if text and text != self._shown:
+            self._channel.write_unseen(f"{self._erasing()}{text}")
+            self._shown = text
+
+    def _erasing(self) -> str:
+        """Return what erases the line, which takes several rows where the terminal has become narrower."""
+        rows = (cell_width(_SGR.sub("", self._shown)) - 1) // max(self._measure(), 1)
+        return ERASE if rows < 1 else f"\x1b[{rows}A\r\x1b[J"
+
+    def _text(self, coming: str, elapsed: float) -> str:
+        """Return the line, empty where none is due."""
+        label = coming or self._label
+        if not label or (elapsed < DELAY and not coming):
+            return ""
+        shown = truncate(label, self._measure() - _MARGIN)
+        time = elapsed_text(int(elapsed)) if elapsed >= DELAY else ""
+        dim = _DIM if self._look.color else ""
+        if coming:
+            return shown + (styled(f"{_GAP}{time}", dim) if time else "")
+        return styled(f"{shown} {time}", dim)

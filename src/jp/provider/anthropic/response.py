@@ -7,13 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from jp.conversation.entries import JsonObject, Usage
+from jp.conversation.entries import InputChange, JsonObject, Usage
 from jp.provider.anthropic.messages import PROVIDER
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
     DataDelta,
     Finished,
+    InputReport,
     KeepAlive,
     Part,
     ReasoningDelta,
@@ -52,8 +53,15 @@ class _Usage(msgspec.Struct):
     output_tokens_details: _OutputDetails | None = None
 
 
+class _Transformation(msgspec.Struct):
+    type: str = ""
+    path: str = ""
+    reason: str = ""
+
+
 class _Message(msgspec.Struct):
     usage: _Usage | None = None
+    input_transformations: list[_Transformation] | None = None
 
 
 class _Block(msgspec.Struct):
@@ -91,6 +99,7 @@ class _Event(msgspec.Struct):
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
+    input_transformations: list[_Transformation] | None = None
 
 
 class _Kind(msgspec.Struct):
@@ -277,10 +286,16 @@ class AnthropicDecoder:
         if event.delta is not None and event.delta.stop_reason is not None:
             self._stop = event.delta
         reported = event.usage or (event.message.usage if event.message is not None else None)
-        if reported is None:
-            return []
-        self._usage = _updated(self._usage, reported)
-        return [UsageReport(plausible(self._usage))]
+        changed = event.message.input_transformations if event.message is not None else event.input_transformations
+        parts: list[Part] = []
+        if changed is not None:
+            # The start has them, and the end once more where another model took over (SDK types, 2026-11-22).
+            found = [InputChange(type=change.type, path=change.path, reason=change.reason) for change in changed]
+            parts.append(InputReport(tuple(found)))
+        if reported is not None:
+            self._usage = _updated(self._usage, reported)
+            parts.append(UsageReport(plausible(self._usage)))
+        return parts
 
     def _stopped(self) -> Sequence[Part]:
         """The end: of what is still open, too, except a call that the longest output cut."""

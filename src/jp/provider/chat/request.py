@@ -18,7 +18,7 @@ from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
-RENDERER = 2
+RENDERER = 3
 
 _PATH = "/chat/completions"
 _MARKER = "cache_control"

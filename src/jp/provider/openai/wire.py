@@ -68,6 +68,14 @@ class Failure(msgspec.Struct):
     message: str | None = None
 
 
+class Transformation(msgspec.Struct):
+    """What was done with a reasoning item of the request."""
+
+    id: str = ""
+    action: str = ""
+    reason: str = ""
+
+
 class Response(msgspec.Struct):
     """A whole response."""
 
@@ -76,6 +84,7 @@ class Response(msgspec.Struct):
     usage: msgspec.Raw = msgspec.Raw(b"null")
     incomplete_details: Incomplete | None = None
     error: Failure | None = None
+    input_transformations: list[Transformation] | None = None
 
 
 class Event(msgspec.Struct):

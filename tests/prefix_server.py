@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -109,8 +109,9 @@ class Piece(NamedTuple):
 
 def opening(body: JsonObject) -> str:
     """The hash of what stands before the messages."""
-    effort = (body.get("reasoning") or {}).get("effort")
-    return digest([body.get("system"), body.get("tools"), effort, (body.get("text") or {}).get("format")])
+    reasoning: JsonObject = body.get("reasoning") or {}
+    text: JsonObject = body.get("text") or {}
+    return digest([body.get("system"), body.get("tools"), reasoning.get("effort"), text.get("format")])
 
 
 def grown(state: str, role: str, block: JsonObject) -> str:
@@ -118,7 +119,8 @@ def grown(state: str, role: str, block: JsonObject) -> str:
     content: Any = block.get("content")
     plain = {name: value for name, value in block.items() if name not in {"cache_control", "id", "status"}}
     if "role" in block and isinstance(content, list):
-        plain["content"] = [[part.get("type"), part.get("text")] for part in content]
+        parts = cast("list[JsonObject]", content)
+        plain["content"] = [[part.get("type"), part.get("text")] for part in parts]
     elif "role" in block:
         plain["content"] = [["output_text", content]]
     return digest([state, role, plain])

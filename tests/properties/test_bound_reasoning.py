@@ -73,7 +73,7 @@ class World:
         self.servers = {"anthropic": PrefixServer("anthropic"), "openai": PrefixServer("openai")}
         self.providers = {name: CheckedProvider(server, refuses=refuses) for name, server in self.servers.items()}
         self.model = "claude-fable-5-1"
-        self.system = ("Be brief.",)
+        self.system: tuple[str, ...] = ("Be brief.",)
         self.effort: Any = "high"
 
     @property

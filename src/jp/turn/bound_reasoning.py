@@ -10,6 +10,7 @@ Whatever changed the prefix shows in them: a compaction, a revert, another syste
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -32,9 +33,26 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.conversation.turns import Answer, is_blank
-from jp.provider.base import Provider, WireRequest
+from jp.provider.base import Sections, WireRequest
 from jp.provider.opaque import is_readable
 from jp.turn.digests import digests_of
+
+
+class Renders(Protocol):
+    """The pure half of a provider that makes requests."""
+
+    @property
+    def id(self) -> str:
+        """The provider's id."""
+        ...
+
+    def render(self, thread: Thread) -> WireRequest:
+        """Return the request for `thread`."""
+        ...
+
+    def sections(self, request: WireRequest) -> Sections:
+        """Return the parts of `request` that prompt caches see."""
+        ...
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +70,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     end: CycleEnd | None
 
 
-def render_bound(provider: Provider, thread: Thread, entries: Sequence[AnyEntry]) -> Rendered:
+def render_bound(provider: Renders, thread: Thread, entries: Sequence[AnyEntry]) -> Rendered:
     """Render `thread`, which was built from `entries`, without the reasoning whose prefix has changed.
 
     Models that do not check the prefix get everything. What is withheld is decided anew for each request, so reasoning
@@ -83,7 +101,7 @@ def render_bound(provider: Provider, thread: Thread, entries: Sequence[AnyEntry]
         candidates = kept
 
 
-def _bound_reasoning(provider: Provider, thread: Thread, wire: WireRequest) -> list[str]:
+def _bound_reasoning(provider: Renders, thread: Thread, wire: WireRequest) -> list[str]:
     """Return the ids of the reasoning in `wire` that is checked, in order."""
     if not wire.prefix_bound:
         return []

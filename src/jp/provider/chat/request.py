@@ -83,6 +83,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
         headers=asked.headers,
         left_out=asked.left_out,
         probe=_probe(body, quirks) if quirks.probes else None,
+        prefix_bound=(thread.model,) if model.abilities.bound_thinking else (),
     )
 
 

@@ -21,6 +21,9 @@ from loopback import JSON, Received, Reply, sse
 
 Vendor = Literal["anthropic", "openai"]
 READS: Mapping[str, tuple[str, ...]] = {"claude-fable-5-1": ("claude-opus-5", "claude-opus-5-5")}
+BLANK = " "
+"""In place of the name of a tool: a message of nothing but white space. An empty name is a message."""
+
 UNCHECKED = frozenset({"claude-opus-5", "gpt-6-sol"})
 
 
@@ -34,7 +37,8 @@ class Lost(NamedTuple):
 class PrefixServer:
     """Answers with reasoning that it signs.
 
-    `moves` are what the next answers do: the names of the tools that each calls; an answer without a move only speaks.
+    `moves` are what the next answers do: the names of the tools that each calls, or `BLANK`, or an empty name, which is
+    a message. An answer without a move only speaks.
     With `refuses` reasoning behind a changed prefix is an error, else it is dropped and reported. `lost` is all that
     was dropped or refused, `sent` how many pieces of reasoning were taken.
     """
@@ -95,7 +99,8 @@ class PrefixServer:
             said = spoken_block(self.vendor, self._count, name)
             for block in (thought, said):
                 blocks.append(block)
-                state = grown(state, "assistant", sent_back(block))
+                if name != BLANK or block is thought:
+                    state = grown(state, "assistant", sent_back(block))
         return events_of(self.vendor, blocks, lost, calls=bool(calls))
 
 
@@ -155,12 +160,12 @@ def thinking_block(vendor: Vendor, number: int, signature: str) -> JsonObject:
 
 def spoken_block(vendor: Vendor, number: int, tool: str) -> JsonObject:
     if vendor == "anthropic":
-        if tool:
+        if tool.strip():
             return {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": {"text": "x" * 600}}
-        return {"type": "text", "text": f"answer {number}"}
-    if tool:
+        return {"type": "text", "text": " " if tool == BLANK else f"answer {number}"}
+    if tool.strip():
         return openai_wire.call(tool, '{"text":"' + "x" * 600 + '"}', call_id=f"call_{number}")
-    return openai_wire.message(f"answer {number}", item_id=f"msg_{number}")
+    return openai_wire.message(" " if tool == BLANK else f"answer {number}", item_id=f"msg_{number}")
 
 
 def sent_back(block: JsonObject) -> JsonObject:

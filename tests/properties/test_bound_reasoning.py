@@ -20,6 +20,7 @@ from jp.conversation.entries import (
     ChatRequest,
     Compaction,
     CycleEnd,
+    Digests,
     Revert,
     SummaryPolicy,
     ToolCallPolicy,
@@ -37,7 +38,7 @@ from jp.turn.machine import Limits
 from jp.turn.ports import Recorder, TurnPorts
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from jp.turn.retry import RetryPolicy
-from prefix_server import CheckedProvider, PrefixServer
+from prefix_server import BLANK, CheckedProvider, PrefixServer
 
 MODELS = {
     "claude-fable-5-1": "anthropic",
@@ -155,7 +156,9 @@ POLICIES: Sequence[dict[str, Any]] = (
     {"summary": SummaryPolicy(text="What was done.")},
     {"to_cycle": 0, "tool_calls": ToolCallPolicy(policy="strip", response=True)},
 )
-answers = st.lists(st.sampled_from(((), ("read",), ("read", "list"))), max_size=4)
+answers = st.lists(
+    st.sampled_from(((), ("read",), ("read", "list"), ("", "read"), (BLANK, "read", "list"))), max_size=4
+)
 steps = st.one_of(
     st.tuples(st.just("turn"), answers),
     st.tuples(st.just("turn"), answers),
@@ -290,3 +293,43 @@ def test_another_system_prompt_takes_the_reasoning_away() -> None:
 
     assert world.servers["anthropic"].sent == [0, 1, 0]
     assert world.lost == []
+
+
+def test_words_between_two_pieces_of_an_answer_change_nothing_and_a_stripped_call_does() -> None:
+    world = World(refuses=True)
+    world.turn([("", BLANK, "read", "list")])
+    world.turn([])
+    assert world.servers["anthropic"].sent == [0, 4, 5]
+
+    world.compact(0, tool_calls=ToolCallPolicy(policy="strip", request=True))
+    world.turn([])
+
+    assert world.servers["anthropic"].sent[-1] == 3
+    assert world.lost == []
+
+
+def test_a_log_that_says_nothing_of_its_requests_proves_nothing() -> None:
+    world = World(refuses=True)
+    world.turn([("read",)])
+    entries = [
+        msgspec.structs.replace(entry, digests=Digests()) if isinstance(entry, CycleEnd) else entry
+        for entry in world.recorder.entries
+    ]
+    other = World(refuses=True, entries=entries)
+    other.turn([])
+
+    assert other.servers["anthropic"].sent == [0]
+
+
+def test_a_fork_without_the_first_requests_proves_only_what_it_has_all_hashes_of() -> None:
+    world = World(refuses=True)
+    world.turn([("read",)])
+    world.turn([("read",)])
+    entries = list(world.recorder.entries)
+    first = next(number for number, entry in enumerate(entries) if isinstance(entry, CycleEnd))
+    rest = [entry for number, entry in enumerate(entries) if number > first or not isinstance(entry, CycleEnd)]
+    other = World(refuses=True, entries=rest)
+    other.turn([])
+
+    assert other.servers["anthropic"].sent == [0]
+    assert other.lost == []

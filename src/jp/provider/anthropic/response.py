@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from jp.conversation.entries import InputChange, JsonObject, Usage
+from jp.conversation.entries import JsonObject, Usage
 from jp.provider.anthropic.messages import PROVIDER
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
@@ -23,7 +23,7 @@ from jp.provider.parts import (
     UsageReport,
 )
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, plausible, text_of, unreadable
+from jp.provider.strangers import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
 from jp.provider.wrapping import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]
@@ -53,15 +53,9 @@ class _Usage(msgspec.Struct):
     output_tokens_details: _OutputDetails | None = None
 
 
-class _Transformation(msgspec.Struct):
-    type: str = ""
-    path: str = ""
-    reason: str = ""
-
-
 class _Message(msgspec.Struct):
     usage: _Usage | None = None
-    input_transformations: list[_Transformation] | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Block(msgspec.Struct):
@@ -99,7 +93,7 @@ class _Event(msgspec.Struct):
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
-    input_transformations: list[_Transformation] | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Kind(msgspec.Struct):
@@ -286,12 +280,10 @@ class AnthropicDecoder:
         if event.delta is not None and event.delta.stop_reason is not None:
             self._stop = event.delta
         reported = event.usage or (event.message.usage if event.message is not None else None)
-        changed = event.message.input_transformations if event.message is not None else event.input_transformations
-        parts: list[Part] = []
-        if changed is not None:
-            # The start has them, and the end once more where another model took over (SDK types, 2026-11-22).
-            found = [InputChange(type=change.type, path=change.path, reason=change.reason) for change in changed]
-            parts.append(InputReport(tuple(found)))
+        said = event if event.message is None else event.message
+        # The start says it, and the end once more where another model took over.
+        changes = input_changes(said.input_transformations)
+        parts: list[Part] = [] if changes is None else [InputReport(changes)]
         if reported is not None:
             self._usage = _updated(self._usage, reported)
             parts.append(UsageReport(plausible(self._usage)))

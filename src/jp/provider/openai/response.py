@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from jp.conversation.entries import InputChange, JsonObject
+from jp.conversation.entries import JsonObject
 from jp.provider.asking import object_at
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
@@ -17,7 +17,7 @@ from jp.provider.openai.output import Call, Data, Output, Thought, Words
 from jp.provider.openai.strictness import ANSWER
 from jp.provider.parts import BlockEnd, Finished, InputReport, KeepAlive, Part, UsageReport
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, unreadable
+from jp.provider.strangers import UNREADABLE, CallStarts, input_changes, unreadable
 from jp.provider.strict import StrictText
 
 _POLICIES = frozenset({
@@ -177,12 +177,8 @@ class OpenaiDecoder:
             parts += self._end(index, wire.Item(type="", status=response.status))
         if (usage := wire.usage_of(response.usage)) is not None:
             parts.append(UsageReport(usage))
-        if response.input_transformations:
-            changes = (
-                InputChange(type=f"reasoning_{change.action}", path=change.id, reason=change.reason)
-                for change in response.input_transformations
-            )
-            parts.append(InputReport(tuple(changes)))
+        if (changes := input_changes(response.input_transformations)) is not None:
+            parts.append(InputReport(changes))
         return [*parts, self._finished(response)]
 
     def _finished(self, response: wire.Response) -> Finished:

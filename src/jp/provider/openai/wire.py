@@ -68,14 +68,6 @@ class Failure(msgspec.Struct):
     message: str | None = None
 
 
-class Transformation(msgspec.Struct):
-    """What was done with a reasoning item of the request."""
-
-    id: str = ""
-    action: str = ""
-    reason: str = ""
-
-
 class Response(msgspec.Struct):
     """A whole response."""
 
@@ -84,7 +76,7 @@ class Response(msgspec.Struct):
     usage: msgspec.Raw = msgspec.Raw(b"null")
     incomplete_details: Incomplete | None = None
     error: Failure | None = None
-    input_transformations: list[Transformation] | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Event(msgspec.Struct):

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 import openai_wire as wire
 from certificates import WITHOUT_CERTIFICATES
-from jp.conversation.entries import JsonObject, Usage
+from jp.conversation.entries import InputChange, JsonObject, Usage
 from jp.conversation.thread import Thread, ToolDefinition, UserText
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, Part, ReasoningDelta, TextDelta
+from jp.provider.parts import BlockEnd, Finished, InputReport, Part, ReasoningDelta, TextDelta
 from jp.provider.transport import HttpRequest, Limits
 from loopback import HTML, JSON, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive
@@ -456,3 +456,12 @@ def test_the_sdk_reads_the_same_from_what_we_made_up() -> None:
 
     assert [item.type for item in response.output] == ["reasoning", "message", "function_call"]
     assert response.output_text == told(parts_of(body)).blocks[1].text
+
+
+def test_reasoning_that_was_removed_from_the_request_is_told() -> None:
+    removed = {"type": "reasoning", "action": "removed", "id": "rs_7", "reason": "prefix_mismatch"}
+
+    parts = parts_of(wire.answer(wire.message("Hello"), input_transformations=[removed]))
+
+    changes = (InputChange(type="reasoning_removed", path="rs_7", reason="prefix_mismatch"),)
+    assert InputReport(changes) in parts

@@ -190,7 +190,7 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 
 
 class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Hashes of what was sent, by section, cache markers aside.
+    """Hashes of what was sent, by section, cache markers aside; `settings` of parameters that reasoning is bound to.
 
     The first `kept` messages hash as in the `cycle_end` before, `messages` are the hashes of the others: repeating
     all of them in every entry would make the log grow with the square of its length.
@@ -200,6 +200,18 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: str = ""
     kept: int = 0
     messages: tuple[str, ...] = ()
+    settings: str = ""
+
+
+class InputChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a provider says it did with a part of a request, in its own words: `input_transformations`.
+
+    `type` is what it did, `path` where the part is in the request, or its id, and `reason` why.
+    """
+
+    type: str
+    path: str
+    reason: str = ""
 
 
 class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_end"):
@@ -207,7 +219,9 @@ class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_
 
     `error` names the kind of a failure. `message_complete`: the attempt failed after its message had come to its end.
     `rejected` are the ids of earlier answers whose reasoning the provider did not
-    take as its own any more: from here on they are shown without their metadata.
+    take as its own any more: from here on they are shown without their metadata. `withheld` counts the pieces of
+    reasoning that jp did not send because something before them had changed, `input_changes` are what the provider
+    itself changed of the request.
     """
 
     attempt: int
@@ -217,6 +231,8 @@ class CycleEnd(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cycle_
     error: str | None = None
     message_complete: bool = False
     rejected: tuple[str, ...] = ()
+    withheld: int = 0
+    input_changes: tuple[InputChange, ...] = ()
 
 
 class ConfigDelta(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="config_delta"):

@@ -20,10 +20,11 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     `between_tools` and `never` leave some of it. `levels` are those that it knows, least first. `least_budget` and
     `most_budget` bound a number of tokens. `forced_tools` and `sampling` tell whether a choice of tool and a
     temperature are accepted at all, `sampling_while_thinking` whether they go together with thinking,
-    `bound_thinking` whether a signature covers everything that came before it, `structured` whether an answer can be
-    held to a schema, `structured_with_tools` whether beside tools as well. `images`, `documents` (PDF) and `recordings`
-    (audio and video) are what can be attached besides text, `media_in_results` whether these may stand in a tool's
-    result. `streams` is false for a model that only answers as a whole.
+    `bound_thinking` whether reasoning is taken back only behind the prefix that it was produced behind, `reads` the
+    other models of the provider whose reasoning it takes, `structured` whether an answer can be held to a schema,
+    `structured_with_tools` whether beside tools as well. `images`, `documents` (PDF) and `recordings` (audio and video)
+    are what can be attached besides text, `media_in_results` whether these may stand in a tool's result. `streams` is
+    false for a model that only answers as a whole.
     """
 
     thinking: Literal["none", "adaptive", "budget", "levels"] = "adaptive"
@@ -37,6 +38,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     sampling: bool = False
     sampling_while_thinking: bool = False
     bound_thinking: bool = False
+    reads: tuple[str, ...] = ()
     structured: bool = True
     structured_with_tools: bool = True
     images: bool = True

@@ -50,7 +50,7 @@ Arranged = UserText | UserResource | AssistantText | AssistantReasoning | Assist
 
 
 def thought(text: str) -> str:
-    """Reasoning as text, for models that cannot be given it as their own."""
+    """Return reasoning as text, for servers that are set to be given it so."""
     return f"<think>\n{text}\n</think>\n\n"
 
 

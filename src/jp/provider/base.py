@@ -30,7 +30,8 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     the adapter's own (versions, betas). `left_out` are sentences about parameters that the model is not sent, or in
     another form, because it does not take them. `unfit` is there where the request is certain not to fit the model's
     window: it can be looked at, and is not sent. `probe` is a body that asks for next to nothing, as a whole: a server
-    that ends a stream before its first event may answer that with the reason.
+    that ends a stream before its first event may answer that with the reason. `prefix_bound` are the
+    models whose reasoning is taken back only where nothing before it has changed since they produced it.
     """
 
     path: str
@@ -41,6 +42,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
     unfit: Unfit | None = None
     probe: JsonObject | None = None
+    prefix_bound: tuple[str, ...] = ()
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +122,8 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[bytes, ...]
     messages: tuple[tuple[bytes, ...], ...]
     """One item for each message: its role, then its content blocks."""
+    settings: tuple[bytes, ...] = ()
+    """Parameters that belong to the prefix behind which a model takes its reasoning back."""
 
 
 class ResponseDecoder(Protocol):

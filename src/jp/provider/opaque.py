@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jp.conversation.entries import JsonObject
 from jp.provider.models import canonical_name
+
+
+def is_readable(metadata: JsonObject | None, provider: str, model: str, *, reads: Sequence[str] = ()) -> bool:
+    """Return whether `model` takes reasoning with this metadata: its own, or that of a model which it `reads`."""
+    return any(is_made_by(metadata, provider, maker) for maker in (model, *reads))
 
 
 def is_made_by(metadata: JsonObject | None, provider: str, model: str) -> bool:

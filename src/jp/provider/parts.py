@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from jp.conversation.entries import JsonObject, Usage
+from jp.conversation.entries import InputChange, JsonObject, Usage
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -62,6 +62,12 @@ class UsageReport(msgspec.Struct, frozen=True):
     usage: Usage
 
 
+class InputReport(msgspec.Struct, frozen=True):
+    """What the provider changed of the request before the model saw it; a later report replaces an earlier one."""
+
+    changes: tuple[InputChange, ...]
+
+
 class Finished(msgspec.Struct, frozen=True):
     """The response is complete. `detail` explains a refusal.
 
@@ -82,5 +88,6 @@ Part = (
     | BlockEnd
     | KeepAlive
     | UsageReport
+    | InputReport
     | Finished
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from jp.conversation.entries import Usage
+from jp.conversation.entries import InputChange, Usage
 from jp.provider.errors import ProviderError
 from jp.provider.parts import ToolCallStart
 
@@ -57,6 +59,27 @@ def _tokens(count: int | None) -> int:
 def plausible(usage: Usage) -> Usage:
     """`usage` with 0 for what makes no sense."""
     return Usage(**{name: _tokens(getattr(usage, name)) for name in Usage.__struct_fields__})
+
+
+def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
+    """Return the `input_transformations` of a response, None where it has none that can be read.
+
+    Anthropic names a `type` and a `path`, OpenAI a `type`, an `action` and an `id` (their SDKs' types, 2026-11-22).
+    """
+    try:
+        found = msgspec.json.decode(raw, type=list[dict[str, Any]] | None)
+    except UNREADABLE:
+        return None
+    if found is None:
+        return None
+    return tuple(
+        InputChange(
+            type="_".join(str(each[name]) for name in ("type", "action") if each.get(name)),
+            path=str(each.get("path") or each.get("id") or ""),
+            reason=str(each.get("reason") or ""),
+        )
+        for each in found
+    )
 
 
 class CallStarts:

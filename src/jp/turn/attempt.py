@@ -15,6 +15,7 @@ from jp.provider.parts import (
     BlockEnd,
     DataDelta,
     Finished,
+    InputReport,
     KeepAlive,
     Part,
     ReasoningDelta,
@@ -110,6 +111,8 @@ class AttemptRun:
                     error=None if error is None else error.kind,
                     message_complete=finish == "error" and self._has_complete_message,
                     rejected=rejected,
+                    withheld=len(request.withheld),
+                    input_changes=self._builder.input_changes,
                 )
             )
         finished = self._builder.finished
@@ -148,7 +151,7 @@ class AttemptRun:
             case ToolCallStart():
                 self._say(self._joiner.call())
                 self._builder.feed(part)
-            case ToolArgumentsDelta() | DataDelta() | UsageReport() | Finished() | KeepAlive():
+            case ToolArgumentsDelta() | DataDelta() | UsageReport() | InputReport() | Finished() | KeepAlive():
                 self._builder.feed(part)
             case _:
                 assert_never(part)

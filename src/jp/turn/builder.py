@@ -6,12 +6,13 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from jp.conversation.entries import ChatResponse, JsonObject, ToolCallRequest, Usage
+from jp.conversation.entries import ChatResponse, InputChange, JsonObject, ToolCallRequest, Usage
 from jp.conversation.turns import is_blank
 from jp.provider.parts import (
     BlockEnd,
     DataDelta,
     Finished,
+    InputReport,
     KeepAlive,
     Part,
     ReasoningDelta,
@@ -72,12 +73,13 @@ def _arguments(text: str) -> JsonObject | str:
 class EntryBuilder:
     """Collects the parts of one attempt; entries come out as their blocks are complete.
 
-    `usage` and `finished` are what the provider reported last. `answered` says whether message text or data has come
-    that is more than white space.
+    `usage`, `input_changes` and `finished` are what the provider reported last. `answered` says whether message
+    text or data has come that is more than white space.
     """
 
     def __init__(self) -> None:
         self.usage = Usage()
+        self.input_changes: tuple[InputChange, ...] = ()
         self.finished: Finished | None = None
         self.answered = False
         self.dropped_calls: list[str] = []
@@ -94,6 +96,8 @@ class EntryBuilder:
                 return self._complete(index, metadata)
             case UsageReport(usage=usage):
                 self.usage = usage
+            case InputReport(changes=changes):
+                self.input_changes = changes
             case Finished():
                 self.finished = part
             case KeepAlive():

@@ -39,4 +39,5 @@ def digests_of(sections: Sections, before: Sequence[str]) -> Digests:
         tools=_digest(sections.tools),
         kept=kept,
         messages=tuple(messages[kept:]),
+        settings=_digest(sections.settings) if sections.settings else "",
     )

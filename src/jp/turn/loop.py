@@ -147,7 +147,7 @@ class TurnLoop:
         """Say why the model is asked again, where that is no retry."""
         if result.rejected:
             self._ports.renderer.notice(
-                "the provider does not take earlier reasoning back as the model's own: it is sent as text from now on"
+                "the provider does not take earlier reasoning back as the model's own: it is not sent from now on"
             )
         if ask.insisting:
             counted = f"{state.insistence} of {self._limits.max_insistence}"

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.entries import Compaction, Digests
+from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Digests
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
+from jp.turn.bound_reasoning import Rendered, render_bound
 from jp.turn.digests import digests_of, message_digests
 from jp.turn.ports import TurnPorts
 from jp.turn.request import (
@@ -27,11 +28,15 @@ FREE_CHOICES = frozenset({"auto", "none"})
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that is ready to be sent: what it says, in the provider's form, and its hashes for the log."""
+    """A request that is ready to be sent: what it says, in the provider's form, and its hashes for the log.
+
+    `withheld` are the ids of the reasoning that it is without because something before it has changed.
+    """
 
     thread: Thread
     wire: WireRequest
     digests: Digests
+    withheld: tuple[str, ...] = ()
 
 
 class Preparation:
@@ -43,6 +48,7 @@ class Preparation:
         self._cache = ContentCache(ports.recorder)
         self._messages = message_digests(ports.recorder.entries)
         self._context = context_in_force(ports.recorder.entries)
+        self._withheld = _last_withheld(ports.recorder.entries)
 
     @property
     def demands_call(self) -> bool:
@@ -85,15 +91,26 @@ class Preparation:
             self._ports.record(context)
             self._context = context
         provider = self._ports.provider
-        thread = self.thread(going_on=going_on)
-        wire = provider.render(thread)
-        while overlays := await self._ports.room.before(wire):
+        rendered = self._render(going_on=going_on)
+        while overlays := await self._ports.room.before(rendered.wire):
             self._record_all(overlays)
-            thread = self.thread(going_on=going_on)
-            wire = provider.render(thread)
-        digests = digests_of(provider.sections(wire), self._messages)
+            rendered = self._render(going_on=going_on)
+        digests = digests_of(provider.sections(rendered.wire), self._messages)
         self._messages = self._messages[: digests.kept] + digests.messages
-        return Prepared(thread=thread, wire=wire, digests=digests)
+        self._tell_withheld(rendered.withheld)
+        return Prepared(thread=rendered.thread, wire=rendered.wire, digests=digests, withheld=rendered.withheld)
+
+    def _render(self, *, going_on: bool) -> Rendered:
+        return render_bound(self._ports.provider, self.thread(going_on=going_on), self._ports.recorder.entries)
+
+    def _tell_withheld(self, withheld: tuple[str, ...]) -> None:
+        """Say it where more reasoning is withheld than from the request before."""
+        if len(withheld) > self._withheld:
+            pieces = "1 piece" if len(withheld) == 1 else f"{len(withheld):,} pieces"
+            self._ports.renderer.notice(
+                f"{pieces} of earlier reasoning not sent: what came before has changed, and the provider checks that"
+            )
+        self._withheld = len(withheld)
 
     async def relieved(self, error: ProviderError | None) -> bool:
         """Whether the next request will be shorter, where `error` says that the last one was too long."""
@@ -106,3 +123,7 @@ class Preparation:
     def _record_all(self, overlays: Sequence[Compaction]) -> None:
         for overlay in overlays:
             self._ports.record(overlay)
+
+
+def _last_withheld(entries: Sequence[AnyEntry]) -> int:
+    return next((entry.withheld for entry in reversed(entries) if isinstance(entry, CycleEnd)), 0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from jp.cli.conversation.usage_report import CycleRow, Report, TurnRow, report_of
+from jp.cli.conversation.usage_report import CycleRow, ProviderChange, Report, TurnRow, report_of
 from jp.cli.conversation.usage_text import changed_text, report_text
 from jp.cli.conversation.usage_value import report_value
 from jp.compaction.savings import Saved, Savings
@@ -12,6 +12,7 @@ from jp.conversation.entries import (
     ChatRequest,
     Compaction,
     CycleEnd,
+    InputChange,
     InquiryResponse,
     SummaryPolicy,
     ToolCallRequest,
@@ -160,3 +161,27 @@ def test_what_a_log_saves_is_in_its_report() -> None:
     ]
 
     assert report_of(entries, AppConfig()).savings.sent == Saved(bounds=4_000)
+
+
+def test_reasoning_that_was_not_sent_and_what_the_provider_dropped_is_told() -> None:
+    change = InputChange(type="thinking_dropped", path="messages.1.content.0", reason="prefix_binding_mismatch")
+    found = replace(report(PARTLY), withheld=3, input_changes=(ProviderChange(turn=2, cycle=1, change=change),) * 21)
+
+    text = report_text(found, width=None, by_cycle=False)
+
+    line = "  turn 2, cycle 1: thinking_dropped messages.1.content.0 (prefix_binding_mismatch)\n"
+    assert "reasoning  3 pieces not sent with the newest request: what came before has changed\n" in text
+    assert f"changed by the provider before the model saw the request:\n{line * 20}  and 1 more: `--format" in text
+    assert report_value(found)["reasoning"]["withheld"] == 3
+    assert len(report_value(found)["reasoning"]["changed_by_provider"]) == 21
+
+
+def test_the_newest_request_says_what_was_not_sent() -> None:
+    changes = (InputChange(type="reasoning_removed", path="rs_1", reason="prefix_mismatch"),)
+    ends = (CycleEnd(id="e1", attempt=1, finish="stop", withheld=1, input_changes=changes),)
+    entries = (TurnStart(id="t"), ChatRequest(id="r", content="?"), *ends)
+
+    found = report_of(entries, AppConfig())
+
+    assert (found.withheld, [one.change for one in found.input_changes]) == (1, list(changes))
+    assert report_of((), AppConfig()).withheld == 0

@@ -28,13 +28,24 @@ from jp.config.model import AppConfig
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
 from jp.context.summary_request import answer_budget
-from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    CycleEnd,
+    SummaryPolicy,
+    TurnStart,
+)
 from jp.conversation.usage import usage_by_turn
-from jp.errors import ConfigurationError
+from jp.errors import ConfigurationError, JpError
+from jp.provider.adapters import create_adapter
 from jp.provider.base import ModelDetails
 from jp.provider.caching import cache_facts
-from jp.provider.registry import ModelId
-from jp.turn.request import Loader, context_in_force
+from jp.provider.registry import ModelId, kind_of
+from jp.turn.bound_reasoning import Rendered, render_bound
+from jp.turn.request import Loader, build_thread, context_in_force
+from jp.turn.sent import settings_of
 
 _LEAST_SUMMARY = 140
 """About how many tokens a summary takes that says next to nothing."""
@@ -65,6 +76,16 @@ class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
 
 
+class ReasoningLost(msgspec.Struct, frozen=True, kw_only=True):
+    """Reasoning that is sent now and would not be, because its vendor takes it only behind an unchanged prefix.
+
+    `tokens` are those that the model took for it, as far as its vendor reported them, else about those of its text.
+    """
+
+    blocks: int = 0
+    tokens: int = 0
+
+
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What would come of a compaction, in tokens as the model counts them as far as that is known.
 
@@ -81,6 +102,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     cost: EditCost | None
     is_warm: bool
     budget: int | None = None
+    reasoning_lost: ReasoningLost = ReasoningLost()
 
     @property
     def frees(self) -> bool:
@@ -187,7 +209,15 @@ class Previewer:
             cost=_cost(effect, summary, details, is_warm=is_warm),
             is_warm=is_warm,
             budget=self.budget_of(order),
+            reasoning_lost=reasoning_lost(self._entries, self._changes_of(plan), self._config, self._loader),
         )
+
+    def _changes_of(self, plan: Plan) -> tuple[Compaction, ...]:
+        """Return the overlays of `plan`, with one for the summary that is not written yet."""
+        if plan.summary is None:
+            return plan.overlays
+        placeholder = SummaryPolicy(text=".")
+        return (*plan.overlays, msgspec.structs.replace(self.planner.bare(plan.summary), summary=placeholder))
 
     def _gains_from(self, turns: Range) -> bool:
         """Whether a summary of these turns may be shorter than what stands for them now."""
@@ -239,6 +269,51 @@ class Previewer:
         except ValueError:
             return False
         return last.cache != "off" and self._now - at < cache_facts(*last.model).lifetime(last.cache)
+
+
+def reasoning_lost(
+    entries: Sequence[AnyEntry], overlays: Sequence[Compaction], config: AppConfig, loader: Loader
+) -> ReasoningLost:
+    """Return what `overlays` would take from the next request to the model that was asked last.
+
+    Reasoning that they strip themselves is not counted. A log that does not say what was sent gives nothing.
+    """
+    context = context_in_force(entries)
+    if context is None or not overlays:
+        return ReasoningLost()
+    kind = kind_of(config.providers.llm, context.provider)
+    upcoming = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="."))
+    try:
+        adapter = create_adapter(config.providers.llm, context.provider, kind=kind)
+        settings = settings_of(context, loader)
+
+        def rendered(*more: AnyEntry) -> Rendered:
+            stream = (*entries, *more, *upcoming)
+            thread = build_thread(stream, settings, loader=loader, stand_ins=FactLines())
+            return render_bound(adapter, thread, entries)
+
+        before, after = rendered(), rendered(*overlays)
+    except JpError:
+        # What cannot be asked again loses nothing; asking it says why.
+        return ReasoningLost()
+    lost = [origin for origin in after.withheld if origin not in before.withheld]
+    return ReasoningLost(blocks=len(lost), tokens=_reasoning_tokens(entries, frozenset(lost)))
+
+
+def _reasoning_tokens(entries: Sequence[AnyEntry], lost: frozenset[str]) -> int:
+    """Return what the model took for reasoning: of an attempt that keeps some of it, a share."""
+    total = 0.0
+    pieces: list[ChatResponse] = []
+    for entry in entries:
+        if isinstance(entry, ChatResponse) and entry.reasoning is not None:
+            pieces.append(entry)
+        elif isinstance(entry, (CycleEnd, TurnStart)):
+            gone = [piece for piece in pieces if piece.id in lost]
+            told = entry.usage.reasoning if isinstance(entry, CycleEnd) else 0
+            share = told * len(gone) / len(pieces) if told and pieces else 0
+            total += share or sum(estimate_tokens(piece.reasoning or "") for piece in gone)
+            pieces.clear()
+    return round(total)
 
 
 def _cost(effect: Effect, summary: SummaryPreview | None, details: ModelDetails, *, is_warm: bool) -> EditCost | None:

@@ -52,6 +52,7 @@ def preview_value(preview: Preview) -> dict[str, Any]:
             "freed": preview.effect.freed,
             "unchanged_prefix": preview.effect.untouched,
         },
+        "reasoning_lost": msgspec.structs.asdict(preview.reasoning_lost),
         "largest": [msgspec.to_builtins(item) for item in preview.effect.largest],
         "cache": {"warm": preview.is_warm, "edit": None if preview.cost is None else msgspec.to_builtins(preview.cost)},
         "budget": preview.budget,
@@ -158,6 +159,10 @@ def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
         yield f"tokens: about {effect.before:,} now, {effect.after:,} after it ({share} % fewer)"
     if preview.summary is None and preview.budget is not None and effect.after > preview.budget:
         yield over_budget(preview.budget, effect.after)
+    lost = preview.reasoning_lost
+    if lost.blocks:
+        pieces = count_text(lost.blocks, "piece")
+        yield f"reasoning lost: {pieces}, about {lost.tokens:,} tokens: the provider checks what came before"
     if preview.cost is not None:
         yield _cost_line(preview.cost, is_warm=preview.is_warm)
     if effect.largest:

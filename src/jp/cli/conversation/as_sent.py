@@ -15,6 +15,7 @@ from jp.compaction.fact_lines import FactLines
 from jp.errors import JpError, UsageError
 from jp.provider.base import WireRequest
 from jp.provider.registry import ModelId, create_provider
+from jp.turn.bound_reasoning import render_bound
 from jp.turn.digests import digests_of
 from jp.turn.request import rendering_version
 from jp.turn.sent import SentRequest, sent_requests, thread_of
@@ -36,7 +37,8 @@ def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -
     """
     sent = _choose(sent_requests(read.entries), chosen)
     provider = _provider_of(read, sent)
-    request = provider.render(thread_of(sent, read.entries, loader=read.loader, stand_ins=FactLines()))
+    thread = thread_of(sent, read.entries, loader=read.loader, stand_ins=FactLines())
+    request = render_bound(provider, thread, read.entries[: sent.entries]).wire
     is_verified = _is_verified(provider, request, sent)
     if is_verified is False:
         notice(options, _difference(provider, sent))

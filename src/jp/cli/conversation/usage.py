@@ -26,6 +26,9 @@ def usage(
     the bytes that stand in the log and did not go out, for each request that would have sent them again; a token is
     taken for four of them. "recalled" is what the model asked for again.
 
+    "reasoning" says how many pieces of earlier reasoning the newest request was without, because the provider takes
+    them only behind what the model saw then. What the provider itself dropped of a request is listed at the end.
+
     Where a prompt was expected to be read from the cache and was not, the first thing that had changed is named.
 
     Examples:

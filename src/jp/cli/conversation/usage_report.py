@@ -11,7 +11,7 @@ from jp.cli.pricing import pricing
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.savings import Savings, savings_of
 from jp.config.model import AppConfig
-from jp.conversation.entries import AnyEntry
+from jp.conversation.entries import AnyEntry, InputChange
 from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.caching import CacheFacts, cache_facts
 from jp.provider.registry import kind_of
@@ -51,8 +51,19 @@ class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(cycle.model for cycle in self.cycles if cycle.model))
 
 
+class ProviderChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider says it did with a part of a request, such as dropping reasoning."""
+
+    turn: int
+    cycle: int
+    change: InputChange
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All turns, those that were undone and those that were copied too, and their sums."""
+    """All turns, those that were undone and those that were copied too, and their sums.
+
+    `withheld` is how many pieces of reasoning the newest request was without because something before them had changed.
+    """
 
     turns: tuple[TurnRow, ...]
     models: dict[str, Spending]
@@ -64,6 +75,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     inquiries: Spending = Spending()
     summaries: Spending = Spending()
     savings: Savings = Savings()
+    withheld: int = 0
+    input_changes: tuple[ProviderChange, ...] = ()
 
     @property
     def hit_rate(self) -> float | None:
@@ -90,7 +103,21 @@ def report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent 
         parent=None if parent is None else str(parent.conversation),
         cache=_cache(turns, config),
         savings=savings_of(entries, FactLines(), recall=RECALL),
+        withheld=_withheld(turns),
+        input_changes=tuple(_input_changes(turns)),
     )
+
+
+def _withheld(turns: Sequence[TurnUsage]) -> int:
+    ends = (request.end for turn in reversed(turns) for request in reversed(turn.requests))
+    return next((end.withheld for end in ends if end is not None), 0)
+
+
+def _input_changes(turns: Iterable[TurnUsage]) -> Iterator[ProviderChange]:
+    for turn in turns:
+        for request in turn.requests:
+            for change in () if request.end is None else request.end.input_changes:
+                yield ProviderChange(turn=turn.number, cycle=request.cycle, change=change)
 
 
 def _rows(turns: Iterable[TurnUsage], details_of: DetailsOf, *, copied: int) -> Iterator[TurnRow]:

@@ -11,6 +11,7 @@ from jp.compaction.savings import Savings
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.conversation.usage import prompt_tokens
+from jp.render.sanitize import one_line
 from jp.render.tables import text_table
 from jp.render.units import count_text, money_text, short_count, size_text
 from jp.turn.cache_misses import Change, Miss
@@ -45,7 +46,7 @@ def report_text(report: Report, *, width: int | None, by_cycle: bool) -> str:
     if len(report.models) > 1:
         tables.append(_table(("cycles", *tokens), models, width, left=0))
     sums = "".join(f"{label:<{_LABEL}}  {text}\n" for label, text in _sums(report))
-    return "\n".join([*tables, sums, *_misses(report)])
+    return "\n".join([*tables, sums, *_misses(report), *_input_changes(report)])
 
 
 def _table(head: Row, rows: Callable[[Count], Sequence[Row]], width: int | None, *, left: int) -> str:
@@ -112,6 +113,7 @@ def _sums(report: Report) -> Iterator[tuple[str, str]]:
     if told != Usage():
         yield "summaries", f"{prompt_tokens(told):,} tokens in, {told.output:,} out for summaries of old turns"
     yield from _saved(report.savings)
+    yield from _withheld(report.withheld)
     if any(turn.is_undone for turn in report.turns):
         yield "undone", f"{cost_text(report.undone)} of it in turns that were undone"
     if report.parent is not None:
@@ -132,6 +134,12 @@ def _saved(savings: Savings) -> Iterator[tuple[str, str]]:
         yield "recalled", f"{size_text(sent.recalled)}, about {estimate_tokens_of_bytes(sent.recalled):,} tokens"
 
 
+def _withheld(pieces: int) -> Iterator[tuple[str, str]]:
+    if pieces:
+        told = count_text(pieces, "piece")
+        yield "reasoning", f"{told} not sent with the newest request: what came before has changed"
+
+
 def _misses(report: Report) -> Iterator[str]:
     misses, lapsed = report.cache.misses, report.cache.lapsed
     if misses:
@@ -144,6 +152,19 @@ def _misses(report: Report) -> Iterator[str]:
             f"{count_text(lapsed, 'request')} came later than the cache is kept: "
             "`assistant.request.cache=long` asks for an hour\n"
         )
+
+
+def _input_changes(report: Report) -> Iterator[str]:
+    found = report.input_changes
+    if found:
+        lines = [
+            f"  turn {one.turn}, cycle {one.cycle}: {one_line(f'{one.change.type} {one.change.path}')}"
+            f" ({one_line(one.change.reason)})\n"
+            for one in found[:_LISTED]
+        ]
+        if len(found) > _LISTED:
+            lines.append(f"  and {len(found) - _LISTED:,} more: `--format json` lists them all\n")
+        yield "".join(["changed by the provider before the model saw the request:\n", *lines])
 
 
 def _miss(miss: Miss) -> str:

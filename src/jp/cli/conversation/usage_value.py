@@ -34,6 +34,12 @@ def report_value(report: Report) -> Value:
             "misses": [_miss(miss) for miss in report.cache.misses],
             "lapsed": report.cache.lapsed,
         },
+        "reasoning": {
+            "withheld": report.withheld,
+            "changed_by_provider": [
+                {"turn": one.turn, "cycle": one.cycle, **to_builtins(one.change)} for one in report.input_changes
+            ],
+        },
         "saved": {
             "requests": report.savings.requests,
             "sent": _saved(report.savings.sent),

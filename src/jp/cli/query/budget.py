@@ -11,6 +11,7 @@ from jp.conversation.usage import prompt_tokens
 from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.provider.base import ModelDetails, Provider, WireRequest
 from jp.provider.registry import ModelId
+from jp.turn.bound_reasoning import render_bound
 from jp.turn.cost_cap import CappedProvider, Prices, Purse, prices_of
 from jp.turn.request import Loader, RequestSettings, build_thread, context_in_force
 
@@ -104,7 +105,7 @@ def _first_request(
     cap.cached = max(cap.cached, _last_prompt(entries, settings))
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), settings, loader=loader, stand_ins=FactLines())
-    return cap.render(thread)
+    return render_bound(cap, thread, entries).wire
 
 
 def _last_prompt(entries: Sequence[AnyEntry], settings: RequestSettings) -> int:

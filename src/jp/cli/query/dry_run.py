@@ -15,6 +15,7 @@ from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode
 from jp.provider.base import Sections, WireRequest
 from jp.render.units import count_text
+from jp.turn.bound_reasoning import render_bound
 from jp.turn.prompt_size import prompt_size
 from jp.turn.request import InlineLoader, build_thread
 
@@ -64,7 +65,7 @@ async def show_request(
     thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
     for sentence in loader.notices():
         notice(options, sentence)
-    wire = wiring.provider.render(thread)
+    wire = render_bound(wiring.provider, thread, entries).wire
     say_what_is_left_out(wiring, wire)
     estimate = _estimate(wiring, wiring.provider.sections(wire))
     count = await _count(wiring, wire) if exact else None

@@ -42,6 +42,7 @@ from jp.errors import JpError, StorageError
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.reading import read_beginning
+from jp.turn.bound_reasoning import render_bound
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
@@ -114,7 +115,8 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
         if usage is not None and prompt_tokens(usage):
             try:
                 thread = thread_of(sent, entries, loader=recorder, stand_ins=FactLines())
-                size = prompt_size(wiring.provider.sections(wiring.provider.render(thread)))
+                wire = render_bound(wiring.provider, thread, entries[: sent.entries]).wire
+                size = prompt_size(wiring.provider.sections(wire))
             except JpError:
                 return None
             return prompt_tokens(usage) / max(size.total, 1)

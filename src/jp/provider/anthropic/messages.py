@@ -22,10 +22,9 @@ from jp.provider.arrangement import (
     arranged,
     newest_request,
     request_of,
-    thought,
 )
 from jp.provider.models import find_model
-from jp.provider.opaque import is_made_by
+from jp.provider.opaque import is_readable
 
 PROVIDER = "anthropic"
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
@@ -49,21 +48,10 @@ class Messages(msgspec.Struct, frozen=True, kw_only=True):
     last_resource: JsonObject | None
 
 
-def _thought(text: str) -> JsonObject | None:
-    """Reasoning as text, for models that cannot be given it as their own."""
-    return text_block(thought(text)) if text.strip() else None
-
-
-def _as_text(block: JsonObject) -> JsonObject | None:
-    if block["type"] == "redacted_thinking":
-        return None
-    return _thought(block["thinking"]) if block["type"] == "thinking" else block
-
-
 def own_thinking(event: AssistantReasoning, model: str, provider: str) -> JsonObject | None:
-    """The block as the API gave it, None unless this provider and model made it."""
+    """Return the block as the API gave it, None unless this provider made it and the model reads it."""
     metadata = event.metadata or {}
-    if not is_made_by(metadata, provider, model):
+    if not is_readable(metadata, provider, model, reads=find_model(PROVIDER, model).abilities.reads):
         return None
     if isinstance(redacted := metadata.get("redacted"), str):
         return {"type": "redacted_thinking", "data": redacted}
@@ -91,8 +79,8 @@ class _Builder:
                 self._ask(event, blocks)
             case AssistantText(text=text) | AssistantData(text=text):
                 self._say("assistant", text_block(text) if text.strip() else None)
-            case AssistantReasoning(text=text):
-                self._say("assistant", own_thinking(event, self._model, self._provider) or _thought(text))
+            case AssistantReasoning():
+                self._say("assistant", own_thinking(event, self._model, self._provider))
             case Called(wire_id=wire_id, call=call):
                 block = {"type": "tool_use", "id": wire_id, "name": call.name, "input": arguments_of(call)}
                 self._say("assistant", block)
@@ -140,10 +128,8 @@ class _Builder:
     def _end_answer(self) -> None:
         """Close the last message, the assistant's: it may not end with thinking, nor be empty."""
         content = self._messages[-1].content
-        end = len(content)
-        while end and content[end - 1]["type"] in THINKING_TYPES:
-            end -= 1
-        content[end:] = [text for block in content[end:] if (text := _as_text(block)) is not None]
+        while content and content[-1]["type"] in THINKING_TYPES:
+            content.pop()
         if not content:
             self._messages.pop()
 
@@ -177,6 +163,6 @@ def settle_trailing_answer(messages: list[Message]) -> None:
     """
     if not messages or messages[-1].role == "user":
         return
-    content = [plain for block in messages[-1].content if (plain := _as_text(block)) is not None]
+    content = [block for block in messages[-1].content if block["type"] not in THINKING_TYPES]
     content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
     messages[-1].content = content

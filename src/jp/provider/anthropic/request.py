@@ -26,7 +26,7 @@ from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
-RENDERER = 2
+RENDERER = 3
 
 VERSION = "2023-06-01"
 """The version of the API. Later ones take no temperature, which models up to 4.6 know."""
@@ -134,6 +134,7 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
         body=merged(body, parameters.other, protected=PROTECTED),
         headers=_headers(betas, thinking),
         left_out=left_out(parameters, model, thinking, forced=choice.forces),
+        prefix_bound=(thread.model, *model.abilities.reads) if model.abilities.bound_thinking else (),
     )
 
 

@@ -14,6 +14,7 @@ from jp.provider.parts import (
     BlockEnd,
     DataDelta,
     Finished,
+    InputReport,
     KeepAlive,
     Part,
     ReasoningDelta,
@@ -22,7 +23,7 @@ from jp.provider.parts import (
     UsageReport,
 )
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, plausible, text_of, unreadable
+from jp.provider.strangers import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
 from jp.provider.wrapping import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]
@@ -54,6 +55,7 @@ class _Usage(msgspec.Struct):
 
 class _Message(msgspec.Struct):
     usage: _Usage | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Block(msgspec.Struct):
@@ -91,6 +93,7 @@ class _Event(msgspec.Struct):
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _Kind(msgspec.Struct):
@@ -277,10 +280,14 @@ class AnthropicDecoder:
         if event.delta is not None and event.delta.stop_reason is not None:
             self._stop = event.delta
         reported = event.usage or (event.message.usage if event.message is not None else None)
-        if reported is None:
-            return []
-        self._usage = _updated(self._usage, reported)
-        return [UsageReport(plausible(self._usage))]
+        said = event if event.message is None else event.message
+        # The start says it, and the end once more where another model took over.
+        changes = input_changes(said.input_transformations)
+        parts: list[Part] = [] if changes is None else [InputReport(changes)]
+        if reported is not None:
+            self._usage = _updated(self._usage, reported)
+            parts.append(UsageReport(plausible(self._usage)))
+        return parts
 
     def _stopped(self) -> Sequence[Part]:
         """The end: of what is still open, too, except a call that the longest output cut."""

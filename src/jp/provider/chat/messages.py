@@ -162,7 +162,7 @@ class _Builder:
             self._answer().texts.append(text)
 
     def _reason(self, event: AssistantReasoning) -> None:
-        """Earlier reasoning: the model's own as the server wants it, another's as text, where any goes back."""
+        """Return the model's own reasoning as the server wants it; all of it where the server is to get text."""
         returned = self._server.quirks.return_reasoning
         if returned == "none":
             return
@@ -173,7 +173,7 @@ class _Builder:
             self._answer().details += details
         elif is_own and event.text.strip():
             self._answer().thoughts.append(event.text)
-        elif event.text.strip():
+        elif returned == "text" and event.text.strip():
             self._say(thought(event.text))
 
     def _call(self, called: Called) -> JsonObject:

@@ -18,7 +18,7 @@ from jp.provider.chat.quirks import Quirks, Server
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
-RENDERER = 2
+RENDERER = 3
 
 _PATH = "/chat/completions"
 _MARKER = "cache_control"
@@ -83,6 +83,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
         headers=asked.headers,
         left_out=asked.left_out,
         probe=_probe(body, quirks) if quirks.probes else None,
+        prefix_bound=(thread.model,) if model.abilities.bound_thinking else (),
     )
 
 

@@ -21,7 +21,6 @@ from jp.provider.arrangement import (
     arranged,
     newest_request,
     request_of,
-    thought,
 )
 from jp.provider.google.content import attachment_parts, function_response, text_part
 from jp.provider.google.parameters import held_schema
@@ -107,9 +106,9 @@ class _Builder:
         return [text_part(text) if signature is None else {"text": text, "thoughtSignature": signature}]
 
     def _thought(self, text: str, metadata: JsonObject | None) -> list[JsonObject]:
-        """The model's own thought as it came; any other as text."""
+        """Return the model's own thought as it came, and nothing of any other."""
         if not self._is_own(metadata):
-            return [text_part(thought(text))] if text.strip() else []
+            return []
         signature = signature_of(metadata)
         if signature is None:
             return [{"text": text, "thought": True}] if text.strip() else []
@@ -153,7 +152,7 @@ class _Builder:
         end = len(parts)
         while end and (parts[end - 1].get("thought") or not parts[end - 1].get("text", "call").strip()):
             end -= 1
-        parts[end:] = [text_part(thought(part["text"])) for part in parts[end:] if part["text"].strip()]
+        del parts[end:]
         if not parts:
             self._contents.pop()
 

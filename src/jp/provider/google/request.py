@@ -15,7 +15,7 @@ from jp.provider.google.parameters import PROTECTED, generation_config, held_sch
 from jp.provider.google.thinking import thinking_of
 from jp.provider.models import find_model
 
-RENDERER = 2
+RENDERER = 3
 
 
 def _path(model: str) -> str:

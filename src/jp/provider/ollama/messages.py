@@ -22,7 +22,6 @@ from jp.provider.arrangement import (
     arranged,
     newest_request,
     request_of,
-    thought,
 )
 from jp.provider.opaque import is_made_by
 from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
@@ -126,8 +125,6 @@ class _Builder:
         """Reasoning, as the model's own where it is: a template decides how much of it the model sees again."""
         if is_made_by(event.metadata, self._provider, self._model):
             self._say("thinking", text)
-        elif text.strip():
-            self._say("content", thought(text).rstrip())
 
     def _return(self, answered: Answered) -> None:
         pieces = result(answered.content, takes=self._takes, is_error=answered.is_error)

@@ -20,7 +20,7 @@ from jp.provider.ollama.window import unfit
 from jp.provider.table.ollama import is_in_cloud
 
 PROVIDER = "ollama"
-RENDERER = 1
+RENDERER = 2
 
 _PATH = "/api/chat"
 _PROTECTED = frozenset({"model", "messages", "tools", "stream"})

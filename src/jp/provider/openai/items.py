@@ -23,7 +23,6 @@ from jp.provider.arrangement import (
     newest_request,
     plain_id,
     request_of,
-    thought,
 )
 from jp.provider.opaque import is_made_by
 from jp.provider.openai.content import attachment_parts, media_taken, output_of, text_part
@@ -64,7 +63,7 @@ class _Builder:
         self._takes = media_taken(model.abilities)
         self._items: list[JsonObject] = []
         self._speaks: tuple[str, int] | None = None
-        self._held: list[tuple[AssistantReasoning, JsonObject]] = []
+        self._held: list[JsonObject] = []
         self._has_reasoned = False
         self._last_resource: JsonObject | None = None
 
@@ -137,9 +136,7 @@ class _Builder:
     def _reason(self, event: AssistantReasoning) -> None:
         own = own_reasoning(event, self._asked_model, self._provider)
         if own is not None:
-            self._held.append((event, own))
-        elif event.text.strip():
-            self._say(_thought(event))
+            self._held.append(own)
 
     def _say(self, item: JsonObject) -> None:
         self._release()
@@ -147,22 +144,15 @@ class _Builder:
 
     def _release(self) -> None:
         """Reasoning that something follows goes back as it is."""
-        for _, item in self._held:
+        for item in self._held:
             self._put(item)
             self._has_reasoned = True
         self._held.clear()
 
     def _end_answer(self) -> None:
-        """The API takes no reasoning that nothing follows: such is told as text."""
-        for event, _ in self._held:
-            if event.text.strip():
-                self._put(_thought(event))
+        """Drop reasoning that nothing follows: the API does not take it."""
         self._held.clear()
         self._has_reasoned = False
-
-
-def _thought(event: AssistantReasoning) -> JsonObject:
-    return {"type": "message", "role": "assistant", "content": thought(event.text)}
 
 
 def _call(called: Called) -> JsonObject:

@@ -28,7 +28,7 @@ from jp.provider.openai.parameters import (
 from jp.provider.openai.strictness import answer_format, tool_of
 from jp.provider.table.openai import is_own, prompt_cache
 
-RENDERER = 1
+RENDERER = 2
 
 _PATH = "/v1/responses"
 _MARKER = "prompt_cache_breakpoint"
@@ -88,6 +88,7 @@ def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto
         body=merged(body, parameters.other, protected=PROTECTED),
         framing="sse" if model.abilities.streams else "json",
         left_out=left_out(parameters, model, reasoning),
+        prefix_bound=(thread.model, *model.abilities.reads) if model.abilities.bound_thinking else (),
     )
 
 
@@ -106,6 +107,13 @@ def _blocks(item: JsonObject) -> tuple[bytes, ...]:
     return tuple(_canonical(_unmarked(part)) for part in parts)
 
 
+def _bound_settings(request: WireRequest) -> tuple[bytes, ...]:
+    """Return the parameters whose change invalidates reasoning (guides/keep-prefix-unchanged, 2026-11-22)."""
+    reasoning: JsonObject = request.body.get("reasoning") or {}
+    text: JsonObject = request.body.get("text") or {}
+    return (_canonical(reasoning.get("effort")), _canonical(text.get("format")))
+
+
 def sections(request: WireRequest) -> Sections:
     """The parts of `request` that prompt caches see, without the markers."""
     items: list[JsonObject] = request.body["input"]
@@ -117,4 +125,5 @@ def sections(request: WireRequest) -> Sections:
         messages=tuple(
             (_canonical(item.get("role", item["type"])), *_blocks(item)) for item in items[1 if has_system else 0 :]
         ),
+        settings=_bound_settings(request) if request.prefix_bound else (),
     )

@@ -15,9 +15,9 @@ from jp.provider.openai import wire
 from jp.provider.openai.items import PROVIDER
 from jp.provider.openai.output import Call, Data, Output, Thought, Words
 from jp.provider.openai.strictness import ANSWER
-from jp.provider.parts import BlockEnd, Finished, KeepAlive, Part, UsageReport
+from jp.provider.parts import BlockEnd, Finished, InputReport, KeepAlive, Part, UsageReport
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, unreadable
+from jp.provider.strangers import UNREADABLE, CallStarts, input_changes, unreadable
 from jp.provider.strict import StrictText
 
 _POLICIES = frozenset({
@@ -177,6 +177,8 @@ class OpenaiDecoder:
             parts += self._end(index, wire.Item(type="", status=response.status))
         if (usage := wire.usage_of(response.usage)) is not None:
             parts.append(UsageReport(usage))
+        if (changes := input_changes(response.input_transformations)) is not None:
+            parts.append(InputReport(changes))
         return [*parts, self._finished(response)]
 
     def _finished(self, response: wire.Response) -> Finished:

@@ -76,6 +76,7 @@ class Response(msgspec.Struct):
     usage: msgspec.Raw = msgspec.Raw(b"null")
     incomplete_details: Incomplete | None = None
     error: Failure | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Event(msgspec.Struct):

@@ -16,6 +16,9 @@ _CLAUDE_4_7 = Abilities()
 _CLAUDE_5 = Abilities(thinks_by_default=True)
 _FABLE_5 = Abilities(thinks_by_default=True, thinking_off="never", forced_tools=False)
 _BOUND = Abilities(thinks_by_default=True, thinking_off="never", forced_tools=False, bound_thinking=True)
+# Fable 5.1 reads Opus 5 and, on Anthropic's own API, Opus 5.5; nobody else reads what Fable 5.2 produced
+# (platform.claude.com, build-with-claude/preserved-thinking and models/fable-5-2, looked up 2026-11-22).
+_FABLE_5_1 = msgspec.structs.replace(_BOUND, reads=("claude-opus-5", "claude-opus-5-5"))
 _SONNET_5_5 = Abilities(thinks_by_default=True, thinking_off="between_tools", forced_tools=False, bound_thinking=True)
 _HAIKU_5_5 = Abilities(thinks_by_default=True, bound_thinking=True)
 
@@ -57,7 +60,7 @@ _SONNET_4 = _Price(3.0, 15.0)
 
 MODELS = (
     _claude("claude-fable-5-2", _LARGE, _Price(8.0, 40.0), _BOUND),
-    _claude("claude-fable-5-1", _LARGE, _Price(10.0, 50.0, read=0.025), _BOUND),
+    _claude("claude-fable-5-1", _LARGE, _Price(10.0, 50.0, read=0.025), _FABLE_5_1),
     _claude("claude-opus-5-5", _LARGE, _Price(4.0, 20.0, read=0.05), _BOUND),
     _claude("claude-sonnet-5-5", _LARGE, _Price(2.0, 10.0, read=0.05), _SONNET_5_5),
     _claude(

@@ -133,8 +133,12 @@ _OWN = re.compile(r"(gpt-(?!oss)|o\d|chatgpt-|codex-)")
 _GENERATION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _FIRST_EXPLICIT = (5, 6)
 _FIRST_THINKING = (5, 0)
+_FIRST_BOUND = (6, 2)
+"""From here on reasoning behind a changed prefix is dropped (developers.openai.com, guides/latest-model/gpt-6.2-astra
+and guides/keep-prefix-unchanged, looked up 2026-11-22)."""
 
 _NEW = _GPT_5_5
+_NEW_BOUND = msgspec.structs.replace(_ASTRA, bound_thinking=True)
 _FOREIGN = Abilities(
     thinking="levels",
     levels=("low", "medium", "high"),
@@ -174,5 +178,7 @@ def inferred(name: str) -> Abilities:
     if re.match(r"o\d", name):
         return _O_SERIES
     generation = _generation(name)
+    if generation is not None and generation >= _FIRST_BOUND:
+        return _NEW_BOUND
     is_chat = generation is None or generation < _FIRST_THINKING or name.endswith("-chat-latest")
     return _PLAIN if is_chat else _NEW

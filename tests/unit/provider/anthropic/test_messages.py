@@ -162,8 +162,8 @@ def test_thinking_of_a_snapshot_is_its_models() -> None:
         thought("hm", signature="s", provider="openai"),
     ],
 )
-def test_thinking_of_others_is_told_as_text(event: AssistantReasoning) -> None:
-    assert shape(user("a"), event, said("b"), user("c"))[1] == ("assistant", ["<think>\nhm\n</think>\n\n", "b"])
+def test_thinking_that_the_model_does_not_read_is_not_sent(event: AssistantReasoning) -> None:
+    assert shape(user("a"), event, said("b"), user("c"))[1] == ("assistant", ["b"])
 
 
 def test_empty_thinking_of_others_is_left_out() -> None:
@@ -173,7 +173,7 @@ def test_empty_thinking_of_others_is_left_out() -> None:
 def test_an_answer_does_not_end_with_thinking() -> None:
     events = (user("a"), said("b"), thought("hm", signature="s"), thought("", redacted="r"), user("c"))
 
-    assert shape(*events)[1] == ("assistant", ["b", "<think>\nhm\n</think>\n\n"])
+    assert shape(*events)[1] == ("assistant", ["b"])
 
 
 def test_an_answer_of_which_nothing_can_be_sent_disappears() -> None:
@@ -184,7 +184,7 @@ def test_an_answer_of_which_nothing_can_be_sent_disappears() -> None:
 def test_a_trailing_answer_becomes_plain() -> None:
     assert shape(user("a"), thought("hm", signature="s"), thought("", redacted="r"), said("b \n")) == [
         ("user", ["a"]),
-        ("assistant", ["<think>\nhm\n</think>\n\n", "b"]),
+        ("assistant", ["b"]),
     ]
 
 

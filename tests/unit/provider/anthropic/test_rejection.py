@@ -90,4 +90,4 @@ def test_where_nobody_has_answered_nothing_is_found() -> None:
 def test_thoughts_of_another_model_are_not_meant() -> None:
     foreign = (*EVENTS[:1], thought("t0", model="claude-opus-5"), *EVENTS[1:])
 
-    assert located("messages.1.content.1: Invalid `signature` in `thinking` block", foreign) == ("t1",)
+    assert located("messages.1.content.0: Invalid `signature` in `thinking` block", foreign) == ("t1",)

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import pytest
 
 import anthropic_wire as wire
-from jp.conversation.entries import Usage
+from jp.conversation.entries import InputChange, Usage
 from jp.provider.anthropic.response import AnthropicDecoder
 from jp.provider.errors import ProviderError
 from jp.provider.parts import (
     BlockEnd,
     DataDelta,
     Finished,
+    InputReport,
     KeepAlive,
     Part,
     ReasoningDelta,
@@ -304,3 +306,24 @@ def test_a_block_begins_once() -> None:
     parts = parts_of(*wire.tool_use(0, "run", "{}")[:1], *wire.tool_use(0, "run", "{}"), *wire.ending("tool_use"))
 
     assert len([part for part in parts if isinstance(part, ToolCallStart)]) == 1
+
+
+def test_what_was_dropped_of_the_request_is_told() -> None:
+    start: dict[str, Any] = dict(wire.start())
+    start["message"]["input_transformations"] = [
+        {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch", "new": 1},
+        {"type": "other", "path": None},
+    ]
+
+    assert parts_of(start)[0] == InputReport((
+        InputChange(type="thinking_dropped", path="messages.1.content.0", reason="prefix_binding_mismatch"),
+        InputChange(type="other", path=""),
+    ))
+
+
+@pytest.mark.parametrize("said", ["soon", [1], None])
+def test_a_report_of_changes_that_cannot_be_read_costs_nothing(said: object) -> None:
+    start: dict[str, Any] = dict(wire.start())
+    start["message"]["input_transformations"] = said
+
+    assert parts_of(start) == [UsageReport(Usage(input=10, output=1))]

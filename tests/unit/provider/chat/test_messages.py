@@ -166,11 +166,15 @@ def test_earlier_reasoning_goes_back_as_the_server_wants_it(returned: str, messa
     )
 
 
-def test_reasoning_of_another_goes_back_as_text() -> None:
+def test_reasoning_of_another_is_sent_only_where_the_server_takes_it_as_text() -> None:
     foreign = thought("hm", provider="anthropic", signature="s")
     nobodys = AssistantReasoning(text="cut", turn=0)
 
     assert built(user("q"), foreign, nobodys, said("a"), return_reasoning="reasoning")[1] == {
+        "role": "assistant",
+        "content": "a",
+    }
+    assert built(user("q"), foreign, nobodys, said("a"), return_reasoning="text")[1] == {
         "role": "assistant",
         "content": "<think>\nhm\n</think>\n\n<think>\ncut\n</think>\n\na",
     }

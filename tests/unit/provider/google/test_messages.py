@@ -96,7 +96,6 @@ def test_what_another_model_made_or_what_was_stripped_goes_unsigned(metadata: Js
     )
 
     assert found[1]["parts"] == [
-        {"text": "<think>\nhm\n</think>\n\n"},
         {"text": "Let me look"},
         called("c1", UNSIGNED),
     ]
@@ -118,10 +117,7 @@ def test_structured_output_is_text() -> None:
 def test_an_answer_does_not_end_with_a_thought() -> None:
     thoughts = [AssistantReasoning(text=text, turn=0, metadata=SIGNED) for text in ("hm", "")]
 
-    assert contents(HI, AssistantText(text="Well", turn=0), *thoughts)[1]["parts"] == [
-        {"text": "Well"},
-        {"text": "<think>\nhm\n</think>\n\n"},
-    ]
+    assert contents(HI, AssistantText(text="Well", turn=0), *thoughts)[1]["parts"] == [{"text": "Well"}]
     assert contents(HI, thoughts[1], HI) == [{"role": "user", "parts": [{"text": "Hi"}, {"text": "Hi"}]}]
 
 

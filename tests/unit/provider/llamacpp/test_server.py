@@ -56,10 +56,10 @@ def test_reasoning_goes_back_as_the_server_names_it() -> None:
     }
 
 
-def test_reasoning_of_another_model_goes_back_as_text() -> None:
+def test_reasoning_of_another_model_is_not_sent() -> None:
     assert rendered(made_by="other").body["messages"][2] == {
         "role": "assistant",
-        "content": "<think>\nhm\n</think>\n\nHello",
+        "content": "Hello",
     }
 
 

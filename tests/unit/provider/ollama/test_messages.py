@@ -82,10 +82,10 @@ def test_an_answer_is_one_message() -> None:
 
 
 @pytest.mark.parametrize("made", [{}, {"provider": "ollama", "model": "llama3"}, {"provider": "x", "model": SEEING}])
-def test_reasoning_of_somebody_else_goes_back_as_text(made: dict[str, str]) -> None:
+def test_reasoning_of_somebody_else_is_not_sent(made: dict[str, str]) -> None:
     told = messages(user("a"), thought("hm", **made), thought(" "), AssistantText(text="Yes.", turn=0))
 
-    assert told[1] == {"role": "assistant", "content": "<think>\nhm\n</think>\n\nYes."}
+    assert told[1] == {"role": "assistant", "content": "Yes."}
 
 
 def test_data_and_empty_texts_are_told_as_texts_and_not_at_all() -> None:

@@ -229,14 +229,12 @@ def test_an_id_goes_with_the_reasoning_that_is_gone() -> None:
     assert items(HI, said(item_id="msg_1", phase="commentary"))[1:] == [assistant("Yes", phase="commentary")]
 
 
-def test_reasoning_that_nothing_follows_is_told_as_text() -> None:
-    text = assistant("<think>\nHm\n</think>\n\n")
+def test_reasoning_that_nothing_follows_is_not_sent() -> None:
     again = UserText(text="And?", turn=1, origin="r1")
 
-    assert items(HI, thought())[1:] == [text]
-    assert items(HI, thought(), again)[1:] == [text, user("And?")]
-    assert items(HI, thought(""), again)[1:] == [user("And?")]
-    assert items(HI, thought(), said(" "), again)[1:] == [text, user("And?")]
+    assert items(HI, thought())[1:] == []
+    assert items(HI, thought(), again)[1:] == [user("And?")]
+    assert items(HI, thought(), said(" "), again)[1:] == [user("And?")]
 
 
 @pytest.mark.parametrize(
@@ -250,10 +248,10 @@ def test_reasoning_that_nothing_follows_is_told_as_text() -> None:
     ],
     ids=["nothing", "not sealed", "no id", "another model", "another provider"],
 )
-def test_reasoning_of_others_is_text(metadata: JsonObject | None) -> None:
+def test_reasoning_of_others_is_not_sent(metadata: JsonObject | None) -> None:
     foreign = AssistantReasoning(text="Hm", turn=0, metadata=metadata)
 
-    assert items(HI, foreign, said(item_id="msg_1"))[1:] == [assistant("<think>\nHm\n</think>\n\n"), assistant("Yes")]
+    assert items(HI, foreign, said(item_id="msg_1"))[1:] == [assistant("Yes")]
 
 
 def test_a_server_gets_back_what_it_made_under_its_own_name() -> None:

@@ -138,10 +138,10 @@ def answered(metadata: JsonObject | None) -> list[ViewEvent]:
         ({"provider": "openrouter", "model": MINI}, {"content": "I look.", "reasoning": "hm"}),
         (
             {"provider": "openrouter", "model": CLAUDE, "reasoning_details": DETAILS},
-            {"content": "<think>\nhm\n</think>\n\nI look."},
+            {"content": "I look."},
         ),
-        ({"provider": "openai", "model": MINI, "item_id": "rs"}, {"content": "<think>\nhm\n</think>\n\nI look."}),
-        (None, {"content": "<think>\nhm\n</think>\n\nI look."}),
+        ({"provider": "openai", "model": MINI, "item_id": "rs"}, {"content": "I look."}),
+        (None, {"content": "I look."}),
     ],
 )
 def test_reasoning_goes_back_to_who_made_it_as_it_came(metadata: JsonObject | None, expected: JsonObject) -> None:

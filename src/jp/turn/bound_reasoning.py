@@ -85,20 +85,54 @@ def render_bound(provider: Renders, thread: Thread, entries: Sequence[AnyEntry])
     if not bound:
         return Rendered(thread=thread, wire=wire)
     log = _SentLog(entries, provider.id, thread.model)
-    kept = log.valid(bound, thread.events, digests_of(provider.sections(wire), ()))
+    selection = _Selection(provider, thread, bound, log)
+    whole, kept = selection.render(bound)
     if len(kept) == len(bound):
-        return Rendered(thread=thread, wire=wire)
+        return whole
     # What was valid in the last request to this model mostly still is: what it withheld is not there to be seen.
     leading = next(number for number, origin in enumerate(bound) if origin not in kept)
-    candidates = {*bound[:leading], *log.last_valid(bound)}
-    while True:
-        withheld = tuple(origin for origin in bound if origin not in candidates)
-        shown = _without(thread, frozenset(withheld), log)
-        wire = provider.render(shown)
-        kept = log.valid(candidates, shown.events, digests_of(provider.sections(wire), ()))
-        if len(kept) == len(candidates):
-            return Rendered(thread=shown, wire=wire, withheld=withheld)
-        candidates = kept
+    best = selection.shrink({*bound[:leading], *log.last_valid(bound)})
+    return selection.grow(best)
+
+
+class _Selection:
+    """Renders a thread with some of its reasoning, and tells which of that is valid then."""
+
+    def __init__(self, provider: Renders, thread: Thread, bound: Sequence[str], log: _SentLog) -> None:
+        self._provider = provider
+        self._thread = thread
+        self._bound = bound
+        self._log = log
+
+    def render(self, chosen: Collection[str]) -> tuple[Rendered, set[str]]:
+        """Render the thread with the pieces `chosen`; return all pieces that are valid behind what is rendered."""
+        withheld = tuple(origin for origin in self._bound if origin not in chosen)
+        shown = _without(self._thread, frozenset(withheld), self._log) if withheld else self._thread
+        wire = self._provider.render(shown)
+        valid = self._log.valid(self._bound, shown.events, digests_of(self._provider.sections(wire), ()))
+        return Rendered(thread=shown, wire=wire, withheld=withheld), valid
+
+    def shrink(self, chosen: set[str]) -> tuple[Rendered, set[str]]:
+        """Return the rendering without what is not valid of `chosen`, and what is valid behind it."""
+        rendered, valid = self.render(chosen)
+        while not chosen <= valid:
+            chosen &= valid
+            rendered, valid = self.render(chosen)
+        return rendered, valid
+
+    def grow(self, best: tuple[Rendered, set[str]]) -> Rendered:
+        """Return the rendering with what it can take besides, such as a piece of a compaction that was made again."""
+        tried: set[str] = set()
+        while True:
+            rendered, valid = best
+            more = next((origin for origin in rendered.withheld if origin in valid - tried), None)
+            if more is None:
+                return rendered
+            tried.add(more)
+            chosen = {*self._bound}.difference(rendered.withheld) | {more}
+            found = self.render(chosen)
+            if chosen <= found[1]:
+                best = found
 
 
 def _bound_reasoning(provider: Renders, thread: Thread, wire: WireRequest) -> list[str]:

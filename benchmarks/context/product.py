@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
+import anyio
+from jp.tool.search_history import SearchHistory
 from msgspec.structs import replace
 
 from context.conversations import LogWriter
 from context.gold import places_of
 from jp.cli.compacting.summarizer import local_summary, texts_of
+from jp.cli.recalled import IndexedHistory
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.planning import Planner, wish_of
@@ -20,10 +25,24 @@ from jp.config.compaction import PROFILES
 from jp.context.summarizing import summary_limit
 from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.resource import Carrier, TextBlock
+from jp.tool.base import ToolInvocation
 from jp.turn.request import InlineLoader
 
+_C = TypeVar("_C", bound=Carrier)
 WINDOW = 200_000
+_EXCERPT = re.compile(r"\n\n(?=\[turn )")
 _HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
+
+
+class _Stream(NamedTuple):
+    """The port `jp.tool.base.Stream`: everything is inline."""
+
+    entries: Sequence[AnyEntry]
+
+    def load(self, carrier: _C, /) -> _C:
+        """The carrier as it is."""
+        return carrier
 
 
 class Product:
@@ -34,6 +53,7 @@ class Product:
 
     def __init__(self, *, facts: bool = True) -> None:
         self._log = LogWriter(facts=facts)
+        self._search = SearchHistory(IndexedHistory())
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
@@ -58,8 +78,11 @@ class Product:
         return recallable(self.entries, self.view())
 
     def search(self, query: str) -> Sequence[str]:
-        """Find nothing."""
-        return ()
+        """Return the excerpts that the model is given for one call of `search_history`."""
+        invocation = ToolInvocation(arguments={"query": query}, root=Path(), stream=_Stream(self.entries))
+        output = anyio.run(self._search.run, invocation)
+        shown = "\n".join(block.text or "" for block in output.content if isinstance(block, TextBlock))
+        return _EXCERPT.split(shown)
 
 
 def recallable(entries: Sequence[AnyEntry], view: Transcript) -> Iterator[str]:

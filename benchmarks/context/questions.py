@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from context.gold import Fact, Kind, one_line, pairs, strings_of
-from jp.context.types import Message, Transcript, texts_of
+from jp.context.types import Transcript, texts_of
 
 EXCERPTS = 5
 """How many excerpts of a search count."""
@@ -14,10 +16,11 @@ EXCERPTS = 5
 EXCERPT_TOKENS = 2_000
 
 _WORD = re.compile(r"[^\W_]{3,40}")
-_AROUND = 200
+_AROUND = 300
 """Characters on each side of a fact, from which words are taken."""
 
 _MOST_WORDS = 12
+_OF_CALLS = frozenset({"command", "file"})
 _OF_CLASS: dict[Kind, tuple[str, ...]] = {
     "file": ("file", "path"),
     "command": ("command", "exit"),
@@ -28,41 +31,58 @@ _OF_CLASS: dict[Kind, tuple[str, ...]] = {
 _COMMON = frozenset(re.findall(r"\w+", "the and for that this with you are was not have has but from can all will its"))
 
 
+class _Place(NamedTuple):
+    """Texts that are read together."""
+
+    texts: tuple[str, ...]
+
+    def around(self, value: str) -> str | None:
+        """Return what stands near `value`; None where it is not here. A call's other arguments and result are near."""
+        if not any(value in text for text in self.texts):
+            return None
+        return " ".join(text if value not in text else _beside(text, value) for text in self.texts)
+
+
 def questions_of(messages: Transcript, facts: Iterable[Fact]) -> dict[Fact, str]:
-    """Return a query for each of `facts`, made of where it stands first in `messages`."""
-    places = list(_places(messages))
-    return {fact: _question(fact, places) for fact in facts}
+    """Return a query for each of `facts`, made of where it stands first in `messages`.
+
+    Of the words around it those are taken that stand in the fewest places, as a reader does who wants to find it.
+    """
+    calls = list(_calls(messages))
+    texts = [_Place((one_line("\n".join(texts_of(message))),)) for message in messages]
+    spread = Counter(word for place in (*calls, *texts) for word in set(_words(" ".join(place.texts))))
+    return {
+        fact: _question(fact, (*calls, *texts) if fact.kind in _OF_CALLS else (*texts, *calls), spread)
+        for fact in facts
+    }
 
 
-def _places(messages: Transcript) -> Iterable[str]:
-    """Each text in which a fact may stand, with what was said right before it."""
+def _calls(messages: Transcript) -> Iterator[_Place]:
+    """Each call with what was said right before it and how its result begins."""
     said = ""
     results = {call.id: result for call, result in pairs(messages)}
     for message in messages:
-        if message.role == "tool":
-            continue
-        text = one_line("\n".join(texts_of(message)))
-        calls = (f"{' '.join(strings_of(call.arguments))} {_start(results.get(call.id))}" for call in message.calls)
-        yield one_line(f"{said if message.calls and not text else ''} {text} {' '.join(calls)}")
-        said = text or said
-    for message in messages:
-        if message.role == "tool":
-            yield one_line("\n".join(texts_of(message)))
+        if message.role != "tool":
+            said = one_line("\n".join(texts_of(message))) or said
+        for call in message.calls:
+            result = results.get(call.id)
+            began = "" if result is None else one_line("\n".join(texts_of(result))[:_AROUND])
+            given = (one_line(text)[:_AROUND] for text in strings_of(call.arguments))
+            yield _Place((said[-_AROUND:], *given, began))
 
 
-def _start(result: Message | None) -> str:
-    return "" if result is None else "\n".join(texts_of(result))[:_AROUND]
-
-
-def _question(fact: Fact, places: Sequence[str]) -> str:
-    around = next((_around(place, fact.text) for place in places if fact.text in place), "")
+def _question(fact: Fact, places: Sequence[_Place], spread: Counter[str]) -> str:
+    near = next((found for place in places if (found := place.around(fact.text)) is not None), "")
     hidden = fact.text.casefold()
-    words = dict.fromkeys(
-        word for word in _WORD.findall(around) if word.casefold() not in hidden and word.casefold() not in _COMMON
-    )
-    return " ".join((*_OF_CLASS[fact.kind], *list(words)[:_MOST_WORDS]))
+    words = sorted({word for word in _words(near) if word not in hidden}, key=lambda word: (spread[word], word))
+    return " ".join((*_OF_CLASS[fact.kind], *words[:_MOST_WORDS]))
 
 
-def _around(place: str, value: str) -> str:
-    at = place.index(value)
-    return f"{place[max(at - _AROUND, 0) : at]} {place[at + len(value) : at + len(value) + _AROUND]}"
+def _beside(text: str, value: str) -> str:
+    """Return the words beside `value`; none of a text that begins with it, which may be more of the same command."""
+    at = text.index(value)
+    return "" if at == 0 else f"{text[max(at - _AROUND, 0) : at]} {text[at + len(value) : at + len(value) + _AROUND]}"
+
+
+def _words(text: str) -> Iterator[str]:
+    return (word for word in map(str.casefold, _WORD.findall(text)) if word not in _COMMON)

@@ -1,13 +1,20 @@
-"""Contents of a log by their handles, as they were: for people and for the model."""
+"""Contents of a log, by their handles as they were and by their words: for people and for the model."""
 
 from __future__ import annotations
 
-from jp.compaction.log_contents import Leaf
+import os
+from collections.abc import Sequence
+
+from jp.compaction.log_contents import Leaf, recallable
 from jp.compaction.recalling import AmbiguousHandleError, find_content
+from jp.context.handles import assign_handles
+from jp.conversation.entries import AnyEntry, ChatRequest, TurnStart
 from jp.conversation.resource import AudioBlock, ImageBlock, Resource
 from jp.errors import UsageError
-from jp.tool.base import Stream
+from jp.tool.base import Stream, directory_of
 from jp.tool.recall import FoundContent, HandleError
+from jp.tool.search_history import FoundPassage
+from jp.tool.standing import ON_HIDDEN
 
 
 def recalled(wanted: str, stream: Stream) -> FoundContent:
@@ -48,3 +55,58 @@ class RecalledContents:
             raise HandleError(f"{error.message}; {error.hint}") from error
         except UsageError as error:
             raise HandleError(error.message) from error
+
+
+class IndexedHistory:
+    """What the model searches. See `jp.tool.search_history.History`.
+
+    The index of a conversation that lies on disk is kept; of any other it is made in memory.
+    """
+
+    def search(self, query: str, limit: int, stream: Stream) -> Sequence[FoundPassage]:
+        """See the port."""
+        from jp.compaction.searching import search_plainly, searchable_passages
+        from jp.workspace.layout import search_index_path
+
+        # The log grows while other calls run.
+        entries = tuple(stream.entries)
+        directory = directory_of(stream)
+        place = "" if directory is None else os.fspath(directory)
+        try:
+            from jp.workspace.search_index import NoFullTextSearchError, search_index
+        except ImportError:
+            found = search_plainly(entries, stream, query, limit, without=ON_HIDDEN)
+        else:
+            try:
+                found = search_index(
+                    search_index_path() if place else None,
+                    place,
+                    entries,
+                    passages=lambda since: searchable_passages(entries, stream, without=ON_HIDDEN, since=since),
+                    search=lambda index: index.search(query, [place], limit, skip=_newest_request(entries)),
+                )
+            except NoFullTextSearchError:
+                found = search_plainly(entries, stream, query, limit, without=ON_HIDDEN)
+        handles = {sha256: handle for handle, sha256 in assign_handles(recallable(entries)).items()}
+        return [
+            FoundPassage(
+                handle=handles[one.sha256],
+                turn=one.turn,
+                about=one.about,
+                offset=one.offset,
+                size=one.size,
+                text=one.text,
+            )
+            for one in found
+        ]
+
+
+def _newest_request(entries: Sequence[AnyEntry]) -> frozenset[str]:
+    """Return the ids of what the user wrote in the newest turn: the model has it before it."""
+    found: set[str] = set()
+    for entry in reversed(entries):
+        if isinstance(entry, TurnStart):
+            break
+        if isinstance(entry, ChatRequest):
+            found.add(entry.id)
+    return frozenset(found)

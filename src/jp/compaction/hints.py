@@ -24,6 +24,7 @@ SHIPPED: Mapping[str, ToolCompactionConfig] = {
     "recall": _CHEAP_ARGUMENTS,
     "refresh_resource": _CHEAP_ARGUMENTS,
     "run_command": _CHEAP_ARGUMENTS,
+    "search_history": _CHEAP_ARGUMENTS,
     "web_fetch": _CHEAP_ARGUMENTS,
 }
 """What jp's own tools wish for. The other ones wish for nothing: what the profile says holds for them."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from jp.compaction.log_contents import LogContent, contents_in
+from jp.compaction.log_contents import LogContent, recallable
 from jp.context.handles import SHORTEST, assign_handles, look_up
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
@@ -48,10 +48,7 @@ def find_content(wanted: str, entries: Iterable[AnyEntry]) -> NamedContent:
     handle = wanted.strip().lower().removeprefix(_CHECKSUM)
     if _HANDLE.fullmatch(handle) is None:
         raise UsageError(f"{wanted!r} is no handle", hint=f"a handle has {SHORTEST} to 64 digits, such as 0123abcd")
-    contents: dict[str, LogContent] = {}
-    for entry in entries:
-        for sha256, content in contents_in(entry):
-            contents.setdefault(sha256, content)
+    contents = recallable(entries)
     assigned = assign_handles(contents)
     found = look_up(handle, assigned)
     if found is None:

@@ -45,11 +45,7 @@ class Redacted(msgspec.Struct, frozen=True):
 
 def redact(text: str) -> Redacted:
     """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
-    if len(text) < _SHORTEST or _NEEDED.search(text) is None:
-        return Redacted(text)
-    if not _finder.cache_info().currsize and len(text) < _SHORT and has_no_sign(text):
-        return Redacted(text)
-    spans = _finder()(text)
+    spans = secrets_in(text)
     if not spans:
         return Redacted(text)
     pieces: list[str] = []
@@ -58,6 +54,15 @@ def redact(text: str) -> Redacted:
         pieces += [text[position : span.start], f"[redacted:{span.kind}]"]
         position = span.end
     return Redacted("".join((*pieces, text[position:])), tuple(span.kind for span in spans))
+
+
+def secrets_in(text: str) -> list[Span]:
+    """Return where the secrets of `text` are, in order; none overlaps another."""
+    if len(text) < _SHORTEST or _NEEDED.search(text) is None:
+        return []
+    if not _finder.cache_info().currsize and len(text) < _SHORT and has_no_sign(text):
+        return []
+    return _finder()(text)
 
 
 def redacted(text: str, known: dict[str, str]) -> str:

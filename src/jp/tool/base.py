@@ -119,6 +119,21 @@ class Stream(Protocol):
         ...
 
 
+@runtime_checkable
+class OnDisk(Protocol):
+    """A stream that may lie on disk."""
+
+    @property
+    def directory(self) -> Path | None:
+        """Return the directory of its conversation; None where nothing of it is written."""
+        ...
+
+
+def directory_of(stream: object) -> Path | None:
+    """Return the directory of the conversation that `stream` is the log of; None where there is none."""
+    return stream.directory if isinstance(stream, OnDisk) else None
+
+
 class NoStream:
     """Of a call that is made outside of any conversation."""
 

@@ -25,6 +25,7 @@ _DEFINITION = ToolDefinition(
     description=(
         "Read what was left out of this conversation to save room. Where text was cut stands "
         "[[cut:…:HANDLE:+CHARACTERS]] from offset BYTES; what stands for an old result or argument says recall HANDLE. "
+        "search_history finds handles by words. "
         "It gives one page of the original and the offset of the next one."
     ),
     parameters={

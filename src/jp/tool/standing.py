@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from jp.config.tools import RuleConfig, ToolConfig
-from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, RequestContext
 
 RECALL = "recall"
+SEARCH = "search_history"
 REFRESH = "refresh_resource"
 
-ON_CONTENT = frozenset({RECALL, REFRESH})
+ON_HIDDEN = frozenset({RECALL, SEARCH})
+"""Those that read what a view hides. Their results are copies of it."""
+
+ON_CONTENT = frozenset({*ON_HIDDEN, REFRESH})
 """Those that read what a conversation has."""
 
 STANDING = frozenset({*ON_CONTENT, "ask_user", "describe_tools"})
@@ -31,11 +35,15 @@ def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bo
     """Which of them the next request of a conversation with these entries offers.
 
     All where it offers other tools (`has_tools`). Those that read what a conversation has, besides, where something is
-    attached (`attaches`) and wherever a request has attached something or offered tools before, undone or not.
+    attached (`attaches`) and wherever a request has attached something or offered tools before, undone or not. Those
+    that read what is hidden, wherever something was compacted.
     """
     if has_tools:
         return STANDING
-    return ON_CONTENT if attaches or any(map(_offered_some, entries)) else frozenset()
+    known = list(entries)
+    if attaches or any(map(_offered_some, known)):
+        return ON_CONTENT
+    return ON_HIDDEN if any(isinstance(entry, Compaction) for entry in known) else frozenset()
 
 
 def _offered_some(entry: AnyEntry) -> bool:

@@ -85,6 +85,14 @@ def user_cache_directory(environment: Mapping[str, str] | None = None, *, platfo
     return _own_directory("cache", known, platform)
 
 
+def search_index_path() -> Path | None:
+    """Return where the index of what conversations hold lies; None where the user has no place for caches."""
+    try:
+        return user_cache_directory() / "history" / "index.sqlite3"
+    except StorageError:
+        return None
+
+
 _PLACES: dict[Literal["data", "cache"], dict[str, str]] = {
     "data": {"linux": ".local/share/jp", "darwin": "Library/Application Support/jp"},
     "cache": {"linux": ".cache/jp", "darwin": "Library/Caches/jp"},

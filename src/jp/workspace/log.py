@@ -68,11 +68,12 @@ class Log:
 
     What was appended survives the death of this process at once, and a power failure from the next `cycle_end` on:
     waiting for the disk at every entry would delay the first word of an answer. `notices` says what was found and
-    mended when it was opened.
+    mended when it was opened. `directory` is where the conversation lies, None for one that is only in memory.
     """
 
-    def __init__(self, stream: Stream, *, sink: Sink, stamps: Stamps = SYSTEM) -> None:
+    def __init__(self, stream: Stream, *, sink: Sink, stamps: Stamps = SYSTEM, directory: Path | None = None) -> None:
         self._stream = stream
+        self.directory = directory
         self._sink = sink
         self._stamps = stamps
         self._last = next((entry.id for entry in reversed(stream.entries) if entry.id), "")
@@ -199,7 +200,7 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
         if len(entries) == 1:
             file.sync_also(directory / METADATA, directory / BASE_CONFIG)
         stream = Stream(conversation=directory.name, entries=entries, blobs=blobs, notices=notices)
-        return _repaired(Log(stream, sink=file, stamps=stamps))
+        return _repaired(Log(stream, sink=file, stamps=stamps, directory=directory))
     except BaseException:
         file.close()
         raise
@@ -212,7 +213,7 @@ def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
     stream = read_stream(directory, blobs)
     stream.entries[0] = unforeseeable(stream.entries[0], stamps)
     sink = ConvertingSink(directory / EVENTS, stream.entries, blobs)
-    log = _repaired(Log(stream, sink=sink, stamps=stamps))
+    log = _repaired(Log(stream, sink=sink, stamps=stamps, directory=directory))
     log.notices += delivery_notices(stream.entries)
     sink.start()
     return log

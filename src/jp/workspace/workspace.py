@@ -21,6 +21,7 @@ from jp.workspace.layout import (
     explicit_root,
     find_root,
     path_digest,
+    search_index_path,
     storage_at,
     storage_directory,
     user_data_directory,
@@ -176,7 +177,9 @@ class Workspace:
         return info_of(info.id, info.directory, local=info.local)
 
     def remove(self, info: ConversationInfo, lock: Lock | None) -> None:
-        """Remove a conversation for good. The lock is released; None for one that only its creator knows.
+        """Remove a conversation, also from the search index.
+
+        Its lock is released; None stands for one that only its creator knows.
 
         Raises:
             StorageError: it could not be removed.
@@ -186,6 +189,10 @@ class Workspace:
         if lock is not None:
             _check_held(lock)
         remove_conversation(self._storage_of(info), info.directory, stamps=self.stamps)
+        if (index := search_index_path()) is not None and index.exists():
+            from jp.workspace.search_index import forget
+
+            forget(index, info.directory)
         if lock is not None:
             lock.remove_file()
             lock.release()

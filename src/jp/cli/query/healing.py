@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import Carrier, Resource, StoredContent, checksum, content_of, raw_bytes
+from jp.tool.base import directory_of
 from jp.turn.ports import Recorder
 from jp.turn.request import Loader
 from jp.workspace.blobs import BlobDamagedError, BlobMissingError
@@ -52,6 +54,11 @@ class HealingRecorder:
         self._recorder = recorder
         self._loader = HealingLoader(recorder, request)
         self._notice = notice
+
+    @property
+    def directory(self) -> Path | None:
+        """See `jp.tool.base.OnDisk`."""
+        return directory_of(self._recorder)
 
     @property
     def entries(self) -> Sequence[AnyEntry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from jp.cli.query.structured import is_correction
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.conversation.resource import Carrier
 from jp.errors import UsageError
+from jp.tool.base import directory_of
 
 C = TypeVar("C", bound=Carrier)
 
@@ -59,6 +61,11 @@ class ReplacingRecorder:
     def __init__(self, log: JoiningLog, revert: Revert) -> None:
         self._log = log
         self._revert: Revert | None = revert
+
+    @property
+    def directory(self) -> Path | None:
+        """See `jp.tool.base.OnDisk`."""
+        return directory_of(self._log)
 
     @property
     def entries(self) -> Sequence[AnyEntry]:

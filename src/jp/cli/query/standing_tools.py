@@ -63,6 +63,7 @@ class Standing:
         making: Mapping[str, Making] = {
             "ask_user": _ask_user,
             "recall": _recall,
+            "search_history": _search_history,
             "refresh_resource": self._refresh_resource,
         }
         return {name: make for name, make in making.items() if name in names}
@@ -91,3 +92,10 @@ def _recall() -> Tool:
     from jp.tool.recall import Recall
 
     return Recall(RecalledContents())
+
+
+def _search_history() -> Tool:
+    from jp.cli.recalled import IndexedHistory
+    from jp.tool.search_history import SearchHistory
+
+    return SearchHistory(IndexedHistory())

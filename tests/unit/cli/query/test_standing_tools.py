@@ -31,7 +31,7 @@ def offered(model: str, of: Standing, *others: str) -> list[str]:
     return sorted(of.makers(ModelId(provider=provider, name=name), others))
 
 
-ON_CONTENT = ["recall", "refresh_resource"]
+ON_CONTENT = ["recall", "refresh_resource", "search_history"]
 
 
 @pytest.mark.parametrize(

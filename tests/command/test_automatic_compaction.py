@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from forked import prepare, run_jp
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.planning import Planner
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd
 from stage import make_workspace, only_log
 
@@ -218,6 +220,12 @@ def configured(root: Path, count: int, *, window: int) -> None:
     config.write_text(settings, encoding="utf-8")
 
 
+def told_tokens(line: str) -> tuple[int, int]:
+    """How many tokens there were before a compaction, and after it."""
+    before, after = (int(found.replace(",", "")) for found in re.findall(r"[\d,]+(?= (?:tokens before|now))", line))
+    return before, after
+
+
 def test_a_turn_of_three_hundred_calls_fits_a_small_window_and_each_compaction_is_undone_by_what_is_told(
     tmp_path: Path,
 ) -> None:
@@ -236,6 +244,9 @@ def test_a_turn_of_three_hundred_calls_fits_a_small_window_and_each_compaction_i
     made = overlays(entries)
     assert len(told) < len(sizes) / 3
     assert len(made) == len(told)
+    freed = [before - after for before, after in map(told_tokens, told)]
+    assert len(freed) >= 40
+    assert min(freed[6:]) >= 0.9 * max(freed[6:])
     assert made[-1].summary is not None
     assert made[-1].to_cycle is not None
     body = run_jp("query", "--id", "last", "--dry-run", "-F", "json", "and?", cwd=root).stdout
@@ -256,10 +267,89 @@ def test_a_compaction_goes_down_to_its_target_in_one_step(tmp_path: Path) -> Non
     done = run_jp("query", "--approve-all", "--new", "read all of them", cwd=root)
 
     told = [line for line in done.stderr.splitlines() if "auto-compacted" in line]
-    numbers = [
-        [int(found.replace(",", "")) for found in re.findall(r"[\d,]+(?= (?:tokens before|now))", line)]
-        for line in told
-    ]
     assert done.code == 0
     assert 1 <= len(told) <= 3
-    assert all(before >= 30_000 and after <= 12_000 for before, after in numbers), told
+    assert all(before >= 30_000 and after <= 12_000 for before, after in map(told_tokens, told)), told
+
+
+TOO_LONG = """
+[[reply]]
+when = { tool = "fs_read_file", contains = "file %d; " }
+error = { kind = "context_too_long", attempts = %d }
+calls = [{ name = "fs_read_file", arguments = { path = "%d.txt" } }]
+"""
+
+
+def test_a_request_that_stays_too_long_fails_after_two_compactions(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    configured(root, 12, window=900_000)
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    scenario.write_text(TOO_LONG % (9, 9, 10) + scenario.read_text(encoding="utf-8"), encoding="utf-8")
+
+    ask(root, "read all of them", "--new", code=7)
+
+    assert len(overlays(only_log(root))) == 2
+
+
+def refused_when_long(root: Path, *, turns: int) -> str:
+    """The hint of an overflow behind so many turns, where nothing is compacted automatically."""
+    ask_before(root, "read it", *["read it again"] * (turns - 1))
+    done = run_jp("query", "--approve-all", "--id", "last", "-F", "json", "and then?", cwd=root)
+    assert done.code == 7
+    return json.loads(done.stderr.splitlines()[-1])["error"]["hint"]
+
+
+ALWAYS_FAILING = FAILING.replace(", attempts = 1", "")
+
+
+def test_the_hint_of_an_overflow_names_the_compaction_that_helps_and_how_much(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "", scenario=ALWAYS_FAILING + SCENARIO)
+
+    hint = refused_when_long(root, turns=3)
+
+    command, share = re.findall(r"`jp (conversation compact [^`]*)` frees about (\d+) %", hint)[0]
+    before = Planner(only_log(root), FactLines(), {}, now=0).tokens
+    assert run_jp(*command.split(), cwd=root).code == 0
+    after = Planner(only_log(root), FactLines(), {}, now=0).tokens
+    assert abs((before - after) * 100 / before - int(share)) <= 1
+    assert int(share) >= 80
+
+
+def test_the_hint_of_an_overflow_names_a_summary_where_nothing_else_helps(tmp_path: Path) -> None:
+    words = "many words about bolts and nuts. " * 300
+    talk = SCENARIO.replace('text = "Noted."', f'text = "{words}"').replace("contains", "exact")
+    root = workspace(tmp_path, "", scenario=ALWAYS_FAILING + talk)
+
+    hint = refused_when_long(root, turns=4)
+
+    assert "--profile heavy --local --keep 1" in hint
+
+
+def test_the_hint_of_an_overflow_promises_nothing_where_nothing_helps(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "", scenario=ALWAYS_FAILING + SCENARIO)
+
+    done = run_jp("query", "--new", "-F", "json", "and then?", cwd=root)
+
+    hint = json.loads(done.stderr.splitlines()[-1])["error"]["hint"]
+    assert hint.startswith("no compaction makes it much shorter: `jp conversation undo ")
+
+
+def test_what_is_tried_before_enough_may_leave_holds_nothing_up(tmp_path: Path) -> None:
+    words = "many words about bolts and nuts. " * 300
+    root = workspace(tmp_path, AUTO.replace("min_turns = 1", 'min_turns = 6\nprofile = "heavy"\ntrigger_ratio = 0.2'))
+    configured(root, 6, window=42_000)
+    for number in range(6):
+        (root / f"{number}.txt").write_text(f"file {number}; ", encoding="utf-8")
+    scenario = root / ".jp" / "scenarios" / "test.toml"
+    summaries = SCENARIO.split("[[reply]]")[1]
+    replies = scenario.read_text(encoding="utf-8").replace("All is read.", words)
+    scenario.write_text(f"[[reply]]{summaries}{replies}", encoding="utf-8")
+    ask_before(root, "read all", *["read all"] * 4, "tell me more")
+    assert overlays(only_log(root)) == []
+
+    said = ask(root, "tell me more", "--id", "last")
+
+    assert said.count("auto-compacted turns 0 to 4") == 1
+    before, after = told_tokens(said)
+    assert before > 12_000
+    assert after <= 5_000

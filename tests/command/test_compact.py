@@ -452,3 +452,19 @@ def test_a_profile_may_name_the_halves_of_calls_as_a_table(root: Path) -> None:
     )
     assert wrong.code in {2, 3}
     assert "'digest', 'strip'" in wrong.stderr
+
+
+def test_the_preview_of_a_summary_of_few_turns_tells_about_what_it_saves(tmp_path: Path) -> None:
+    words = "Many words about bolts, nuts and washers. " * 40
+    root = make_workspace(tmp_path / "work", SCENARIO.replace('"Noted."', f'"{words}"'), settings=SETTINGS)
+    ask(root, "hello", "--new")
+    for text in ("and nuts?", "and washers?", "bye"):
+        ask(root, text, "--id", "last")
+
+    told = as_json(root, "--dry-run", "--profile", "heavy", "--keep", "1")["summary"]
+    made = as_json(root, "--profile", "heavy", "--keep", "1")["tokens"]
+
+    assert 1_000 < told["replaced"] < 2_000
+    freed, predicted = made["freed"], told["replaced"] - told["expected"]
+    assert freed > 700
+    assert abs(predicted - freed) <= 0.25 * freed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,6 +11,8 @@ from msgspec.structs import replace
 from forked import run_jp
 from jp.conversation.entries import Compaction, Facts, ToolCallResponse
 from loopback import HTML, Loopback, Reply
+from mcp_connections import SERVER
+from running import home_beside
 from stage import make_workspace, only_log
 
 SETTINGS = """
@@ -137,3 +140,41 @@ def test_results_that_were_recorded_without_evidence_get_it_when_they_are_compac
     forked = run_jp("conversation", "fork", "last", cwd=root)
     assert forked.code == 0
     assert "src/a.py:7: error" in run_jp("conversation", "print", "--compacted", "last", cwd=root).stdout
+
+
+NOTES = f"""
+[providers.mcp.notes]
+command = "{sys.executable}"
+arguments = ["-S", "-I", "{SERVER}"]
+[conversation.tools.notes]
+source = "mcp.notes.*"
+enable = true
+"""
+
+
+def test_what_a_tool_of_an_mcp_server_says_is_recorded_with_its_errors_and_paths_and_without_secrets(
+    tmp_path: Path,
+) -> None:
+    key = "sk-ant-api03-Th1sM4yN0tLeak"
+    words = f"M src/deep/bolts.py\nerror: no rule for bolts, with {key}\n" + "nothing to see here\n" * 60
+    calls = f'calls = [{{ name = "notes_echo", arguments = {{ text = {json.dumps(words)} }} }}]'
+    scenario = f'[[reply]]\nwhen = {{ contains = "look" }}\n{calls}\n\n[[reply]]\ntext = "Noted."\n'
+    root = make_workspace(tmp_path / "work", scenario)
+    own = home_beside(root) / "config" / "config.toml"
+    own.parent.mkdir(exist_ok=True)
+    own.write_text(NOTES, encoding="utf-8")
+
+    asked = run_jp("query", "--approve-all", "look", cwd=root)
+
+    assert asked.code == 0, asked.stderr
+    (response,) = [entry for entry in only_log(root) if isinstance(entry, ToolCallResponse)]
+    assert response.facts is not None
+    assert response.facts.evidence is not None
+    said = "\n".join(response.facts.evidence)
+    assert "error: no rule for bolts" in said
+    assert "src/deep/bolts.py" in said
+    assert key not in said
+    assert len(said) <= 400
+    assert run_jp("conversation", "compact", "--turn", "0", "last", cwd=root).code == 0
+    shown = run_jp("conversation", "print", "--compacted", "last", cwd=root).stdout
+    assert "error: no rule for bolts" in shown.partition("[compacted] notes_echo: success")[2]

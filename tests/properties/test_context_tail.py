@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -54,6 +54,19 @@ cases = st.builds(Case, costs_of, st.tuples(st.integers(0, 9), st.integers(0, 12
 
 def start_by_trying_all(case: Case, limits: TailLimits) -> int:
     """The specification, said of every possible start instead of as a walk."""
+    best = start_that_may_be_all(case, limits)
+    budget = max(limits.budget, 0)
+    mandatory = max(case.count - 1 if case.pending is None else case.pending, case.head_end)
+    fits = case.total(mandatory) <= limits.ceiling
+    if not (limits.must_shrink and best == case.head_end < case.count and fits and case.total(best) > budget):
+        return best
+    raw = [start for start in range(best, mandatory) if case.total(start) <= budget]
+    smaller = [start_that_may_be_all(case, replace(limits, budget=less)) for less in range(budget)]
+    return min([*raw, mandatory, *(start for start in smaller if start > best)])
+
+
+def start_that_may_be_all(case: Case, limits: TailLimits) -> int:
+    """The specification where everything may stay that fits under the ceiling."""
     if case.head_end >= case.count:
         return case.count
     mandatory = max(case.count - 1 if case.pending is None else case.pending, case.head_end)
@@ -69,10 +82,7 @@ def start_by_trying_all(case: Case, limits: TailLimits) -> int:
         return case.total(start) <= ceiling and (fits or crosses or is_few or start == case.anchor)
 
     starts = range(case.head_end, mandatory)
-    best = min(filter(is_allowed, starts), default=mandatory)
-    if limits.must_shrink and best == case.head_end and case.total(best) > budget:
-        return min((start for start in starts if case.total(start) <= budget), default=mandatory)
-    return best
+    return min(filter(is_allowed, starts), default=mandatory)
 
 
 @given(cases, limits_of)
@@ -92,13 +102,6 @@ def test_it_lies_behind_the_head_is_not_empty_and_keeps_to_its_ceiling_or_says_w
     assert found.overshoot == max(found.tokens - max(limits.budget, 0), 0)
     assert found.tokens <= limits.ceiling or found.reason == "mandatory_over_budget"
     assert case.pending is None or found.start <= max(case.pending, case.head_end)
-
-
-@given(cases, limits_of, st.integers(0, 50))
-def test_a_larger_budget_never_keeps_less(case: Case, limits: TailLimits, more: int) -> None:
-    less = replace(limits, must_shrink=False)
-
-    assert case.select(replace(less, budget=less.budget + more)).start <= case.select(less).start
 
 
 @given(costs_of, limits_of, st.integers(0, 40), st.integers(0, 12))
@@ -138,3 +141,11 @@ def test_head_summary_and_tail_are_what_providers_take_and_the_latest_request_is
     assert pending is None or found.start <= pending
     if any(message.meta.kind == "summary" for message in messages):
         assert {message.role for message in messages[: head.end]} <= {"system"}
+
+
+@given(cases, limits_of, st.integers(0, 60))
+@example(Case([10, 2, 30], (0, 99, 99)), TailLimits(budget=25, must_shrink=True), 5)
+def test_a_larger_budget_never_selects_fewer_groups(case: Case, limits: TailLimits, more: int) -> None:
+    larger = replace(limits, budget=limits.budget + more)
+
+    assert case.select(larger).start <= case.select(limits).start

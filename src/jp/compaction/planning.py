@@ -36,7 +36,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.reverts import undone
-from jp.conversation.turns import Placement, cycles_of, divide, is_blank
+from jp.conversation.turns import Cycle, Placement, cycles_of, divide, is_blank
 
 if TYPE_CHECKING:
     from jp.compaction.summarising import TextLoader
@@ -119,6 +119,7 @@ class Planner:
         self._load = load
         self._source: Source = source
         self._stand_ins = stand_ins
+        self._observed: dict[str, Facts | None] = {}  # by the id of a response
         self._now = now
         self._division = divide(entries)
         self._undone = undone(entries)
@@ -166,11 +167,15 @@ class Planner:
         return self._shrinking((*overlays, inside))
 
     def finished_cycles(self, *, keep: int = UNCOVERED_CYCLES) -> Range | None:
-        """Return the cycles of the last turn without its newest `keep`, at least one; None where none are left."""
+        """Return the cycles of the last turn without its newest `keep`, at least one; None where none are left.
+
+        What follows the last results, such as an attempt that failed, is their answer and no cycle of its own.
+        """
         turns = self._division.turns
         if not turns or turns[-1].id in self._undone:
             return None
-        to_cycle = len(cycles_of(turns[-1])) - max(keep, NEWEST_CYCLES) - 1
+        last = next((cycle.number for cycle in reversed(cycles_of(turns[-1])) if _calls(cycle)), 0)
+        to_cycle = last - max(keep, NEWEST_CYCLES)
         number = turns[-1].number
         return Range(first=number, last=number, to_cycle=to_cycle) if to_cycle >= 0 else None
 
@@ -227,7 +232,10 @@ class Planner:
             return {}
         turns = self._division.turns[found.first : found.last + 1]
         responses = (entry for turn in turns for entry in turn.entries if isinstance(entry, ToolCallResponse))
-        facts = ((response.id, _observed(response, self._load)) for response in responses if response.id)
+        for response in responses:
+            if response.id and response.id not in self._observed:
+                self._observed[response.id] = _observed(response, self._load)
+        facts = ((entry.id, self._observed.get(entry.id)) for turn in turns for entry in turn.entries)
         return {identity: seen for identity, seen in facts if seen is not None}
 
     def _called(self, found: Range) -> set[str]:
@@ -304,6 +312,11 @@ def _began(entries: Sequence[AnyEntry]) -> float | None:
         return datetime.fromisoformat(first.at).timestamp()
     except ValueError:
         return None
+
+
+def _calls(cycle: Cycle) -> bool:
+    """Return whether tools were called in `cycle`."""
+    return any(isinstance(answer, ToolCallRequest) for attempt in cycle.attempts for answer in attempt.answers)
 
 
 def _has_summary(placement: Placement) -> bool:

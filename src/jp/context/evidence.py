@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from jp.context.mentions import mentions_in
 from jp.context.redaction import redacted
 from jp.context.secret_values import lowered_ascii
 
@@ -50,6 +51,9 @@ _ARMOUR = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9+/=]{40,200}")
 MOST_EVIDENCE = 400
 """Characters of evidence that is stored with a result."""
 
+_LONGEST_PATHS = 150
+"""Characters of this that paths may take, of files that were changed or named."""
+
 _READ_AT_MOST = 64 * 1024
 """Of a longer output so many characters are read, half of them at its end: redacting costs time."""
 
@@ -90,8 +94,24 @@ def observe(text: str, *, kind: str = "", is_error: bool = False) -> Observed:
         lines = outcome_lines(text)
     else:
         lines = first_and_last(text)
+    if kind not in {"read", "list", "json", "search"}:
+        lines = (*lines, *_paths_line(text, lines))
     exit_code = exit_status(text) if kind in {"", "other", "terminal", "test"} else None
     return Observed(exit_code=exit_code, lines=_within(lines, MOST_EVIDENCE))
+
+
+def _paths_line(text: str, lines: Iterable[str]) -> tuple[str, ...]:
+    """Return a line with the files that `text` names most often, and no line of evidence does; none where none is."""
+    said = "\n".join(lines)
+    found = [path for path in mentions_in((text,)).paths if "." in path.rpartition("/")[2] and path not in said]
+    paths: list[str] = []
+    left = _LONGEST_PATHS
+    for path in found:
+        left -= len(path) + 2
+        if left < 0:
+            break
+        paths.append(path)
+    return (f"paths: {', '.join(paths)}",) if paths else ()
 
 
 def exit_status(text: str) -> int | None:

@@ -131,9 +131,14 @@ def after_ineffective(state: PolicyState, at: Circumstances) -> PolicyState:
     return replace(
         state,
         strikes=strikes,
-        growth_needed=at.used + max(at.used * GROWTH_PERCENT // 100, 1),
+        growth_needed=_tenth_more(at.used),
         suppressed=SUPPRESSED_TRIGGERS if strikes >= STRIKES else 0,
     )
+
+
+def after_ineligible(state: PolicyState, at: Circumstances) -> PolicyState:
+    """Return the state after a trigger at which too little could leave: no strike, but there has to be a tenth more."""
+    return replace(state, growth_needed=_tenth_more(at.used))
 
 
 def next_action(kind: ErrorKind, *, calls_left: int, has_other_model: bool, may_fall_back: bool) -> Action:
@@ -151,6 +156,10 @@ def next_action(kind: ErrorKind, *, calls_left: int, has_other_model: bool, may_
             return "fallback" if may_fall_back else "unchanged"
         case _:
             assert_never(kind)
+
+
+def _tenth_more(used: int) -> int:
+    return used + max(used * GROWTH_PERCENT // 100, 1)
 
 
 def _rung(ladder: tuple[int, ...], failures: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.context.groups import GroupIndex, pending_group
 
@@ -71,23 +72,42 @@ def select_tail_by_budget(
 
     The last group and everything from a pending round on always stay. `anchor` is the group of the latest real request,
     for which the tail grows up to the ceiling and never beyond (otherwise `jp.context.anchors.preserve` keeps its
-    text). `costs` are those of the groups; negative ones count as nothing.
+    text). `costs` are those of the groups; negative ones count as nothing. A larger budget never selects fewer groups.
     """
     count = len(index.groups)
     if head_end >= count:
         return TailSelection(start=count, tokens=0, reason="nothing", overshoot=0)
-    walk = _Walk(costs, limits, _mandatory(index, head_end), head_end)
-    ceiling = limits.ceiling
-    if walk.tokens > ceiling:
+    first = _mandatory(index, head_end)
+    selected = _selected(_Walk(costs, limits.budget, first, head_end), limits, anchor)
+    if not (limits.must_shrink and selected.reason == "everything") or selected.tokens <= max(limits.budget, 0):
+        return selected
+    raw = _Walk(costs, limits.budget, first, head_end)
+    raw.back(limits.ceiling, min_groups=0, crossing=False)
+    raw.to_anchor(anchor, limits.budget)
+    # A smaller budget, under whose ceiling not everything fits, may go over it and would keep more.
+    smaller = replace(limits, budget=_greatest_below(selected.tokens, limits))
+    other = _selected(_Walk(costs, smaller.budget, first, head_end), smaller, anchor)
+    start = min(raw.start, other.start)
+    tokens = sum(max(cost, 0) for cost in costs[start:])
+    overshoot = max(tokens - max(limits.budget, 0), 0)
+    return TailSelection(start=start, tokens=tokens, reason="raw_budget", overshoot=overshoot)
+
+
+def _selected(walk: _Walk, limits: TailLimits, anchor: int | None) -> TailSelection:
+    """Return what `walk` comes to, where everything may stay that fits under the ceiling."""
+    if walk.tokens > limits.ceiling:
         return walk.ended("mandatory_over_budget")
-    reason = walk.back(ceiling, min_groups=limits.min_groups, crossing=True)
-    reason = walk.to_anchor(anchor, ceiling) or reason
-    if not limits.must_shrink or walk.start > head_end or walk.tokens <= limits.budget:
-        return walk.ended("everything" if walk.start == head_end else reason)
-    again = _Walk(costs, limits, _mandatory(index, head_end), head_end)
-    again.back(ceiling, min_groups=0, crossing=False)
-    again.to_anchor(anchor, limits.budget)
-    return again.ended("raw_budget")
+    reason = walk.back(limits.ceiling, min_groups=limits.min_groups, crossing=True)
+    reason = walk.to_anchor(anchor, limits.ceiling) or reason
+    return walk.ended("everything" if walk.is_whole else reason)
+
+
+def _greatest_below(tokens: int, limits: TailLimits) -> int:
+    """Return the greatest budget whose ceiling is below `tokens`."""
+    budget = tokens * 100 // limits.soft_percent
+    while replace(limits, budget=budget).ceiling >= tokens:
+        budget -= 1
+    return budget
 
 
 def _mandatory(index: GroupIndex, head_end: int) -> int:
@@ -99,12 +119,17 @@ def _mandatory(index: GroupIndex, head_end: int) -> int:
 class _Walk:
     """A tail that grows at its beginning."""
 
-    def __init__(self, costs: Sequence[int], limits: TailLimits, start: int, head_end: int) -> None:
+    def __init__(self, costs: Sequence[int], budget: int, start: int, head_end: int) -> None:
         self._costs = [max(cost, 0) for cost in costs]
-        self._budget = max(limits.budget, 0)
+        self._budget = max(budget, 0)
         self._head_end = head_end
         self.start = start
         self.tokens = sum(self._costs[start:])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it begins where nothing is protected any more."""
+        return self.start == self._head_end
 
     def back(self, ceiling: int, *, min_groups: int, crossing: bool) -> Reason:
         """Take older groups: into the budget, then one that crosses it, then up to `min_groups`."""

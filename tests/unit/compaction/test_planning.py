@@ -235,3 +235,11 @@ def test_old_results_of_the_turn_that_runs_are_stripped_and_its_newest_three_cyc
     assert made.with_inside((), PolicyWish(reasoning=True)) == ()
     assert planner(*long_turn(3)).with_inside((), BOTH) == ()
     assert planner().with_inside((), BOTH) == ()
+
+
+def test_an_attempt_that_failed_is_no_cycle_of_its_own() -> None:
+    failed = planner(*long_turn(6), end("error"))
+
+    assert failed.finished_cycles() == planner(*long_turn(6)).finished_cycles()
+    assert failed.finished_cycles(keep=1) == Range(first=0, last=0, to_cycle=4)
+    assert planner(start(0), ask("do it all"), end("error")).finished_cycles(keep=1) is None

@@ -80,8 +80,9 @@ def test_an_exit_code_is_read_where_tools_write_it(text: str, code: int | None) 
 @pytest.mark.parametrize(
     ("kind", "is_error", "lines"),
     [
-        ("terminal", False, ("make: error: no rule", "FAILED test_a", "bye")),
-        ("", False, ("make: error: no rule", "FAILED test_a", "bye")),
+        ("terminal", False, ("make: error: no rule", "FAILED test_a", "bye", "paths: src/a.py")),
+        ("", False, ("make: error: no rule", "FAILED test_a", "bye", "paths: src/a.py")),
+        ("write", False, ("paths: src/a.py",)),
         ("read", False, ()),
         ("read", True, ("make: error: no rule", "FAILED test_a", "bye")),
         ("search", False, ("src/a.py:3: hit",)),
@@ -91,6 +92,14 @@ def test_what_is_observed_depends_on_the_kind_of_the_tool(kind: str, lines: tupl
     text = "hello\nmake: error: no rule\nsrc/a.py:3: hit\nplain\nFAILED test_a\nplain\nbye\n"
 
     assert observe(text, kind=kind, is_error=is_error) == Observed(lines=lines)
+
+
+def test_paths_are_told_that_no_other_line_names_as_many_as_there_is_room_for() -> None:
+    text = "error: src/a.py is bad\nM src/b.py\nM src/b.py and/or\nM src/c.py\nbye\n"
+
+    assert observe(text).lines == ("error: src/a.py is bad", "bye", "paths: src/b.py, src/c.py")
+    many = "".join(f"M lib/{'x' * 50}/{number}.py\n" for number in range(9))
+    assert [line.count(", ") for line in observe(many).lines if line.startswith("paths: ")] == [1]
 
 
 def test_evidence_ends_where_there_is_no_room_for_another_line() -> None:

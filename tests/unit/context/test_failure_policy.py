@@ -10,6 +10,7 @@ from jp.context.failure_policy import (
     after_answer,
     after_failure,
     after_ineffective,
+    after_ineligible,
     after_success,
     may_ask,
     may_summarise,
@@ -112,3 +113,11 @@ def test_the_kind_of_failure_decides_what_to_do(
     found = next_action(kind, calls_left=calls_left, has_other_model=other, may_fall_back=fall_back)
 
     assert found == action
+
+
+def test_a_trigger_at_which_too_little_could_leave_is_no_strike_and_waits_for_a_tenth_more() -> None:
+    state = after_ineligible(after_ineligible(FRESH, AT), AT)
+
+    assert (state.strikes, state.suppressed) == (0, 0)
+    assert may_summarise(state, replace(AT, used=54_999)).verdict == "growth"
+    assert may_summarise(state, replace(AT, used=55_000)).verdict == "go"

@@ -8,7 +8,15 @@ from datetime import datetime
 import msgspec
 
 from jp.cli.compacting.order import Order
-from jp.cli.compacting.summarizer import limit_of, local_summary, rehearse, summary_model, texts_of, window_of
+from jp.cli.compacting.summarizer import (
+    SHORTEST_ACCOUNT,
+    limit_of,
+    local_summary,
+    rehearse,
+    summary_model,
+    texts_of,
+    window_of,
+)
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.fact_lines import FactLines
@@ -28,6 +36,10 @@ from jp.turn.request import Loader, context_in_force
 
 _LEAST_SUMMARY = 140
 """About how many tokens a summary takes that says next to nothing."""
+
+_WRITTEN_PERCENT = 15
+"""How long the part of a summary is that a model writes, of what it reads: of a small range it may take far more, and
+does not."""
 
 _MILLION = 1_000_000
 
@@ -172,9 +184,9 @@ class Previewer:
         replaced = self._tokens_of(turns)
         # One that is no shorter than what it stands for is not used.
         at_most = min(limit_of(self._config, self.model), replaced)
-        found = rehearse(self._entries, turns, self._loader, window=window, limit=at_most)
+        found = rehearse(self._entries, turns, self._loader, window=window, limit=at_most, reply=SHORTEST_ACCOUNT)
         computed = 0 if found.policy is None else estimate_tokens(found.policy.text)
-        expected = computed + answer_budget(found.input)
+        expected = computed + min(answer_budget(found.input), replaced * _WRITTEN_PERCENT // 100)
         details = details_of(self._config, model)
         usd = None
         if details.input_price is not None and details.output_price is not None:

@@ -21,7 +21,14 @@ from jp.context.redaction import redact
 from jp.context.summarizing import summary_limit
 from jp.context.summary_asking import Terms
 from jp.context.summary_request import Asking, SummaryRequest
-from jp.context.summary_schema import ErrorKind, SummaryError, SummaryReply, answer_schema, read_answer
+from jp.context.summary_schema import (
+    ErrorKind,
+    StructuredSummary,
+    SummaryError,
+    SummaryReply,
+    answer_schema,
+    read_answer,
+)
 from jp.conversation.entries import AnyEntry, SummaryPolicy, Usage, add_usage
 from jp.conversation.resource import AudioBlock, ImageBlock
 from jp.conversation.thread import Parameters, Thread, UserText
@@ -219,7 +226,7 @@ def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Th
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     """A summary without its model: about how many tokens it would read, in how many questions, and what is left to it.
 
-    `policy` is the summary that no model has written, and that says so; None where nothing was said.
+    `policy` is the summary that comes of it; None where nothing was said.
     """
 
     input: int
@@ -227,8 +234,22 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     policy: SummaryPolicy | None
 
 
-def rehearse(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, window: int, limit: int) -> Rehearsal:
-    """A summary of `found` in at most `limit` tokens, as if the model with this `window` could not be asked."""
+_UNANSWERED = SummaryError(kind="no_provider")
+
+SHORTEST_ACCOUNT = StructuredSummary(goal="go on", next_step="go on", requirements=())
+"""The least that a model may answer: what a summary has beside it is computed from the log."""
+
+
+def rehearse(
+    entries: Sequence[AnyEntry],
+    found: Range,
+    loader: Loader,
+    *,
+    window: int,
+    limit: int,
+    reply: SummaryReply = _UNANSWERED,
+) -> Rehearsal:
+    """Return a summary of `found` in at most `limit` tokens, as if the model with this `window` gave this reply."""
     steps = _steps(entries, found, loader, window=window, limit=limit)
     tokens = calls = 0
     policy: SummaryPolicy | None = None
@@ -236,7 +257,8 @@ def rehearse(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, windo
         request = next(steps)
         calls = request.parts
         tokens = estimate_tokens(request.prompt) * calls
-        steps.send(SummaryError(kind="no_provider"))
+        while True:
+            steps.send(reply)
     except StopIteration as end:
         outcome: Summarised | SummaryError = end.value
         policy = outcome.policy if isinstance(outcome, Summarised) else None

@@ -6,7 +6,7 @@ nor where nobody knows the window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -30,15 +30,16 @@ from jp.context.failure_policy import (
     Circumstances,
     PolicyState,
     after_ineffective,
+    after_ineligible,
     after_success,
     may_summarise,
 )
 from jp.context.triggers import Circumstances as Around
 from jp.context.triggers import NotTriggered, Numbers, Triggered, decide
-from jp.conversation.entries import Compaction
+from jp.conversation.entries import Compaction, CycleEnd
 from jp.conversation.usage import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
-from jp.provider.base import WireRequest
+from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.reading import read_beginning
 from jp.turn.ports import Recorder
@@ -55,6 +56,15 @@ another key, nor of a bill that was paid."""
 
 _NEAR = 3
 """Estimates are hardly ever off by more: a request that is so many times smaller is not looked at closely."""
+
+
+_WORTH_A_BREAK = 2
+"""A compaction breaks the cache of the prefix once, however much leaves: it has to come at least half of the way down
+to the target, unless nothing can be sent without it."""
+
+
+_MOST_OVERFLOWS = 2
+"""How often one request is compacted that the provider finds too long."""
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +144,8 @@ class AutomaticRoom:
         self._maker = RoomMaker(wiring, recorder, workspace, self._order, log=log)
         self._window = self._known_window()
         self._ratio: float | None = None
-        self._overflowed = False
+        self._bytes = 0  # of the request that was looked at last
+        self._overflows: tuple[int, int] = (0, 0)  # answered before a request that is too long; tries at it
         self._made_at = -1  # how many entries there were when room was made last
 
     async def before(self, request: WireRequest) -> Sequence[Compaction]:
@@ -142,7 +153,10 @@ class AutomaticRoom:
         window = self._window
         if window is None:
             return ()
-        estimated = prompt_size(self._wiring.provider.sections(request)).total
+        sections = self._wiring.provider.sections(request)
+        if self._is_clearly_below(sections, window.threshold):
+            return ()
+        estimated = prompt_size(sections).total
         if estimated * _NEAR < window.threshold:
             return ()
         projected = round(estimated * self._measured_ratio())
@@ -156,11 +170,21 @@ class AutomaticRoom:
         return overlays
 
     async def after_overflow(self) -> Sequence[Compaction]:
-        """See the port. Once in a turn."""
-        if self._overflowed:
-            return ()
-        self._overflowed = True
-        return await self._room(0, must_fit=True)
+        """See the port. For each request twice: first the newest cycles stay, then all leave but the last one."""
+        answered = sum(isinstance(entry, CycleEnd) and entry.error is None for entry in self._recorder.entries)
+        before, tries = self._overflows
+        self._overflows = (answered, tries + 1 if before == answered else 1)
+        return await self._room(0, must_fit=True) if self._overflows[1] <= _MOST_OVERFLOWS else ()
+
+    def _is_clearly_below(self, sections: Sections, threshold: int) -> bool:
+        """Return whether what was reported of the last request, and a token for each byte since, are no reason to look.
+
+        Estimating a whole request takes far longer than counting its bytes.
+        """
+        before, self._bytes = self._bytes, sum(map(len, _items(sections)))
+        last = next((entry for entry in reversed(self._recorder.entries) if isinstance(entry, CycleEnd)), None)
+        reported = 0 if last is None or not before else prompt_tokens(last.usage)
+        return bool(reported) and reported + max(self._bytes - before, 0) < threshold
 
     @property
     def _auto(self) -> AutoConfig:
@@ -171,16 +195,9 @@ class AutomaticRoom:
 
         A `projected` of 0 says that only the provider knows how long the request is.
         """
-        entries = tuple(self._recorder.entries)
-        tools = self._wiring.config.conversation.tools
-        load = texts_of(self._recorder)
-        planner = Planner(entries, FactLines(), tools, now=time(), source="auto", load=load)
-        if not must_fit and not self._maker.can_free(planner):
-            self._log("no automatic compaction: too few turns, and no finished cycles")
-            return ()
-        ratio = self._measured_ratio()
-        used = projected or round(planner.tokens * ratio)
-        now = time()
+        ratio, now = self._measured_ratio(), time()
+        planner = self._planner() if not projected else None
+        used = projected if planner is None else round(planner.tokens * ratio)
         at = Circumstances(now=now, configuration=f"{self._wiring.model} {now // _REFUSED_SECS:.0f}", used=used)
         permission = may_summarise(self._file.read(), at)
         self._file.write(permission.state)
@@ -191,10 +208,16 @@ class AutomaticRoom:
         )
         if not self._is_triggered(used, used, around):
             return ()
+        planner = planner or self._planner()
+        window = self._window or Window(limit=used, threshold=used, target=used)
+        least = max(used - window.threshold + 1, (used - window.target) // _WORTH_A_BREAK, 1)
+        if not must_fit and round(self._maker.most_freed(planner) * ratio) < least:
+            self._log("no automatic compaction: too little of it is in old turns and finished cycles")
+            self._file.write(after_ineligible(permission.state, at))
+            return ()
         draft = await self._maker.make(planner, self._need(used, ratio, must_fit=must_fit), permission.state, at)
         freed = round(draft.freed * ratio)
-        window = self._window or Window(limit=used, threshold=used, target=used)
-        if not self._is_triggered(used, freed, around, least=max(used - window.threshold, 0) + 1):
+        if not self._is_triggered(used, freed, around, least=least):
             self._file.write(after_ineffective(draft.state, at))
             return ()
         if used - freed <= window.target:
@@ -202,9 +225,14 @@ class AutomaticRoom:
         else:
             self._file.write(after_ineffective(draft.state, replace(at, used=used - freed)))
         self._tell(draft.overlays, used, used - freed)
-        self._made_at = len(entries) + len(draft.overlays)
+        self._made_at = len(self._recorder.entries) + len(draft.overlays)
         stamped = timestamp(SYSTEM.now())
         return [replace(overlay, at=stamped) for overlay in draft.overlays]
+
+    def _planner(self) -> Planner:
+        tools = self._wiring.config.conversation.tools
+        load = texts_of(self._recorder)
+        return Planner(tuple(self._recorder.entries), FactLines(), tools, now=time(), source="auto", load=load)
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:
         """Whether so much is to be left out; the code of why, or why not, goes to the log with its numbers."""
@@ -229,9 +257,14 @@ class AutomaticRoom:
     def _need(self, used: int, ratio: float, *, must_fit: bool) -> Need:
         """Return how much is to be freed, as it is estimated; without a window as much as can be."""
         if self._window is None or used <= self._window.threshold:
-            return Need(wanted=round(used / ratio), is_urgent=must_fit)
-        wanted, least = used - self._window.target, max(used - self._window.limit, 0)
-        return Need(wanted=ceil(wanted / ratio), least=ceil(least / ratio), is_urgent=must_fit)
+            everything = round(used / ratio)
+            again = self._overflows[1] == _MOST_OVERFLOWS
+            return Need(wanted=everything, least=everything if again else 0, is_urgent=must_fit)
+        target = self._window.target
+        wanted, least = used - target, max(used - self._window.limit, 0)
+        return Need(
+            wanted=ceil(wanted / ratio), least=ceil(least / ratio), target=int(target / ratio), is_urgent=must_fit
+        )
 
     def _measured_ratio(self) -> float:
         """Reported tokens for one that is estimated, of the newest request that this model has answered."""
@@ -265,9 +298,10 @@ class AutomaticRoom:
 
     def _tell(self, overlays: Sequence[Compaction], before: int, after: int) -> None:
         number = len(compactions_in_force(self._recorder.entries)) + 1
-        turns = ", ".join(dict.fromkeys(map(_covered_text, overlays)))
         undo = f"jp conversation compact --reset={number} {self._conversation}"
-        self._wiring.notice(f"auto-compacted {turns}: about {before:,} tokens before, {after:,} now; undo: `{undo}`")
+        self._wiring.notice(
+            f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `{undo}`"
+        )
 
     def _too_long(self, projected: int, window: Window) -> ProviderError:
         return ProviderError(
@@ -275,12 +309,25 @@ class AutomaticRoom:
             kind="context_too_long",
             hint=(
                 f"nothing more can be hidden: `jp conversation undo {self._conversation}` takes this request back, "
-                "`jp query --new` begins anew"
+                "`--model` names one with a larger window, `max_bytes` of a tool bounds its results"
             ),
         )
 
 
-def _covered_text(overlay: Compaction) -> str:
-    if overlay.to_cycle is None:
-        return turns_text(overlay.from_turn, overlay.to_turn)
-    return f"the finished calls of {turns_text(overlay.to_turn, overlay.to_turn)}"
+def _items(sections: Sections) -> Iterator[bytes]:
+    yield from sections.system
+    yield from sections.tools
+    for message in sections.messages:
+        yield from message
+
+
+def _covered_text(overlays: Sequence[Compaction]) -> str:
+    """Return which turns overlays concern: whole ones, and the one that runs."""
+    said: list[str] = []
+    whole = [overlay for overlay in overlays if overlay.to_cycle is None]
+    if whole:
+        said.append(turns_text(min(one.from_turn for one in whole), max(one.to_turn for one in whole)))
+    running = [overlay.to_turn for overlay in overlays if overlay.to_cycle is not None]
+    if running:
+        said.append(f"the finished calls of {turns_text(running[-1], running[-1])}")
+    return ", ".join(said)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import time
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from jp.cli.money import cost_sentence
 from jp.cli.pricing import pricing
@@ -15,6 +18,7 @@ from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inq
 
 if TYPE_CHECKING:
     from jp.cli.query.titling import Spent
+    from jp.turn.ports import Recorder
 
 
 _MOSTLY_FULL = 0.75
@@ -47,6 +51,13 @@ def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title
     return said
 
 
+_HELPFUL = (("default", "1"), ("heavy", "1"), ("default", "0"), ("heavy", "0"))
+"""Profiles and the turns that they keep, the one that loses least first."""
+
+_MUCH_FREED, _LEAST_FREED = 50, 5
+"""Percent of a conversation: so much is enough, and less than that is not worth a command."""
+
+
 def fullness_text(wiring: Wiring, used: int) -> str:
     """Return what to do once `used` tokens fill most of the model's window, else an empty text."""
     from jp.cli.model_details import details_of
@@ -57,6 +68,33 @@ def fullness_text(wiring: Wiring, used: int) -> str:
     return (
         f"the conversation fills {used * 100 // window} % of the window of {str(wiring.model)!r}: "
         "`jp conversation compact --dry-run` shows what can be freed"
+    )
+
+
+def overflow_hint(wiring: Wiring, recorder: Recorder, conversation: str) -> str:
+    """Return what helps a request that is too long: the compaction that loses least of those that free most of it."""
+    from jp.cli.compacting.order import RangeFlags, order_of
+    from jp.cli.compacting.preview import Previewer
+
+    settings = wiring.config.conversation.compaction
+    previewer = Previewer(tuple(recorder.entries), wiring.config, recorder, now=time(), model=wiring.model)
+    greatest, words = 0, ""
+    for profile, keep in _HELPFUL:
+        order = order_of(settings, profile=profile, ranges=RangeFlags(keep_last=keep))
+        order = replace(order, summary=replace(order.summary, is_local=True))
+        effect = previewer.effect(previewer.plan(order).overlays)
+        share = effect.freed * 100 // max(effect.before, 1)
+        if share > greatest:
+            local = "--local " if profile == "heavy" else ""
+            words = f"`jp conversation compact --profile {profile} {local}--keep {keep} {conversation}`"
+            greatest = share
+        if share >= _MUCH_FREED:
+            break
+    back = f"`jp conversation undo {conversation}` takes this request back"
+    if greatest < _LEAST_FREED:
+        return f"no compaction makes it much shorter: {back}, `--model` names one with a larger window"
+    return (
+        f'{words} frees about {greatest} % of it, then go on with `jp query --id {conversation} "continue"`; or {back}'
     )
 
 

@@ -76,6 +76,7 @@ async def take_turn(
     async with titling:
         if checker is None:
             outcome = await asker.ask(request, cycles)
+            _help_with_overflow(outcome, options, wiring, begun=begun, recorder=recorder)
             try:
                 _print_extracted(options, arguments, outcome, recorder)
             finally:
@@ -87,6 +88,7 @@ async def take_turn(
         structured = await take_structured_turn(
             request, asker.ask, log=recorder, checker=checker, max_cycles=cycles, notice=wiring.notice
         )
+        _help_with_overflow(structured.outcome, options, wiring, begun=begun, recorder=recorder)
         try:
             if structured.decides and not _is_over_budget(wiring, structured.outcome):
                 print_value(options, value_of(structured, options))
@@ -144,6 +146,20 @@ def _say_what_stays(options: GlobalOptions) -> None:
     if os.isatty(2) and options.persist:
         asked = "what you asked stays in the conversation"
         notice(options, f"{asked}: `jp query --replay` asks it again, `jp conversation undo` takes it back")
+
+
+def _help_with_overflow(
+    outcome: TurnOutcome, options: GlobalOptions, wiring: Wiring, *, begun: Begun, recorder: Recorder
+) -> None:
+    """Name in the error what makes a request shorter that the provider found too long."""
+    error = outcome.error
+    if error is None or error.kind != "context_too_long" or not options.persist:
+        return
+    from jp.cli.query.spent import overflow_hint
+
+    is_general = error.hint == ProviderError("", kind=error.kind).hint
+    found = overflow_hint(wiring, recorder, str(begun.info.id))
+    error.hint = found if is_general else f"{error.hint}; {found}"
 
 
 def _explained(error: ProviderError | None) -> JpError:

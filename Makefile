@@ -14,7 +14,7 @@ FOREIGN_NODE_STAMP := $(FOREIGN_NODE)/.installed
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-coverage lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -49,6 +49,9 @@ coverage: $(STAMP)
 
 bench: $(STAMP)  ## every figure of the README, in one run
 	$(BIN)/python benchmarks/run.py
+
+bench-coverage: $(STAMP)  ## the public functions of jp.context that no command enters
+	$(BIN)/python benchmarks/entered.py
 
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import compaction
 import confinement
 import delivery
+import entered
 import log
 import markdown
 import processes
@@ -36,6 +37,7 @@ def main() -> None:
         ("What is left of a session that `jp conversation compact` made to fit", tables.availability_rows),
         ("What a session costs under automatic compaction, with a prompt cache", tables.automatic_rows),
         ("The passes of jp.context, over json.loads", tables.speed_rows),
+        ("What of jp.context commands enter", entered.rows),
     )
     for title, rows in measured:
         table = list(rows(_report))

@@ -70,8 +70,8 @@ class Chain(Protocol):
         """Return each text that a reader of the view could ask for by something in it."""
         ...
 
-    def search(self, query: str) -> Sequence[str]:
-        """Return the excerpts that a search finds, best first."""
+    def search(self, queries: Sequence[str]) -> list[Sequence[str]]:
+        """Return the excerpts that one search for each query finds, best first."""
         ...
 
 
@@ -98,9 +98,9 @@ class Plain:
         """See the protocol."""
         return self._scheme.recallable(self._messages)
 
-    def search(self, query: str) -> Sequence[str]:
+    def search(self, queries: Sequence[str]) -> list[Sequence[str]]:
         """Find nothing."""
-        return ()
+        return [()] * len(queries)
 
 
 class Way(NamedTuple):
@@ -244,10 +244,12 @@ def once(way: Way, one: Measured, *, budget: int, chain: int, counting: Tokenize
 
 def _searched(conversation: Chain, one: Measured, missing: set[Fact], counting: Tokenizer) -> frozenset[Fact]:
     """Return those of `missing` that the one search for each of them finds."""
+    facts = sorted(missing, key=str)
+    found = conversation.search([one.questions[fact] for fact in facts]) if facts else []
     return frozenset(
         fact
-        for fact in missing
-        if found_in([fact], _excerpts(conversation.search(one.questions[fact])[:EXCERPTS], counting))
+        for fact, excerpts in zip(facts, found, strict=True)
+        if found_in([fact], _excerpts(excerpts[:EXCERPTS], counting))
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import TextBlock
+from jp.workspace.log import Log
 
 _HEADER = Header(id="h", format=1, created_at="2026-01-01T00:00:00Z", nonce="b3nchm4rk")
 
@@ -78,6 +80,31 @@ class LogWriter:
                     is_error=self._facts and message.is_error,
                     facts=_told(message) if self._facts else None,
                 )
+
+
+class _FiledLog(LogWriter):
+    """Writes into the log of a workspace."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def append(self, entry: AnyEntry) -> AnyEntry:
+        """Append one entry, stamped by the log."""
+        return self._log.append(entry)
+
+
+def write_session(root: Path, user_data: Path, messages: Transcript) -> None:
+    """Write `messages` as a new conversation of the workspace at `root`."""
+    from jp.workspace.metadata import Metadata
+    from jp.workspace.workspace import find_workspace
+
+    workspace = find_workspace(root, user_data=user_data)
+    info = workspace.create({}, Metadata(title="benchmark"), local=False)
+    lock = workspace.lock(info)
+    lock.acquire(patience=0, waiting=print)
+    with lock, workspace.open(info, lock) as log:
+        _FiledLog(log).add(messages)
 
 
 def conversation_of(session: Session) -> Conversation:

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import anyio
-from jp.tool.search_history import SearchHistory
 from msgspec.structs import replace
 
 from context.conversations import LogWriter
 from context.gold import places_of
+from context.questions import EXCERPTS
 from jp.cli.compacting.summarizer import local_summary, texts_of
-from jp.cli.recalled import IndexedHistory
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
+from jp.compaction.log_contents import recallable as searched
 from jp.compaction.planning import Planner, wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import KeepTurns, RangeWish
+from jp.compaction.searching import searchable_passages
 from jp.compaction.transcript import transcript_of
 from jp.config.compaction import PROFILES
+from jp.context.handles import assign_handles
 from jp.context.summarizing import summary_limit
 from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier, TextBlock
-from jp.tool.base import ToolInvocation
+from jp.tool.base import Stream, ToolInvocation
+from jp.tool.search_history import FoundPassage, SearchHistory
+from jp.tool.standing import ON_HIDDEN
 from jp.turn.request import InlineLoader
+from jp.workspace.search_index import Found, opened_index
 
 _C = TypeVar("_C", bound=Carrier)
 WINDOW = 200_000
@@ -45,6 +50,34 @@ class _Stream(NamedTuple):
         return carrier
 
 
+class _History:
+    """The port `jp.tool.search_history.History`, over an index that is made and searched once."""
+
+    def __init__(self, entries: Sequence[AnyEntry], queries: Sequence[str]) -> None:
+        handles = {sha256: handle for handle, sha256 in assign_handles(searched(entries)).items()}
+        with opened_index(None) as index:
+            index.add("benchmark", searchable_passages(entries, InlineLoader(), without=ON_HIDDEN))
+            self._found = {
+                query: [_passage(one, handles) for one in index.search(query, None, EXCERPTS)] for query in queries
+            }
+
+    def search(self, query: str, limit: int, stream: Stream) -> Sequence[FoundPassage]:
+        """See the port."""
+        del stream
+        return self._found[query][:limit]
+
+
+def _passage(found: Found, handles: Mapping[str, str]) -> FoundPassage:
+    return FoundPassage(
+        handle=handles[found.sha256],
+        turn=found.turn,
+        about=found.about,
+        offset=found.offset,
+        size=found.size,
+        text=found.text,
+    )
+
+
 class Product:
     """One conversation of jp, compacted as `jp conversation compact --budget` does, without a model.
 
@@ -53,7 +86,6 @@ class Product:
 
     def __init__(self, *, facts: bool = True) -> None:
         self._log = LogWriter(facts=facts)
-        self._search = SearchHistory(IndexedHistory())
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
@@ -77,12 +109,20 @@ class Product:
         """Return the texts whose handles stand in the view."""
         return recallable(self.entries, self.view())
 
-    def search(self, query: str) -> Sequence[str]:
-        """Return the excerpts that the model is given for one call of `search_history`."""
-        invocation = ToolInvocation(arguments={"query": query}, root=Path(), stream=_Stream(self.entries))
-        output = anyio.run(self._search.run, invocation)
+    def search(self, queries: Sequence[str]) -> list[Sequence[str]]:
+        """Return for each query the excerpts that the model is given for one call of `search_history`."""
+        entries = tuple(self.entries)
+        tool = SearchHistory(_History(entries, queries))
+        return anyio.run(_searched, tool, _Stream(entries), queries)
+
+
+async def _searched(tool: SearchHistory, stream: _Stream, queries: Sequence[str]) -> list[Sequence[str]]:
+    found: list[Sequence[str]] = []
+    for query in queries:
+        output = await tool.run(ToolInvocation(arguments={"query": query}, root=Path(), stream=stream))
         shown = "\n".join(block.text or "" for block in output.content if isinstance(block, TextBlock))
-        return _EXCERPT.split(shown)
+        found.append(_EXCERPT.split(shown))
+    return found
 
 
 def recallable(entries: Sequence[AnyEntry], view: Transcript) -> Iterator[str]:

@@ -20,7 +20,7 @@ _AROUND = 300
 """Characters on each side of a fact, from which words are taken."""
 
 _MOST_WORDS = 12
-_OF_CALLS = frozenset({"command", "file"})
+_OF_CALLS = frozenset({"command", "file", "error"})
 _OF_CLASS: dict[Kind, tuple[str, ...]] = {
     "file": ("file", "path"),
     "command": ("command", "exit"),
@@ -36,11 +36,15 @@ class _Place(NamedTuple):
 
     texts: tuple[str, ...]
 
-    def around(self, value: str) -> str | None:
-        """Return what stands near `value`; None where it is not here. A call's other arguments and result are near."""
-        if not any(value in text for text in self.texts):
+    def around(self, fact: Fact) -> str | None:
+        """Return what stands near a fact; None where it is not here. A call's other arguments and result are near.
+
+        What follows the beginning of a command may be more of it, so nothing of that is taken.
+        """
+        if not any(fact.text in text for text in self.texts):
             return None
-        return " ".join(text if value not in text else _beside(text, value) for text in self.texts)
+        held = [text if fact.text not in text else _beside(text, fact) for text in self.texts]
+        return " ".join(held)
 
 
 def questions_of(messages: Transcript, facts: Iterable[Fact]) -> dict[Fact, str]:
@@ -72,16 +76,17 @@ def _calls(messages: Transcript) -> Iterator[_Place]:
 
 
 def _question(fact: Fact, places: Sequence[_Place], spread: Counter[str]) -> str:
-    near = next((found for place in places if (found := place.around(fact.text)) is not None), "")
+    near = next((found for place in places if (found := place.around(fact)) is not None), "")
     hidden = fact.text.casefold()
     words = sorted({word for word in _words(near) if word not in hidden}, key=lambda word: (spread[word], word))
     return " ".join((*_OF_CLASS[fact.kind], *words[:_MOST_WORDS]))
 
 
-def _beside(text: str, value: str) -> str:
-    """Return the words beside `value`; none of a text that begins with it, which may be more of the same command."""
-    at = text.index(value)
-    return "" if at == 0 else f"{text[max(at - _AROUND, 0) : at]} {text[at + len(value) : at + len(value) + _AROUND]}"
+def _beside(text: str, fact: Fact) -> str:
+    if fact.kind == "command":
+        return ""
+    start, end = text.index(fact.text), text.index(fact.text) + len(fact.text)
+    return f"{text[max(start - _AROUND, 0) : start]} {text[end : end + _AROUND]}"
 
 
 def _words(text: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
@@ -36,9 +36,9 @@ QUESTIONS = questions_of(SESSION, gold_of(SESSION))
 
 def test_a_query_has_the_class_of_a_fact_and_words_around_it() -> None:
     assert QUESTIONS[Fact("command", "pytest tests", 2)] == (
-        "command exit Running suite calendar first Process exited code collected nine error column total"
+        "command exit calendar code collected column error exited first nine process running suite total"
     )
-    assert QUESTIONS[Fact("identifier", "#412")] == "commit issue link See about missing migration"
+    assert QUESTIONS[Fact("identifier", "#412")] == "commit issue link about migration missing see"
 
 
 def test_a_query_never_has_a_word_of_what_it_looks_for() -> None:
@@ -66,8 +66,8 @@ class Found:
     def recallable(self) -> Iterator[str]:
         return iter(())
 
-    def search(self, query: str) -> list[str]:
-        return self.excerpts
+    def search(self, queries: Sequence[str]) -> list[Sequence[str]]:
+        return [self.excerpts] * len(queries)
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,17 @@ def test_jp_makes_room_in_a_log_that_only_grows_and_recalls_what_left(*, facts: 
     assert set(log.recallable()) & set(contents(SESSION))
 
 
+def test_the_model_finds_what_left_by_one_search_for_words_beside_it() -> None:
+    log = Product()
+    log.grow(SESSION)
+    [found, nothing] = log.search(["command exit result 17", "zzyzx"])
+
+    assert 1 < len(found) <= 6
+    assert found[0].startswith("[turn ")
+    assert "result 17" in "".join(found)
+    assert nothing[0].startswith("Nothing in this conversation")
+
+
 def test_tokens_are_counted_of_everything_that_is_sent_and_texts_are_cut_to_them() -> None:
     class Words:
         def encode_ordinary(self, text: str) -> list[int]:

@@ -14,6 +14,7 @@ from context.conversations import LogWriter
 from context.gold import places_of
 from context.questions import EXCERPTS
 from jp.cli.compacting.summarizer import local_summary, texts_of
+from jp.compaction.budgeting import plan_budget
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.log_contents import recallable as searched
@@ -35,6 +36,7 @@ from jp.turn.request import InlineLoader
 from jp.workspace.search_index import Found, opened_index
 
 _C = TypeVar("_C", bound=Carrier)
+_BOUNDS = RangeWish(keep_last=KeepTurns(3))
 WINDOW = 200_000
 _EXCERPT = re.compile(r"\n\n(?=\[turn )")
 _HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
@@ -137,18 +139,14 @@ def recallable(entries: Sequence[AnyEntry], view: Transcript) -> Iterator[str]:
 
 
 def _overlays_to(entries: Sequence[AnyEntry], target: int) -> tuple[Compaction, ...]:
+    """Do as `jp conversation compact --budget TARGET --local` does."""
     planner = Planner(entries, FactLines(), {}, now=0.0, load=texts_of(InlineLoader()))
-    if planner.tokens <= target:
-        return ()
-    found: tuple[Compaction, ...] = ()
-    for keep in (3, 1, 0):
-        bounds = RangeWish(keep_last=KeepTurns(keep))
-        found = planner.plan(wish_of(PROFILES["default"]), bounds).overlays
-        if planner.effect(found).after <= target:
-            return found
-    plan = planner.plan(wish_of(PROFILES["heavy"]), RangeWish(keep_last=KeepTurns(1)))
-    if plan.summary is not None:
-        policy = local_summary(entries, plan.summary, InlineLoader(), limit=summary_limit(WINDOW))
-        if policy is not None:
-            found = (*found, replace(planner.bare(plan.summary), summary=policy))
-    return found
+    wish = replace(wish_of(PROFILES["default"]), summary=True)
+    plan = plan_budget(planner, wish, _BOUNDS, target)
+    if plan.summary is None:
+        return plan.overlays
+    policy = local_summary(entries, plan.summary, InlineLoader(), limit=summary_limit(WINDOW))
+    with_summary = (*plan.overlays, replace(planner.bare(plan.summary), summary=policy))
+    if policy is not None and planner.effect(with_summary).after < planner.effect(plan.overlays).after:
+        return with_summary
+    return plan_budget(planner, replace(wish, summary=False), _BOUNDS, target).overlays

@@ -36,6 +36,9 @@ SETTINGS = """
 enable = true
 [conversation.deduplication]
 enabled = false
+[conversation.compaction.profiles.slim]
+tool_calls = "digest"
+budget = "60%"
 """
 
 
@@ -420,7 +423,9 @@ def test_there_is_no_fork_where_there_is_no_such_profile(root: Path) -> None:
     forked = run_jp("conversation", "fork", "last", "--compact=nope", cwd=root)
 
     assert (forked.code, forked.stdout) == (3, "")
-    assert forked.stderr == ("error: there is no compaction profile 'nope'\nhint: there are: default, heavy, light\n")
+    assert forked.stderr == (
+        "error: there is no compaction profile 'nope'\nhint: there are: default, heavy, light, slim\n"
+    )
     assert len(logs(root)) == 1
 
 
@@ -468,3 +473,58 @@ def test_the_preview_of_a_summary_of_few_turns_tells_about_what_it_saves(tmp_pat
     freed, predicted = made["freed"], told["replaced"] - told["expected"]
     assert freed > 700
     assert abs(predicted - freed) <= 0.25 * freed
+
+
+def test_a_budget_leaves_out_what_it_takes_and_no_more(root: Path) -> None:
+    before = as_json(root, "--dry-run", "--tools=digest", "--budget", "90%")["tokens"]
+    half = as_json(root, "--dry-run", "--tools=digest", "--budget", "60%")
+    tight = as_json(root, "--dry-run", "--tools=digest", "--budget", "30%")
+
+    assert half["budget"] == int(before["before"] * 0.6)
+    assert half["budget"] >= half["tokens"]["after"] > tight["tokens"]["after"]
+    assert before["freed"] < half["tokens"]["freed"] < tight["tokens"]["freed"]
+
+
+def test_the_oldest_result_gives_way_to_a_budget_and_the_newest_is_sent_whole(root: Path) -> None:
+    compact(root, "--tools=digest", "--budget", "60%")
+
+    (overlay,) = [one for one in overlays(root) if one.tool_calls is not None]
+    sent = next_request(root)
+    assert overlay.kept
+    assert sent.count("[compacted] fs_read_file: success") >= 1
+    assert "a bolt, a nut and a washer" in sent
+
+
+def test_a_budget_of_tokens_that_is_reached_already_leaves_everything(root: Path) -> None:
+    assert compact(root, "--budget", "100k", code=12).startswith("nothing to compact")
+    assert overlays(root) == []
+
+
+def test_a_budget_that_cannot_be_reached_says_how_far_it_gets_and_what_goes_further(root: Path) -> None:
+    said = compact(root, "--budget", "10", "--keep", "0")
+
+    assert "the budget of about 10 tokens cannot be reached in this way" in said
+    assert "--local" in said
+
+
+def test_a_profile_may_say_a_budget_and_an_option_wins(root: Path) -> None:
+    share = as_json(root, "--dry-run", "--profile", "slim")
+    tokens = as_json(root, "--dry-run", "--profile", "slim", "--budget", "1k")
+    assert share["budget"] == int(share["tokens"]["before"] * 0.6)
+    assert tokens["budget"] == 1000
+
+
+@pytest.mark.parametrize("value", ["0", "0%", "140%", "much", "-3", "40x"])
+def test_what_is_no_budget_is_told_what_one_is(root: Path, value: str) -> None:
+    done = run_jp("conversation", "compact", f"--budget={value}", "last", cwd=root)
+
+    assert done.code == 2
+    assert f"--budget cannot be {value!r}" in done.stderr
+    assert "such as 40k or 40000, or a share of what there is, such as 25%" in done.stderr
+
+
+def test_a_budget_and_omitted_calls_exclude_each_other(root: Path) -> None:
+    done = run_jp("conversation", "compact", "--budget=25%", "--tools=omit", "last", cwd=root)
+
+    assert done.code == 2
+    assert "exclude each other" in done.stderr

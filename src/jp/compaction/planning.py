@@ -114,13 +114,13 @@ class Planner:
         source: Source = "manual",
         load: TextLoader | None = None,
     ) -> None:
-        self._entries = entries
+        self.entries = entries
         self._tools = tools
         self._load = load
         self._source: Source = source
         self._stand_ins = stand_ins
         self._observed: dict[str, Facts | None] = {}  # by the id of a response
-        self._now = now
+        self.now = now
         self._division = divide(entries)
         self._undone = undone(entries)
         self._transcript = _transcript(entries, stand_ins)
@@ -141,14 +141,14 @@ class Planner:
         Overlays that would not make the whole view smaller are left out. Where a summary is wished for, nothing else
         is done to the turns that it is to stand for.
         """
-        summary = self._summary_range(bounds) if wish.summary else None
+        summary = self.summary_range(bounds) if wish.summary else None
         ranges: dict[Range, list[Policy]] = {}
         for policy in wish.mechanical:
-            found = resolve(bounds, self.shape, policy, now=self._now)
+            found = resolve(bounds, self.shape, policy, now=self.now)
             if found is not None and not (summary and summary.first <= found.first and found.last <= summary.last):
                 ranges.setdefault(found, []).append(policy)
-        drafts = (self._overlay(found, policies, wish) for found, policies in ranges.items())
-        return Plan(overlays=self._shrinking(drafts), summary=summary)
+        drafts = (self.overlay(found, policies, wish) for found, policies in ranges.items())
+        return Plan(overlays=self.shrinking(drafts), summary=summary)
 
     def with_inside(self, overlays: Sequence[Compaction], wish: PolicyWish) -> tuple[Compaction, ...]:
         """`overlays`, and where that frees more, one that strips old results of the last turn, which still runs.
@@ -164,7 +164,7 @@ class Planner:
             facts=self._facts_of(found),
             tool_overrides=overrides_for(self._called(found), self._tools),
         )
-        return self._shrinking((*overlays, inside))
+        return self.shrinking((*overlays, inside))
 
     def finished_cycles(self, *, keep: int = UNCOVERED_CYCLES) -> Range | None:
         """Return the cycles of the last turn without its newest `keep`, at least one; None where none are left.
@@ -181,13 +181,13 @@ class Planner:
 
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
         """What the stream would show with `overlays` at its end."""
-        after = _transcript((*self._entries, *overlays), self._stand_ins) if overlays else self._transcript
+        after = self.view(overlays)
         same = _common(self._transcript, after)
         return Effect(
             before=self.tokens,
             after=estimate_messages(after.messages),
             untouched=estimate_messages(after.messages[:same]),
-            largest=tuple(largest_freed(self._transcript, after, self._entries)) if overlays else (),
+            largest=tuple(largest_freed(self._transcript, after, self.entries)) if overlays else (),
         )
 
     def is_told(self, found: Range) -> bool:
@@ -214,7 +214,12 @@ class Planner:
             source=self._source,
         )
 
-    def _overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyWish) -> Compaction:
+    def view(self, overlays: Sequence[Compaction] = ()) -> ViewTranscript:
+        """Return what the stream would show with `overlays` at its end."""
+        return _transcript((*self.entries, *overlays), self._stand_ins) if overlays else self._transcript
+
+    def overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyWish) -> Compaction:
+        """Return an overlay over `found` with what `wish` says of these types."""
         tools = wish.tools if "tools" in policies else None
         is_kept = tools is not None and tools.policy != "omit"
         return replace(
@@ -243,18 +248,19 @@ class Planner:
         turns = self._division.turns[found.first : found.last + 1]
         return {entry.name for turn in turns for entry in turn.entries if isinstance(entry, ToolCallRequest)}
 
-    def _shrinking(self, drafts: Iterable[Compaction]) -> tuple[Compaction, ...]:
-        """Those that make the view smaller, each after those before it."""
+    def shrinking(self, drafts: Iterable[Compaction]) -> tuple[Compaction, ...]:
+        """Return those that make the view smaller, each after those before it."""
         kept: tuple[Compaction, ...] = ()
         tokens = self.tokens
         for draft in drafts:
-            after = estimate_messages(_transcript((*self._entries, *kept, draft), self._stand_ins).messages)
+            after = estimate_messages(_transcript((*self.entries, *kept, draft), self._stand_ins).messages)
             if after < tokens:
                 kept, tokens = (*kept, draft), after
         return kept
 
-    def _summary_range(self, bounds: RangeWish) -> Range | None:
-        found = resolve(bounds, self.shape, "summary", now=self._now)
+    def summary_range(self, bounds: RangeWish) -> Range | None:
+        """Return the turns that a summary would stand for."""
+        found = resolve(bounds, self.shape, "summary", now=self.now)
         if found is None:
             return None
         covered = [_covered(placement, self._numbers) for placement in self._placements if _has_summary(placement)]

@@ -145,7 +145,7 @@ class TurnView:
 
     def _call(self, call: ToolCallRequest, policies: Policies, *, bare: bool) -> ToolCall:
         left: JsonObject | str | None = None
-        if policies.tools.requests.strips(call.name):
+        if policies.tools.requests.strips(call.name, call.id):
             left = stripped_arguments(call, self._stand_ins)
         return ToolCall(
             call_id=call.call_id,
@@ -160,7 +160,7 @@ class TurnView:
         response = self._responses.take(call)
         content = response.content
         responses = policies.tools.responses
-        if responses.strips(call.name):
+        if responses.strips(call.name, response.id):
             if responses.digest is None:
                 content = stripped_content(call, response, self._stand_ins)
             else:

@@ -20,15 +20,17 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17).
 
     With `digest`, responses leave a digest: it has the facts of those that were recorded without evidence, by id.
+    `kept` are the ids of those that are left alone.
     """
 
     strip: bool = False
     wishes: Mapping[str, bool] = {}
     digest: Mapping[str, Facts] | None = None
+    kept: frozenset[str] = frozenset()
 
-    def strips(self, tool: str) -> bool:
-        """Whether those of `tool` are."""
-        return self.strip and self.wishes.get(tool, True)
+    def strips(self, tool: str, identity: str = "") -> bool:
+        """Return whether the one of `tool` with the id `identity` is."""
+        return self.strip and identity not in self.kept and self.wishes.get(tool, True)
 
 
 KEEP = Half()
@@ -104,7 +106,8 @@ def _tool_policies(compaction: Compaction, tools: ToolCallPolicy) -> ToolPolicie
         for tool, override in compaction.tool_overrides.items()
         if override.request is not None
     }
-    return ToolPolicies(requests=Half(strip=tools.request, wishes=wishes), responses=_responses(compaction, tools))
+    requests = Half(strip=tools.request, wishes=wishes, kept=frozenset(compaction.kept))
+    return ToolPolicies(requests=requests, responses=_responses(compaction, tools))
 
 
 def _responses(compaction: Compaction, tools: ToolCallPolicy) -> Half:
@@ -114,4 +117,4 @@ def _responses(compaction: Compaction, tools: ToolCallPolicy) -> Half:
         if override.response is not None
     }
     digest = compaction.facts if tools.policy == "digest" else None
-    return Half(strip=tools.response, wishes=wishes, digest=digest)
+    return Half(strip=tools.response, wishes=wishes, digest=digest, kept=frozenset(compaction.kept))

@@ -47,6 +47,9 @@ class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     resources: Harmless[Literal["superseded"] | None] = None
     """`superseded` leaves out copies of what was delivered anew later."""
     summary: SummaryConfig = SummaryConfig()
+    budget: Harmless[Count | str | None] = None
+    """How many tokens the view is to have then, such as `40k`, or which share of what it has, such as `25%`. No more
+    is left out than that takes."""
 
 
 class AutoConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -259,7 +259,8 @@ class Compaction(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="comp
 
     `from_id` and `to_id`, entry ids of the `turn_start`s, win over the numbers. `to_cycle` (0-based, inclusive) ends
     the range inside turn `to_turn`. An absent policy means: no opinion. `facts` are of responses that were recorded
-    without evidence, by the ids of their entries: a digest shows them.
+    without evidence, by the ids of their entries: a digest shows them. `kept` are the ids of calls and results that
+    `tool_calls` leaves alone.
     """
 
     from_turn: int
@@ -274,6 +275,7 @@ class Compaction(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="comp
     tool_overrides: dict[str, ToolOverride] = {}
     resources: Literal["superseded"] | None = None
     facts: dict[str, Facts] = {}
+    kept: tuple[str, ...] = ()
 
 
 class Revert(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="revert"):

@@ -33,7 +33,8 @@ class Appender(Protocol):
 class Made(msgspec.Struct, frozen=True, kw_only=True):
     """Overlays that are ready to be written, and what they do.
 
-    `unsupported` counts claims of a summary that nothing bore out; `usage` is what the summary took.
+    `unsupported` counts claims of a summary that nothing bore out; `usage` is what the summary took,
+    `budget` the tokens that the view may have.
     """
 
     overlays: tuple[Compaction, ...]
@@ -41,6 +42,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     unsupported: int = 0
     usage: Usage = Usage()
     model: ModelId | None = None
+    budget: int | None = None
 
 
 async def make(
@@ -64,7 +66,7 @@ async def make(
     """
     overlays = plan.overlays
     if plan.summary is None:
-        return Made(overlays=overlays, effect=previewer.effect(overlays))
+        return Made(overlays=overlays, effect=previewer.effect(overlays), budget=previewer.budget_of(order))
     from jp.cli.compacting.summarizer import limit_of, summarizer_for
 
     summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, pay=pay)
@@ -75,14 +77,21 @@ async def make(
     mechanical, whole = previewer.effect(overlays), previewer.effect(with_summary)
     if whole.after >= mechanical.after:
         notice("the summary is no shorter than what it stands for, so it is not used")
-        rest = previewer.planner.plan(replace(order.wish, summary=False), order.bounds).overlays
-        return Made(overlays=rest, effect=previewer.effect(rest), usage=written.usage, model=written.model)
+        rest = previewer.plan(replace(order, wish=replace(order.wish, summary=False))).overlays
+        return Made(
+            overlays=rest,
+            effect=previewer.effect(rest),
+            usage=written.usage,
+            model=written.model,
+            budget=previewer.budget_of(order),
+        )
     return Made(
         overlays=with_summary,
         effect=whole,
         unsupported=written.unsupported,
         usage=written.usage,
         model=written.model,
+        budget=previewer.budget_of(order),
     )
 
 

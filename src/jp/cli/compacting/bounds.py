@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from jp.cli.duration import parse_duration
 from jp.compaction.ranges import (
     Ago,
@@ -19,6 +21,8 @@ from jp.compaction.ranges import (
 from jp.errors import ConfigurationError, UsageError
 
 _TOKENS = re.compile(r"([0-9]+(?:\.[0-9]+)?)k(?: ?tokens)?|([0-9]+) ?tokens")
+_PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)? ?%")
+_WHOLE = 100
 
 
 def parse_bound(text: str, *, option: str) -> Bound:
@@ -72,6 +76,50 @@ def parse_keep(value: int | str, *, option: str) -> Keep:
     except UsageError:
         hint = "write a number of turns, a duration such as 2h, or tokens such as 20k"
         raise UsageError(f"{option} cannot be {value!r}", hint=hint) from None
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """How large a view is to be: so many tokens, or so many percent of what it has now."""
+
+    tokens: int = 0
+    percent: float = 0.0
+
+    def of(self, now: int) -> int:
+        """Return the tokens, where the view has `now`."""
+        return self.tokens or int(now * self.percent / 100)
+
+
+def parse_budget(value: int | str, *, option: str) -> Budget:
+    """Return what a budget says: `40k`, `40000`, `25%`.
+
+    Raises:
+        UsageError: it is none; it names `option`.
+    """
+    plain = str(value).strip().lower()
+    tokens = _TOKENS.fullmatch(plain)
+    found = Budget()
+    if tokens is not None:
+        found = Budget(tokens=round(float(tokens[1]) * 1000) if tokens[1] else int(tokens[2]))
+    elif plain.isascii() and plain.isdecimal():
+        found = Budget(tokens=int(plain))
+    elif _PERCENT.fullmatch(plain) and float(plain.rstrip(" %")) < _WHOLE:
+        found = Budget(percent=float(plain.rstrip(" %")))
+    if not (found.tokens or found.percent):
+        hint = "a budget is a number of tokens, such as 40k or 40000, or a share of what there is, such as 25%"
+        raise UsageError(f"{option} cannot be {str(value)!r}", hint=hint)
+    return found
+
+
+def configured_budget(value: int | str, *, key: str) -> Budget:
+    """Return the same from the configuration.
+
+    Raises:
+        ConfigurationError: it is none; it names `key`.
+    """
+    try:
+        return parse_budget(value, option=key)
+    except UsageError as error:
+        raise ConfigurationError(error.message, hint=error.hint) from None
 
 
 def configured_keep(value: int | str, *, key: str) -> Keep:

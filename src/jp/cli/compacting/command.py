@@ -15,6 +15,7 @@ from jp.cli.compacting.preview import Previewer
 from jp.cli.compacting.proposals import Proposals
 from jp.cli.compacting.report import (
     made_sentence,
+    over_budget,
     overlay_value,
     policies_text,
     preview_text,
@@ -48,6 +49,7 @@ class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
     ranges: RangeFlags = RangeFlags()
     model: str | None = None
     local: bool = False
+    budget: str | None = None
     dry_run: bool = False
     propose: bool = False
     apply: str | None = None
@@ -121,7 +123,7 @@ def _check(arguments: CompactArguments) -> None:
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
     is_named = arguments.profile is not None or arguments.model is not None
-    says_what = is_named or arguments.local or arguments.policies.are_given
+    says_what = is_named or arguments.budget is not None or arguments.local or arguments.policies.are_given
     if arguments.local and arguments.model is not None:
         raise UsageError("--local and --model exclude each other", hint="--local writes the summary without a model")
     is_ranged = arguments.ranges != RangeFlags()
@@ -222,6 +224,8 @@ def _written(held: HeldConversation, made: Made) -> _Report:
     append(held.log, made.overlays)
     lines = [f"compacted {_named(overlay)}" for overlay in made.overlays]
     lines.append(_tokens(made))
+    if made.budget is not None and made.effect.after > made.budget:
+        lines.append(over_budget(made.budget, made.effect.after))
     if made.unsupported:
         lines.append(f"left out of the summary: {count_text(made.unsupported, 'claim')} that nothing bears out")
     lines.append(f"undo it with `jp conversation undo{_where(held)}`")
@@ -260,7 +264,12 @@ def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[Any
         policies=arguments.policies,
         ranges=arguments.ranges,
         model=arguments.model,
+        budget=arguments.budget,
     )
+    if arguments.local and order.budget is not None:
+        order = replace(order, wish=replace(order.wish, summary=True))
+    if order.budget is not None and order.wish.tools is not None and order.wish.tools.policy == "omit":
+        raise UsageError("a budget and `omit` exclude each other", hint="--tools=digest or strip leave out as needed")
     if arguments.model is not None and not order.wish.summary:
         raise UsageError("--model is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
     if arguments.local:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.cli.compacting.bounds import configured_keep, parse_bound, parse_keep, parse_turn_bounds
+from jp.cli.compacting.bounds import (
+    Budget,
+    configured_budget,
+    configured_keep,
+    parse_bound,
+    parse_budget,
+    parse_keep,
+    parse_turn_bounds,
+)
 from jp.compaction.hints import tool_policy
 from jp.compaction.planning import PolicyWish, wish_of
 from jp.compaction.ranges import Bound, KeepTurns, RangeWish, check_choice
@@ -58,12 +66,17 @@ class SummaryOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, to which turns. `name` is that of the profile, empty for options."""
+    """What is to be done, to which turns. `name` is that of the profile, empty for options.
+
+    With a `budget`, only as much as it takes to reach it; `is_firm` says that the newest turns are kept whatever it is.
+    """
 
     name: str
     wish: PolicyWish
     bounds: RangeWish
     summary: SummaryOrder = SummaryOrder()
+    budget: Budget | None = None
+    is_firm: bool = False
 
 
 def order_of(
@@ -73,6 +86,7 @@ def order_of(
     policies: PolicyFlags | None = None,
     ranges: RangeFlags | None = None,
     model: str | None = None,
+    budget: str | None = None,
 ) -> Order:
     """What options and configuration come to.
 
@@ -83,19 +97,26 @@ def order_of(
     flags = policies or PolicyFlags()
     if profile is not None and flags.are_given:
         raise UsageError("--profile and options that say what to do exclude each other", hint="leave one of them out")
-    bounds = bounds_of(config, ranges or RangeFlags())
+    ranges = ranges or RangeFlags()
+    bounds = bounds_of(config, ranges)
+    is_firm = ranges.keep_last is not None
+    asked = None if budget is None else parse_budget(budget, option="--budget")
     if flags.are_given:
         return Order(
             name="",
             wish=_flagged(flags),
             bounds=bounds,
             summary=SummaryOrder(model=model, instructions=flags.summary or ""),
+            budget=asked,
+            is_firm=is_firm,
         )
     name = profile or config.default_profile
     found = _profile(config, name)
     instructions = found.summary.instructions or ""
     summary = SummaryOrder(model=model or found.summary.model, instructions=instructions)
-    return Order(name=name, wish=wish_of(found), bounds=bounds, summary=summary)
+    if asked is None and found.budget is not None:
+        asked = configured_budget(found.budget, key=f"conversation.compaction.profiles.{name}.budget")
+    return Order(name=name, wish=wish_of(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm)
 
 
 def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:

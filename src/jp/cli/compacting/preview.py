@@ -19,6 +19,7 @@ from jp.cli.compacting.summarizer import (
 )
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
+from jp.compaction.budgeting import plan_budget
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
@@ -67,7 +68,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What would come of a compaction, in tokens as the model counts them as far as that is known.
 
     `cost` is what the edit costs in the cache of the provider, None where prices are not known; `is_warm` says that
-    the cache still holds what was sent last.
+    the cache still holds what was sent last. `budget` are the tokens that the view may have.
     """
 
     model: str
@@ -78,6 +79,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     summary: SummaryPreview | None
     cost: EditCost | None
     is_warm: bool
+    budget: int | None = None
 
     @property
     def frees(self) -> bool:
@@ -128,14 +130,24 @@ class Previewer:
 
         A local summary is written here: it is an overlay like the mechanical ones.
         """
-        plan = self.planner.plan(order.wish, order.bounds)
+        plan = self._planned(order)
         if plan.summary is None:
             return plan
         if self._gains_from(plan.summary):
             found = self._with_local_summary(plan, plan.summary) if order.summary.is_local else plan
             if found is not None:
                 return found
-        return self.planner.plan(msgspec.structs.replace(order.wish, summary=False), order.bounds)
+        return self._planned(msgspec.structs.replace(order, wish=msgspec.structs.replace(order.wish, summary=False)))
+
+    def _planned(self, order: Order) -> Plan:
+        if order.budget is None:
+            return self.planner.plan(order.wish, order.bounds)
+        tokens = int((self.budget_of(order) or 0) / self._ratio)
+        return plan_budget(self.planner, order.wish, order.bounds, tokens, is_firm=order.is_firm)
+
+    def budget_of(self, order: Order) -> int | None:
+        """Return the tokens that `order` allows the view, None where it names none."""
+        return None if order.budget is None else order.budget.of(round(self.planner.tokens * self._ratio))
 
     def _with_local_summary(self, plan: Plan, turns: Range) -> Plan | None:
         """Return `plan` with its summary made of the log, or None where it would be no shorter than its turns."""
@@ -163,6 +175,7 @@ class Previewer:
             summary=summary,
             cost=_cost(effect, summary, details, is_warm=is_warm),
             is_warm=is_warm,
+            budget=self.budget_of(order),
         )
 
     def _gains_from(self, turns: Range) -> bool:

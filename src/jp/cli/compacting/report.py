@@ -50,6 +50,7 @@ def preview_value(preview: Preview) -> dict[str, Any]:
         },
         "largest": [msgspec.to_builtins(item) for item in preview.effect.largest],
         "cache": {"warm": preview.is_warm, "edit": None if preview.cost is None else msgspec.to_builtins(preview.cost)},
+        "budget": preview.budget,
         "frees": preview.frees,
     }
 
@@ -75,6 +76,14 @@ def made_sentence(made: Made, conversation: str) -> str:
     turns = ", ".join(turns_text(overlay.from_turn, overlay.to_turn) for overlay in made.overlays)
     tokens = f"about {made.effect.before:,} tokens before, {made.effect.after:,} now"
     return f"compacted {turns}: {tokens}; undo it with `jp conversation undo {conversation}`"
+
+
+def over_budget(budget: int, after: int) -> str:
+    """Return that a budget is not reached, and how near it comes."""
+    return (
+        f"the budget of about {budget:,} tokens cannot be reached in this way: about {after:,} are left; "
+        "a summary (--local, --summarize) or less to keep (--keep 0) goes further"
+    )
 
 
 def turns_text(first: int, last: int) -> str:
@@ -109,6 +118,8 @@ def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
     if preview.overlays:
         share = round(100 * effect.freed / max(effect.before, 1))
         yield f"tokens: about {effect.before:,} now, {effect.after:,} after it ({share} % fewer)"
+    if preview.summary is None and preview.budget is not None and effect.after > preview.budget:
+        yield over_budget(preview.budget, effect.after)
     if preview.cost is not None:
         yield _cost_line(preview.cost, is_warm=preview.is_warm)
     if effect.largest:

@@ -37,6 +37,12 @@ def compact(
     keep_first: Annotated[
         str | None, typer.Option("--keep-first", metavar="N", help="Leave the first N turns alone, in the same way.")
     ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget", metavar="N", help="Leave out no more than it takes to have 40k tokens, or 25% of them."
+        ),
+    ] = None,
     reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Leave the model's reasoning out.")] = False,
     tools: Annotated[
         str | None,
@@ -87,6 +93,9 @@ def compact(
     Options that say what to do stand in its place. The newest three turns stay as they are, unless a range or --keep
     says otherwise.
 
+    With --budget the least valuable things go first, and no more than needed: outdated copies, reasoning, arguments,
+    results, oldest first, then those of the newest turns; with --local or --summarize the oldest turns at last.
+
     A bound is the number of a turn, from 0 on; -3 is three turns before the last one; 5h is five hours ago; `last` is
     what follows the last compaction of the same kind.
 
@@ -97,6 +106,7 @@ def compact(
         jp conversation compact --profile heavy --keep 20k
         jp conversation compact --tools=strip-responses --from 5h --to -3
         jp conversation compact --dry-run --format json last | jq .tokens
+        jp conversation compact --budget 25% --local
         jp conversation compact --propose --summarize="the API"
         jp conversation compact --reset
     """
@@ -112,6 +122,7 @@ def compact(
         ranges=RangeFlags(start=start, end=end, keep_first=keep_first, keep_last=keep, turn=turn),
         model=model,
         local=local,
+        budget=budget,
         dry_run=dry_run,
         propose=propose,
         apply=apply,

@@ -1,0 +1,201 @@
+"""Budgets: the overlays with which a view has as many tokens as there is room for, and no fewer than that takes. Pure.
+
+What gives way comes in passes, those first that lose least for what they free: outdated copies of resources, reasoning,
+the bulk of arguments, results, and at last whole turns for a summary. In each pass the oldest gives way first, but
+results that say what failed after those that do not. The newest turns that a wish keeps give way after all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.compaction.overlays import UNCOVERED_CYCLES
+from jp.compaction.planning import Plan, Planner, PolicyWish
+from jp.compaction.ranges import KeepTurns, Range, RangeWish, resolve
+from jp.compaction.transcript import ViewTranscript
+from jp.context.items import Item, ItemKind, items_of
+from jp.context.selection import Candidate, least_loss
+from jp.context.types import Message, texts_of
+from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.turns import cycles_of, turns_of
+
+_RANKS: Mapping[ItemKind, int] = {"reasoning": 0, "arguments": 1, "results": 2, "images": 2, "digests": 2}
+_NEWEST = 10
+"""What the newest turns add to a rank."""
+
+_FAILURE = re.compile(
+    r"^.{0,200}?(?:error|fail|exception|traceback|panic|fatal|not found)", re.IGNORECASE | re.MULTILINE
+)
+_MOST_FAILURES = 20
+
+_LEAST_SUMMARY = 500
+_SUMMARY_PERCENT = 12
+"""About how much of what it stands for a summary takes."""
+
+
+def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: int, *, is_firm: bool = False) -> Plan:
+    """Return the overlays that bring the view of `planner` to `tokens` with the least loss.
+
+    Where `wish` has a summary and nothing else reaches the budget, the oldest turns are left to it. `is_firm` says that
+    the newest turns that `bounds` keeps are kept whatever the budget is.
+    """
+    if planner.tokens <= tokens:
+        return Plan()
+    found = resolve(_widened(bounds, is_firm=is_firm), planner.shape, "tools", now=planner.now)
+    if found is None:
+        return Plan()
+    soft = resolve(bounds, planner.shape, "tools", now=planner.now)
+    chooser = _Chooser(planner, wish, found, soft.last if soft is not None else found.first - 1)
+    overlays = chooser.overlays(tokens)
+    if not wish.summary or planner.effect(overlays).after <= tokens:
+        return Plan(overlays=overlays)
+    turns = chooser.turns_for_summary(planner.summary_range(_widened(bounds, is_firm=is_firm)), tokens)
+    if turns is None:
+        return Plan(overlays=overlays)
+    return Plan(overlays=chooser.overlays(tokens, told=turns), summary=turns)
+
+
+def _widened(bounds: RangeWish, *, is_firm: bool) -> RangeWish:
+    return bounds if is_firm else replace(bounds, keep_last=KeepTurns(0))
+
+
+class _Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate with its turn."""
+
+    candidate: Candidate
+    turn: int
+
+
+class _Chooser:
+    """Chooses within the turns of `found`; those behind `oldest` give way last."""
+
+    def __init__(self, planner: Planner, wish: PolicyWish, found: Range, oldest: int) -> None:
+        self._planner = planner
+        self._wish = wish
+        self._found = found
+        self._oldest = oldest
+        every = replace(wish, summary=False).mechanical
+        self._copies = (planner.overlay(found, ("resources",), wish),) if "resources" in every else ()
+        self._before = planner.view(self._copies)
+        self._full = planner.overlay(found, every, wish)
+        after = planner.view((self._full,)) if every else self._before
+        self._candidates = list(self._candidates_of(self._before, _tokens_by_origin(after)))
+        self._now = _tokens_by_turn(self._before)
+        self._least = Counter(self._now)
+        for one in self._candidates:
+            self._least[one.turn] -= one.candidate.freed
+
+    def overlays(self, tokens: int, *, told: Range | None = None) -> tuple[Compaction, ...]:
+        """Return what reaches `tokens` where a summary stands for `told`; what does not free anything is left out."""
+        need = sum(self._now.values()) - tokens - (0 if told is None else self._freed_by_summary(told))
+        open_to = [one for one in self._candidates if told is None or not told.first <= one.turn <= told.last]
+        chosen = least_loss((one.candidate for one in open_to), need)
+        keys = [one.candidate.key for one in open_to]
+        kept = tuple(key for key in keys if key not in chosen and not key.startswith("turn "))
+        has_tools = any(not key.startswith("turn ") for key in chosen)
+        turns = [int(key.removeprefix("turn ")) for key in chosen if key.startswith("turn ")]
+        tools = replace(
+            self._full,
+            reasoning=None,
+            tool_calls=self._full.tool_calls if has_tools else None,
+            tool_overrides=self._full.tool_overrides if has_tools else {},
+            facts={key: facts for key, facts in self._full.facts.items() if key in chosen},
+            kept=kept if has_tools else (),
+        )
+        drafts: list[Compaction] = []
+        if turns:
+            told = Range(first=self._found.first, last=max(turns))
+            drafts.append(self._planner.overlay(told, ("reasoning",), self._wish))
+        if tools.tool_calls is not None or tools.resources is not None:
+            drafts.append(tools)
+        return self._planner.shrinking(drafts)
+
+    def turns_for_summary(self, found: Range | None, tokens: int) -> Range | None:
+        """Return the fewest of the oldest turns of `found` whose summary reaches `tokens`, or all that it may be."""
+        if found is None:
+            return None
+        if found.first == found.last and found.last == self._planner.shape.turns[-1].number:
+            return self._planner.finished_cycles() or found
+        rest = sum(self._least.values())
+        for last in range(found.first, found.last + 1):
+            told = replace(found, last=last)
+            left = sum(self._least[turn] for turn in range(told.first, last + 1))
+            if rest - left + self._of_summary(told) <= tokens:
+                return told
+        return found
+
+    def _freed_by_summary(self, told: Range) -> int:
+        return sum(self._now[turn] for turn in range(told.first, told.last + 1)) - self._of_summary(told)
+
+    def _of_summary(self, told: Range) -> int:
+        """Return about how many tokens a summary of these turns takes."""
+        replaced = sum(self._now[turn] for turn in range(told.first, told.last + 1))
+        return min(max(_LEAST_SUMMARY, replaced * _SUMMARY_PERCENT // 100), replaced)
+
+    def _candidates_of(self, view: ViewTranscript, left: Mapping[str, int]) -> Iterator[_Placed]:
+        freed: dict[tuple[str, int, int], tuple[int, int, int]] = {}
+        newest = _newest_cycles(self._planner.entries)
+        for position, item in enumerate(items_of(view.messages)):
+            rank = _RANKS.get(item.kind)
+            event = view.records[_origin(item, view)].event
+            if rank is None or event.origin in newest or not self._found.first <= event.turn <= self._found.last:
+                continue
+            gone = item.tokens - left.get(_origin(item, view), 0)
+            key = f"turn {event.turn}" if item.kind == "reasoning" else event.origin
+            rank += 0 if event.turn <= self._oldest else _NEWEST
+            loss = _failures(view.messages[item.message]) if item.kind != "reasoning" else 0
+            before = freed.get((key, rank, event.turn), (0, loss, position))
+            freed[key, rank, event.turn] = (before[0] + gone, *before[1:])
+        for (key, rank, turn), (gone, loss, position) in freed.items():
+            if gone > 0:
+                candidate = Candidate(key=key, freed=gone, rank=rank, loss=loss, position=position)
+                yield _Placed(candidate=candidate, turn=turn)
+
+
+def _newest_cycles(entries: Sequence[AnyEntry]) -> frozenset[str]:
+    """Return the ids of what was said in the newest cycles of the last turn."""
+    cycles = [cycle for turn in turns_of(entries)[-1:] for cycle in cycles_of(turn)[-UNCOVERED_CYCLES:]]
+    answers = (answer.id for cycle in cycles for attempt in cycle.attempts for answer in attempt.answers)
+    return frozenset((*answers, *(response.id for cycle in cycles for response in cycle.responses)))
+
+
+def _tokens_by_turn(view: ViewTranscript) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for item in items_of(view.messages):
+        found[view.records[view.messages[item.message].origin].event.turn] += item.tokens
+    return found
+
+
+def _tokens_by_origin(view: ViewTranscript) -> dict[str, int]:
+    left: dict[str, int] = {}
+    for item in items_of(view.messages):
+        origin = _origin(item, view)
+        left[origin] = left.get(origin, 0) + item.tokens
+    return left
+
+
+def _origin(item: Item, view: ViewTranscript) -> str:
+    message = view.messages[item.message]
+    if item.call is not None:
+        return message.calls[item.call].origin
+    if item.block is not None and not isinstance(message.content, str):
+        return message.content[item.block].origin
+    return message.origin
+
+
+def _failures(message: Message) -> int:
+    """Return how much a result says of what failed."""
+    if message.role != "tool":
+        return 0
+    found = 0
+    for text in texts_of(message):
+        for _ in _FAILURE.finditer(text):
+            found += 1
+            if found == _MOST_FAILURES:
+                return found
+    return found

@@ -528,3 +528,15 @@ def test_a_budget_and_omitted_calls_exclude_each_other(root: Path) -> None:
 
     assert done.code == 2
     assert "exclude each other" in done.stderr
+
+
+def test_a_budget_that_needs_it_has_the_fewest_of_the_oldest_turns_summarised_where_that_is_asked_for(
+    root: Path,
+) -> None:
+    plain = as_json(root, "--dry-run", "--tools=digest", "--budget", "60%", "--local")
+    assert [one for one in plain["overlays"] if "summary" in one] == []
+
+    tight = as_json(root, "--dry-run", "--reasoning", "--budget", "60%", "--local")
+    (told,) = [one for one in tight["overlays"] if "summary" in one]
+    assert (told["from_turn"], told["to_turn"]) == (0, 1)
+    assert tight["tokens"]["after"] <= tight["budget"]

@@ -1,8 +1,8 @@
 """Budgets: the overlays with which a view has as many tokens as there is room for, and no fewer than that takes. Pure.
 
 What gives way comes in passes, those first that lose least for what they free: outdated copies of resources, reasoning,
-the bulk of arguments, results, and at last whole turns for a summary. In each pass the oldest gives way first, but
-results that say what failed after those that do not. The newest turns that a wish keeps give way after all others.
+the bulk of arguments, results, and at last whole turns for a summary. In a pass that goes first which frees most for
+what it says of failures, and of reasoning the oldest. The newest turns that a wish keeps give way after all others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from jp.compaction.transcript import ViewTranscript
 from jp.context.items import Item, ItemKind, items_of
 from jp.context.selection import Candidate, least_loss
 from jp.context.types import Message, texts_of
-from jp.conversation.entries import AnyEntry, Compaction
+from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy
+from jp.conversation.thread import ToolCall, ToolResult
 from jp.conversation.turns import cycles_of, turns_of
 
 _RANKS: Mapping[ItemKind, int] = {"reasoning": 0, "arguments": 1, "results": 2, "images": 2, "digests": 2}
@@ -33,8 +34,11 @@ _FAILURE = re.compile(
 )
 _MOST_FAILURES = 20
 
+_SCALE = 100_000
+"""What a loss is counted in for each token that is freed."""
+
 _LEAST_SUMMARY = 500
-_SUMMARY_PERCENT = 12
+_SUMMARY_PERCENT = 15
 """About how much of what it stands for a summary takes."""
 
 
@@ -60,6 +64,12 @@ def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: i
     return Plan(overlays=chooser.overlays(tokens, told=turns), summary=turns)
 
 
+def summary_room(planner: Planner, plan: Plan, turns: Range, tokens: int) -> int:
+    """Return the tokens that a summary of `turns` may have beside the overlays of `plan` in a view of `tokens`."""
+    least = replace(planner.bare(turns), summary=SummaryPolicy(text="-"))
+    return max(tokens - planner.effect((*plan.overlays, least)).after, _LEAST_SUMMARY)
+
+
 def _widened(bounds: RangeWish, *, is_firm: bool) -> RangeWish:
     return bounds if is_firm else replace(bounds, keep_last=KeepTurns(0))
 
@@ -82,9 +92,19 @@ class _Chooser:
         every = replace(wish, summary=False).mechanical
         self._copies = (planner.overlay(found, ("resources",), wish),) if "resources" in every else ()
         self._before = planner.view(self._copies)
+        self._newest = _newest_cycles(planner.entries)
         self._full = planner.overlay(found, every, wish)
         after = planner.view((self._full,)) if every else self._before
         self._candidates = list(self._candidates_of(self._before, _tokens_by_origin(after)))
+        self._newest_whole = tuple(
+            dict.fromkeys(
+                event.origin
+                for item in items_of(self._before.messages)
+                if item.kind not in {"digests", "reasoning"}
+                and (event := self._before.records[_origin(item, self._before)].event).origin in self._newest
+                and isinstance(event, ToolCall | ToolResult)
+            )
+        )
         self._now = _tokens_by_turn(self._before)
         self._least = Counter(self._now)
         for one in self._candidates:
@@ -96,7 +116,8 @@ class _Chooser:
         open_to = [one for one in self._candidates if told is None or not told.first <= one.turn <= told.last]
         chosen = least_loss((one.candidate for one in open_to), need)
         keys = [one.candidate.key for one in open_to]
-        kept = tuple(key for key in keys if key not in chosen and not key.startswith("turn "))
+        whole = (key for key in keys if key not in chosen and not key.startswith("turn "))
+        kept = (*whole, *self._newest_whole)
         has_tools = any(not key.startswith("turn ") for key in chosen)
         turns = [int(key.removeprefix("turn ")) for key in chosen if key.startswith("turn ")]
         tools = replace(
@@ -139,21 +160,22 @@ class _Chooser:
 
     def _candidates_of(self, view: ViewTranscript, left: Mapping[str, int]) -> Iterator[_Placed]:
         freed: dict[tuple[str, int, int], tuple[int, int, int]] = {}
-        newest = _newest_cycles(self._planner.entries)
         for position, item in enumerate(items_of(view.messages)):
             rank = _RANKS.get(item.kind)
             event = view.records[_origin(item, view)].event
-            if rank is None or event.origin in newest or not self._found.first <= event.turn <= self._found.last:
+            if rank is None or event.origin in self._newest or not self._found.first <= event.turn <= self._found.last:
                 continue
             gone = item.tokens - left.get(_origin(item, view), 0)
             key = f"turn {event.turn}" if item.kind == "reasoning" else event.origin
             rank += 0 if event.turn <= self._oldest else _NEWEST
-            loss = _failures(view.messages[item.message]) if item.kind != "reasoning" else 0
+            loss = _failures(view.messages[item.message])
             before = freed.get((key, rank, event.turn), (0, loss, position))
             freed[key, rank, event.turn] = (before[0] + gone, *before[1:])
         for (key, rank, turn), (gone, loss, position) in freed.items():
             if gone > 0:
-                candidate = Candidate(key=key, freed=gone, rank=rank, loss=loss, position=position)
+                # Of a turn's reasoning the oldest goes first: an overlay has it up to a turn, and not here and there.
+                weight = (1 + loss) * _SCALE // gone if rank % _NEWEST else 0
+                candidate = Candidate(key=key, freed=gone, rank=rank, loss=weight, position=position)
                 yield _Placed(candidate=candidate, turn=turn)
 
 

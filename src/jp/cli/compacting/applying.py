@@ -67,10 +67,10 @@ async def make(
     overlays = plan.overlays
     if plan.summary is None:
         return Made(overlays=overlays, effect=previewer.effect(overlays), budget=previewer.budget_of(order))
-    from jp.cli.compacting.summarizer import limit_of, summarizer_for
+    from jp.cli.compacting.summarizer import summarizer_for
 
     summarizer = summarizer_for(config, order.summary, workspace, model=previewer.model, notice=notice, pay=pay)
-    limit = limit_of(config, previewer.model)
+    limit = previewer.summary_limit(order, plan, plan.summary)
     written = await summarizer.write(entries, plan.summary, order.summary, recorder, limit=limit)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
     with_summary = (*overlays, summary)

@@ -19,7 +19,7 @@ from jp.cli.compacting.summarizer import (
 )
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
-from jp.compaction.budgeting import plan_budget
+from jp.compaction.budgeting import plan_budget, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
@@ -134,7 +134,7 @@ class Previewer:
         if plan.summary is None:
             return plan
         if self._gains_from(plan.summary):
-            found = self._with_local_summary(plan, plan.summary) if order.summary.is_local else plan
+            found = self._with_local_summary(order, plan, plan.summary) if order.summary.is_local else plan
             if found is not None:
                 return found
         return self._planned(msgspec.structs.replace(order, wish=msgspec.structs.replace(order.wish, summary=False)))
@@ -145,13 +145,20 @@ class Previewer:
         tokens = int((self.budget_of(order) or 0) / self._ratio)
         return plan_budget(self.planner, order.wish, order.bounds, tokens, is_firm=order.is_firm)
 
+    def summary_limit(self, order: Order, plan: Plan, turns: Range) -> int:
+        """Return the tokens that a summary of `turns` may have: what the budget of `order` leaves to it, too."""
+        limit, budget = limit_of(self._config, self.model), self.budget_of(order)
+        if budget is None:
+            return limit
+        return min(limit, summary_room(self.planner, plan, turns, int(budget / self._ratio)))
+
     def budget_of(self, order: Order) -> int | None:
         """Return the tokens that `order` allows the view, None where it names none."""
         return None if order.budget is None else order.budget.of(round(self.planner.tokens * self._ratio))
 
-    def _with_local_summary(self, plan: Plan, turns: Range) -> Plan | None:
+    def _with_local_summary(self, order: Order, plan: Plan, turns: Range) -> Plan | None:
         """Return `plan` with its summary made of the log, or None where it would be no shorter than its turns."""
-        limit = limit_of(self._config, self.model)
+        limit = self.summary_limit(order, plan, turns)
         policy = local_summary(self._entries, turns, self._loader, limit=limit)
         if policy is None:
             return None
@@ -165,7 +172,10 @@ class Previewer:
         effect = self.effect(plan.overlays)
         details = details_of(self._config, self.model)
         is_warm = self._is_warm()
-        summary = None if plan.summary is None else self._summary(plan.summary, order)
+        summary = None
+        if plan.summary is not None:
+            limit = self.summary_limit(order, plan, plan.summary)
+            summary = self._summary(plan.summary, order, limit)
         return Preview(
             model=str(self.model) if self.model.name else "",
             turns=len(self.planner.shape.turns),
@@ -191,12 +201,12 @@ class Previewer:
         """What the stream would show with `overlays` at its end, in tokens as the model counts them."""
         return _scaled(self.planner.effect(overlays), self._ratio)
 
-    def _summary(self, turns: Range, order: Order) -> SummaryPreview:
+    def _summary(self, turns: Range, order: Order, limit: int) -> SummaryPreview:
         model = summary_model(self._config, order.summary, self.model)
         window = window_of(self._config, model)
         replaced = self._tokens_of(turns)
         # One that is no shorter than what it stands for is not used.
-        at_most = min(limit_of(self._config, self.model), replaced)
+        at_most = min(limit, replaced)
         found = rehearse(self._entries, turns, self._loader, window=window, limit=at_most, reply=SHORTEST_ACCOUNT)
         computed = 0 if found.policy is None else estimate_tokens(found.policy.text)
         expected = computed + min(answer_budget(found.input), replaced * _WRITTEN_PERCENT // 100)

@@ -94,7 +94,7 @@ def compact(
     says otherwise.
 
     With --budget the least valuable things go first, and no more than needed: outdated copies, reasoning, arguments,
-    results, oldest first, then those of the newest turns; with --local or --summarize the oldest turns at last.
+    results, those of the newest turns last; with --local or --summarize the oldest turns at last.
 
     A bound is the number of a turn, from 0 on; -3 is three turns before the last one; 5h is five hours ago; `last` is
     what follows the last compaction of the same kind.

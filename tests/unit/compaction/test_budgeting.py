@@ -1,0 +1,87 @@
+"""Budgets: what is planned for conversations in which little, or nothing, may leave."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from jp.compaction.budgeting import plan_budget, summary_room
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
+from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish
+from jp.config.compaction import PROFILES
+from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse, TurnStart
+from jp.conversation.resource import TextBlock
+
+WISH = wish_of(PROFILES["default"])
+ALL = RangeWish()
+
+
+def turn(number: int, cycles: int, text: str) -> list[AnyEntry]:
+    entries: list[AnyEntry] = [TurnStart(id=f"t{number}"), ChatRequest(id=f"q{number}", content="go on")]
+    for at in range(cycles):
+        name = f"{number}-{at}"
+        entries += [
+            ToolCallRequest(id=f"c{name}", call_id=name, name="run", arguments={"a": "b"}),
+            ToolCallResponse(id=f"r{name}", request=f"c{name}", content=(TextBlock(text=f"{name} {text}"),)),
+        ]
+    return [*entries, ChatResponse(id=f"a{number}", message="done")]
+
+
+def planner(*turns: list[AnyEntry]) -> Planner:
+    return Planner([entry for one in turns for entry in one], FactLines(), {}, now=0.0)
+
+
+def test_what_fits_and_what_has_no_turn_is_left_alone() -> None:
+    made = planner(turn(0, 4, "word " * 400))
+
+    assert plan_budget(made, WISH, ALL, made.tokens) == Plan()
+    assert plan_budget(made, WISH, RangeWish(start=AtTurn(7)), 10) == Plan()
+    assert plan_budget(made, WISH, RangeWish(keep_last=KeepTurns(1)), 10, is_firm=True) == Plan()
+
+
+def test_results_that_say_what_failed_give_way_after_those_that_do_not() -> None:
+    made = planner(turn(0, 1, "error: it failed\n" * 100), turn(1, 1, "a word is here \n" * 100), turn(2, 3, "x"))
+
+    (overlay,) = plan_budget(made, WISH, ALL, made.tokens - 100).overlays
+
+    assert {"r0-0", "r1-0"} & set(overlay.kept) == {"r0-0"}
+
+
+def test_the_newest_turns_give_way_after_all_others_and_the_newest_cycles_never() -> None:
+    made = planner(turn(0, 1, "word " * 400), turn(1, 6, "word " * 400))
+    keep = RangeWish(keep_last=KeepTurns(1))
+
+    (first,) = plan_budget(made, WISH, keep, made.tokens - 300).overlays
+    (every,) = plan_budget(made, WISH, keep, 10).overlays
+
+    assert "r0-0" not in first.kept
+    assert {"r1-0", "r1-1"} <= set(first.kept)
+    assert set(every.kept) == {"c1-4", "r1-4", "c1-5", "r1-5"}
+    shown = str(made.view((every,)).messages)
+    assert "1-5 word" in shown
+
+
+def test_one_long_turn_leaves_its_finished_cycles_to_a_summary_and_a_short_one_all_of_it() -> None:
+    wish = replace(WISH, summary=True)
+
+    long = plan_budget(planner(turn(0, 9, "word " * 400)), wish, ALL, 10).summary
+    short = plan_budget(planner(turn(0, 2, "word " * 400)), wish, ALL, 10).summary
+
+    assert long is not None
+    assert long.to_cycle is not None
+    assert short == Range(first=0, last=0)
+
+
+def test_a_summary_has_the_room_that_the_budget_leaves_to_it_and_never_too_little() -> None:
+    made = planner(turn(0, 2, "word " * 400), turn(1, 1, "word"))
+    told = Range(first=0, last=0)
+
+    assert summary_room(made, Plan(), told, 10) == 500
+    assert 800 < summary_room(made, Plan(), told, 1_000) < 1_000
+
+
+def test_a_wish_without_anything_mechanical_is_a_summary_or_nothing() -> None:
+    made = planner(turn(0, 2, "word " * 400), turn(1, 1, "word"))
+
+    assert plan_budget(made, PolicyWish(), ALL, 100) == Plan()
+    assert plan_budget(made, PolicyWish(summary=True), ALL, 100).summary == Range(first=0, last=1)

@@ -14,7 +14,7 @@ from context.conversations import LogWriter
 from context.gold import places_of
 from context.questions import EXCERPTS
 from jp.cli.compacting.summarizer import local_summary, texts_of
-from jp.compaction.budgeting import plan_budget
+from jp.compaction.budgeting import plan_budget, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.log_contents import recallable as searched
@@ -145,7 +145,8 @@ def _overlays_to(entries: Sequence[AnyEntry], target: int) -> tuple[Compaction, 
     plan = plan_budget(planner, wish, _BOUNDS, target)
     if plan.summary is None:
         return plan.overlays
-    policy = local_summary(entries, plan.summary, InlineLoader(), limit=summary_limit(WINDOW))
+    limit = min(summary_limit(WINDOW), summary_room(planner, plan, plan.summary, target))
+    policy = local_summary(entries, plan.summary, InlineLoader(), limit=limit)
     with_summary = (*plan.overlays, replace(planner.bare(plan.summary), summary=policy))
     if policy is not None and planner.effect(with_summary).after < planner.effect(plan.overlays).after:
         return with_summary

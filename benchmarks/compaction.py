@@ -8,7 +8,6 @@ result, but for the first and the last turn. Run it alone with `python benchmark
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -17,11 +16,11 @@ from msgspec.structs import replace
 
 from context.conversations import Conversation, conversation_of
 from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
+from context.product import recallable
 from context.sessions import recorded_sessions
 from jp.cli.compacting.summarizer import rehearsal_terms, rehearse, texts_of
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
-from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.planning import Effect, Planner, PolicyWish, wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import KeepTurns, Range, RangeWish
@@ -39,7 +38,6 @@ from jp.turn.request import InlineLoader
 MODEL = ("anthropic", "claude-sonnet-4-5")
 WINDOW = 200_000
 _ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
-_HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 _MILLION = 1_000_000
 
 
@@ -127,24 +125,13 @@ def edit_of(effect: Effect, once: float, prices: Prices) -> EditCost:
 
 def _known(prepared: Prepared, overlays: Sequence[Compaction], stand_ins: StandIns) -> tuple[float, float]:
     entries = (*prepared.conversation.entries, *overlays)
-    places = places_of(transcript_of(project(entries, stand_ins), entries).messages)
-    seen = found_in(prepared.facts, places)
-    recalled = [Place(one_line(text)) for text in _recalled(entries, places)]
+    view = transcript_of(project(entries, stand_ins), entries).messages
+    seen = found_in(prepared.facts, places_of(view))
+    recalled = [Place(one_line(text)) for text in recallable(entries, view)]
     return (
         availability(prepared.facts, seen),
         availability(prepared.facts, seen | found_in(prepared.facts, recalled)),
     )
-
-
-def _recalled(entries: Sequence[AnyEntry], places: Sequence[Place]) -> Iterator[str]:
-    """The texts whose handles stand in a view."""
-    words = {word for place in places for word in _HANDLE.findall(place.text)}
-    named = {sha256 for sha256, handle in handles_of(entries).items() if handle in words}
-    for entry in entries:
-        for sha256, content in contents_in(entry):
-            text = getattr(content, "text", None)
-            if sha256 in named and isinstance(text, str):
-                yield text
 
 
 class Total(NamedTuple):

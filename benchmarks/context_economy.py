@@ -1,4 +1,4 @@
-"""`python benchmarks/context_economy.py`: the tables about what is left out of a context, and the plot, alone."""
+"""`python benchmarks/context_economy.py`: the tables about compaction, and the plot, alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _silent(text: str) -> None:
 
 def main() -> None:
     """Print all three."""
-    for rows in (tables.availability_rows, tables.cache_rows, tables.speed_rows):
+    for rows in (tables.availability_rows, tables.automatic_rows, tables.speed_rows):
         for line in rows(_silent):
             print(line)
         print()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import compaction
 import confinement
 import delivery
+import entered
 import log
 import markdown
 import processes
@@ -33,9 +34,10 @@ def main() -> None:
         ("Streaming Markdown", _markdown),
         ("What recorded sessions send, had their tools been jp's", delivery.rows),
         ("What compacting recorded conversations saves and costs", compaction.rows),
-        ("What is left of a session that was made to fit", tables.availability_rows),
-        ("What a session costs at a provider with a prompt cache", tables.cache_rows),
+        ("What is left of a session that `jp conversation compact` made to fit", tables.availability_rows),
+        ("What a session costs under automatic compaction, with a prompt cache", tables.automatic_rows),
         ("The passes of jp.context, over json.loads", tables.speed_rows),
+        ("What of jp.context commands enter", entered.rows),
     )
     for title, rows in measured:
         table = list(rows(_report))

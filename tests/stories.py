@@ -12,6 +12,7 @@ from jp.provider.parts import (
     BlockEnd,
     DataDelta,
     Finished,
+    InputReport,
     KeepAlive,
     Part,
     ReasoningDelta,
@@ -89,5 +90,5 @@ class _Teller:
                 self.story.usage = usage
             case Finished(reason=reason):
                 self.story.finish = reason
-            case KeepAlive():
+            case KeepAlive() | InputReport():
                 pass

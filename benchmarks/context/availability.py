@@ -1,33 +1,45 @@
-"""How much of what a session held can still be read, or recalled, after it was made to fit: for each scheme and budget.
+"""How much of what a session held can still be read after it was made to fit: jp's own compaction beside other ways.
 
-A chain of compactions cuts the session into as many parts of equal length and compacts after each; the budget is a
-share of everything so far.
+A chain cuts the session into as many parts of equal length and compacts after each; the budget is a share of
+everything so far. A fact is in view, or in a text whose handle is in view, or in what one search finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
 
-from context.baselines import ClearOldest, KeepLast, Masking, Placeholders, Truncation
+from context.baselines import (
+    ClearOldest,
+    KeepLast,
+    MaskedOutcomes,
+    Masking,
+    Placeholders,
+    Truncation,
+)
 from context.digest_schemes import HashDigests, LineDigests
-from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
-from context.schemes import NONCE, Named, OurPasses, newest_request
+from context.gold import KINDS, Fact, Kind, Place, availability, found_in, gold_of, one_line, places_of, shares_by_kind
+from context.product import Product
+from context.questions import EXCERPT_TOKENS, EXCERPTS, questions_of
+from context.schemes import Named, Scheme
 from context.sessions import Session
+from context.tokens import Tokenizer, tokenizer
+from context.workers import spread
 from jp.context.budget import estimate_messages, group_costs
 from jp.context.groups import index_groups, leading_systems
-from jp.context.spoken import Spoken
-from jp.context.summary_row import summary_row
-from jp.context.summary_state import Provenance, SummaryState
-from jp.context.types import Transcript, texts_of
+from jp.context.types import Transcript
 
 BUDGETS = (10, 25, 50)
-CHAINS = (1, 2, 3, 10)
-OURS = "jp.context"
-SHORTEST_REQUEST = 300
+CHAINS = (1, 3, 10)
+OURS = "jp"
+WITHOUT_FACTS = "jp, no host facts"
+BARS = {10: 75, 25: 91, 50: 97}
+"""Percent of facts that have to be in view, by budget."""
 
-SCHEMES = (
-    Named(OURS, OurPasses),
+SEARCH_BAR = 98
+
+BASELINES = (
     Named("recency truncation", Truncation),
     Named("masking, keep 10", Masking),
     Named("placeholder, keep 5", Placeholders),
@@ -35,98 +47,214 @@ SCHEMES = (
     Named("line digests (Hermes)", LineDigests),
     Named("hash digests (TinyJuice)", HashDigests),
     Named("keep last 20, stub", KeepLast),
+    Named("twenty lines", MaskedOutcomes),
 )
 
 
-class Score(NamedTuple):
-    """One scheme at one point, as means over sessions; shares from 0 to 1.
+class Chain(Protocol):
+    """A conversation that grows and is compacted a few times."""
 
-    `over` sessions did not fit the budget; `cannot` of them have parts above it that no scheme may touch.
+    def grow(self, part: Transcript) -> None:
+        """Append what was said next."""
+        ...
+
+    def compact(self, target: int) -> None:
+        """Make it fit into `target` estimated tokens."""
+        ...
+
+    def view(self) -> Transcript:
+        """Return what a model is sent."""
+        ...
+
+    def recallable(self) -> Iterator[str]:
+        """Return each text that a reader of the view could ask for by something in it."""
+        ...
+
+    def search(self, queries: Sequence[str]) -> list[Sequence[str]]:
+        """Return the excerpts that one search for each query finds, best first."""
+        ...
+
+
+class Plain:
+    """A baseline, which knows messages only and cannot search."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self._messages: Transcript = ()
+
+    def grow(self, part: Transcript) -> None:
+        """See the protocol."""
+        self._messages = (*self._messages, *part)
+
+    def compact(self, target: int) -> None:
+        """See the protocol."""
+        self._messages = self._scheme.compact(self._messages, target)
+
+    def view(self) -> Transcript:
+        """See the protocol."""
+        return self._messages
+
+    def recallable(self) -> Iterator[str]:
+        """See the protocol."""
+        return self._scheme.recallable(self._messages)
+
+    def search(self, queries: Sequence[str]) -> list[Sequence[str]]:
+        """Find nothing."""
+        return [()] * len(queries)
+
+
+class Way(NamedTuple):
+    """A way to make room under its name in tables; `start` begins a conversation."""
+
+    name: str
+    start: Callable[[], Chain]
+
+
+WAYS = (
+    Way(OURS, Product),
+    Way(WITHOUT_FACTS, partial(Product, facts=False)),
+    *(Way(named.name, lambda named=named: Plain(named.make())) for named in BASELINES),
+)
+
+
+class Measured(NamedTuple):
+    """A session, its facts, and the query for each of them."""
+
+    session: Session
+    facts: tuple[Fact, ...]
+    questions: Mapping[Fact, str]
+
+
+class Once(NamedTuple):
+    """What is left of one session: shares from 0 to 1, and the facts themselves by where they are found."""
+
+    kept: float
+    estimated: float
+    pinned: float
+    in_view: frozenset[Fact]
+    recalled: frozenset[Fact]
+    searched: frozenset[Fact]
+
+
+class Score(NamedTuple):
+    """One way at one point, as means over sessions; shares from 0 to 1.
+
+    `over` sessions do not fit the budget; in `cannot` of them the system prompt and the last group alone do not.
     """
 
-    scheme: str
+    way: str
     budget: int
     chain: int
-    retained: float
-    closed: float
-    recoverable: float
+    kept: float
+    in_view: float
+    recalled: float
+    searched: float
     over: int
     cannot: int = 0
+    by_kind: Mapping[Kind, float] = {}
 
 
-class _Once(NamedTuple):
-    retained: float
-    closed: float
-    recoverable: float
-    pinned: float
-
-
-def scores(sessions: Sequence[Session], report: Callable[[str], None]) -> list[Score]:
-    """Every scheme at every point."""
-    gold = [gold_of(session.messages) for session in sessions]
-    found: list[Score] = []
-    for chain in CHAINS:
-        for budget in BUDGETS:
-            for scheme in SCHEMES:
-                report(f"availability, {chain} compactions to {budget} %: {scheme.name}")
-                found.append(_score(scheme, sessions, gold, budget=budget, chain=chain))
+def measured(sessions: Sequence[Session]) -> list[Measured]:
+    """Return sessions with what is looked for in them."""
+    found: list[Measured] = []
+    for session in sessions:
+        facts = gold_of(session.messages)
+        found.append(Measured(session, facts, questions_of(session.messages, facts)))
     return found
 
 
-def _score(
-    scheme: Named, sessions: Sequence[Session], gold: Sequence[tuple[Fact, ...]], *, budget: int, chain: int
-) -> Score:
-    each = [
-        _once(scheme, session.messages, facts, budget=budget, chain=chain)
-        for session, facts in zip(sessions, gold, strict=True)
-    ]
+def scores(sessions: Sequence[Session], report: Callable[[str], None]) -> list[Score]:
+    """Return every way at every point."""
+    prepared = measured(sessions)
+    found: list[Score] = []
+    for chain in CHAINS:
+        for budget in BUDGETS:
+            report(f"availability, {chain} compactions to {budget} %")
+            tasks = [(way, one) for way in WAYS for one in prepared]
+            each = spread(lambda task, at=(budget, chain): once(*task, budget=at[0], chain=at[1]), tasks)
+            for number, way in enumerate(WAYS):
+                of_way = each[number * len(prepared) : (number + 1) * len(prepared)]
+                found.append(score_of(way.name, prepared, of_way, budget=budget, chain=chain))
+    return found
+
+
+def score_of(name: str, prepared: Sequence[Measured], each: Sequence[Once], *, budget: int, chain: int) -> Score:
+    """Return the means over sessions."""
     count = len(each)
+
+    def mean(found: Callable[[Once], frozenset[Fact]]) -> float:
+        pairs = zip(prepared, each, strict=True)
+        return sum(availability(one.facts, found(of)) for one, of in pairs) / count
+
     return Score(
-        scheme=scheme.name,
+        way=name,
         budget=budget,
         chain=chain,
-        retained=sum(one.retained for one in each) / count,
-        closed=sum(one.closed for one in each) / count,
-        recoverable=sum(one.recoverable for one in each) / count,
-        over=sum(_is_over(one.retained, budget) for one in each),
-        cannot=sum(_is_over(one.retained, budget) and one.pinned * 100 > budget for one in each),
+        kept=sum(one.kept for one in each) / count,
+        in_view=mean(lambda one: one.in_view),
+        recalled=mean(lambda one: one.in_view | one.recalled),
+        searched=mean(lambda one: one.in_view | one.recalled | one.searched),
+        over=sum(_is_over(one.estimated, budget) for one in each),
+        cannot=sum(_is_over(one.estimated, budget) and one.pinned * 100 > budget for one in each),
+        by_kind=_by_kind(prepared, each),
     )
 
 
-def _is_over(retained: float, budget: int) -> bool:
-    return retained * 100 > budget + 1
+def _by_kind(prepared: Sequence[Measured], each: Sequence[Once]) -> dict[Kind, float]:
+    shares: dict[Kind, list[float]] = {kind: [] for kind in KINDS}
+    for one, of in zip(prepared, each, strict=True):
+        for kind, share in shares_by_kind(one.facts, of.in_view).items():
+            shares[kind].append(share)
+    return {kind: sum(found) / len(found) for kind, found in shares.items() if found}
+
+
+def _is_over(kept: float, budget: int) -> bool:
+    return kept * 100 > budget + 1
 
 
 def pinned(messages: Transcript) -> int:
-    """Tokens that are always sent: the system prompt, the last group, a summary with no more than the newest request.
-
-    Of that no more than 300 characters are counted, and none where it stands in the last group.
-    """
+    """Return the tokens that no scheme may touch: the system prompt and the last group."""
     systems = leading_systems(messages)
     last = max(index_groups(messages).groups[-1].start, systems)
-    request = newest_request(messages[:last])
-    said = "" if request is None or newest_request(messages[last:]) else "".join(texts_of(request))[:SHORTEST_REQUEST]
-    state = SummaryState(spoken=Spoken(active=said), provenance=Provenance(is_local=True))
-    return estimate_messages((*messages[:systems], summary_row(state, (), NONCE), *messages[last:]))
+    return estimate_messages((*messages[:systems], *messages[last:]))
 
 
-def _once(scheme: Named, messages: Transcript, facts: tuple[Fact, ...], *, budget: int, chain: int) -> _Once:
-    maker = scheme.make()
-    context: Transcript = ()
+def once(way: Way, one: Measured, *, budget: int, chain: int, counting: Tokenizer | None = None) -> Once:
+    """Run a chain over one session and look for its facts."""
+    counting = counting or tokenizer()
+    conversation = way.start()
+    messages, facts = one.session.messages, one.facts
     so_far = 0
     for part in parts_of(messages, chain):
-        context = (*context, *part)
+        conversation.grow(part)
         so_far += estimate_messages(part)
-        context = maker.compact(context, so_far * budget // 100)
-    places = places_of(context)
-    closed = found_in(facts, places)
-    recalled = [Place(one_line(text)) for text in maker.recallable(context)]
-    return _Once(
-        retained=estimate_messages(context) / max(so_far, 1),
-        closed=availability(facts, closed),
-        recoverable=availability(facts, closed | found_in(set(facts) - closed, recalled)),
+        conversation.compact(so_far * budget // 100)
+    view = conversation.view()
+    in_view = found_in(facts, places_of(view))
+    recalled = found_in(set(facts) - in_view, [Place(one_line(text)) for text in conversation.recallable()])
+    return Once(
+        kept=counting.count(view) / max(counting.count(messages), 1),
+        estimated=estimate_messages(view) / max(so_far, 1),
         pinned=pinned(messages) / max(so_far, 1),
+        in_view=in_view,
+        recalled=recalled,
+        searched=_searched(conversation, one, set(facts) - in_view - recalled, counting),
     )
+
+
+def _searched(conversation: Chain, one: Measured, missing: set[Fact], counting: Tokenizer) -> frozenset[Fact]:
+    """Return those of `missing` that the one search for each of them finds."""
+    facts = sorted(missing, key=str)
+    found = conversation.search([one.questions[fact] for fact in facts]) if facts else []
+    return frozenset(
+        fact
+        for fact, excerpts in zip(facts, found, strict=True)
+        if found_in([fact], _excerpts(excerpts[:EXCERPTS], counting))
+    )
+
+
+def _excerpts(texts: Sequence[str], counting: Tokenizer) -> list[Place]:
+    return [Place(one_line(counting.truncate(text, EXCERPT_TOKENS))) for text in texts]
 
 
 def parts_of(messages: Transcript, count: int) -> Iterator[Transcript]:
@@ -144,41 +272,66 @@ def parts_of(messages: Transcript, count: int) -> Iterator[Transcript]:
 
 
 def dominated_by(score: Score, others: Sequence[Score]) -> list[Score]:
-    """Who of `others` is as good as `score` or better in tokens and in both availabilities, and better in one."""
+    """Who of `others` is as good as `score` or better in tokens and in what is found, and better in one."""
     return [
         other
         for other in others
-        if other.retained <= score.retained
-        and other.closed >= score.closed
-        and other.recoverable >= score.recoverable
-        and (other.retained, -other.closed, -other.recoverable) != (score.retained, -score.closed, -score.recoverable)
+        if other.kept <= score.kept
+        and other.in_view >= score.in_view
+        and other.recalled >= score.recalled
+        and (other.kept, -other.in_view, -other.recalled) != (score.kept, -score.in_view, -score.recalled)
     ]
 
 
-def lines(found: Sequence[Score]) -> Iterator[str]:
-    """The table, and where ours is not on the front."""
-    head = ("retained %", "closed-book %", "one recall %", "over", "cannot")
-    yield f"{'chain':>5}{'budget':>8}  {'scheme':<26}{head[0]:>11}{head[1]:>15}{head[2]:>14}{head[3]:>6}{head[4]:>8}"
+def lines(found: Sequence[Score], counting: Tokenizer) -> Iterator[str]:
+    """The table, which bars jp misses, and where it is not on the front."""
+    head = ("kept %", "in view %", "+ recall %", "+ search %", "over", "cannot")
+    yield f"{'chain':>5}{'budget':>8}  {'':<26}" + "".join(f"{name:>12}" for name in head)
     for score in found:
+        searched = f"{score.searched * 100:.1f}" if score.way in {OURS, WITHOUT_FACTS} else ""
         yield (
-            f"{score.chain:>5}{score.budget:>7}%  {score.scheme:<26}{score.retained * 100:>11.1f}"
-            f"{score.closed * 100:>15.1f}{score.recoverable * 100:>14.1f}{score.over:>6}{score.cannot:>8}"
+            f"{score.chain:>5}{score.budget:>7}%  {score.way:<26}{score.kept * 100:>12.1f}{score.in_view * 100:>12.1f}"
+            f"{score.recalled * 100:>12.1f}{searched:>12}{score.over:>12}{score.cannot:>12}"
         )
     yield ""
+    yield from _classes(found)
+    yield from _missed(found)
     yield from _front(found)
+    yield f"tokens by {counting.name}; budgets are in jp's estimate; means over sessions of the means of five classes"
+
+
+def _classes(found: Sequence[Score]) -> Iterator[str]:
+    yield f"in view by class, %{'':<22}" + "".join(f"{kind:>13}" for kind in KINDS)
+    for score in found:
+        if score.way in {OURS, WITHOUT_FACTS}:
+            shares = "".join(f"{score.by_kind.get(kind, 1.0) * 100:>13.1f}" for kind in KINDS)
+            yield f"{score.chain:>5}{score.budget:>7}%  {score.way:<26}{shares}"
+    yield ""
+
+
+def _missed(found: Sequence[Score]) -> Iterator[str]:
+    for score in found:
+        if score.way in {OURS, WITHOUT_FACTS}:
+            at = f"chain {score.chain}, budget {score.budget} %, {score.way}"
+            if score.in_view * 100 < BARS[score.budget]:
+                yield f"below the bar: {at}: {score.in_view * 100:.1f} % in view, {BARS[score.budget]} % are asked for"
+            if score.searched * 100 < SEARCH_BAR:
+                with_search = f"{score.searched * 100:.1f} % with recall and one search"
+                yield f"below the bar: {at}: {with_search}, {SEARCH_BAR} % are asked for"
 
 
 def _front(found: Sequence[Score]) -> Iterator[str]:
-    """Where another scheme has as few tokens and as much in it as ours; in each chain, at any budget."""
-    ours = [score for score in found if score.scheme == OURS]
+    """Where another way has as few tokens and as much in it as jp; in each chain, at any budget."""
+    ours = [score for score in found if score.way in {OURS, WITHOUT_FACTS}]
+    beaten = 0
     for score in ours:
-        others = [other for other in found if other.chain == score.chain and other.scheme != OURS]
+        others = [other for other in found if other.chain == score.chain and other.way not in {OURS, WITHOUT_FACTS}]
         for other in dominated_by(score, others):
+            beaten += 1
             yield (
-                f"not on the front: chain {score.chain}, budget {score.budget} %: {other.scheme} has "
-                f"{other.closed * 100:.1f} % with {other.retained * 100:.1f} % of the tokens"
+                f"not on the front: chain {score.chain}, budget {score.budget} %, {score.way}: {other.way} has "
+                f"{other.in_view * 100:.1f} % with {other.kept * 100:.1f} % of the tokens"
             )
-    if not any(dominated_by(score, [each for each in found if each.chain == score.chain]) for score in ours):
-        yield f"{OURS} is on the Pareto front (tokens, closed-book, one recall) at each of its {len(ours)} points"
-    yield "over: sessions above the budget; cannot: those of them whose system prompt, last message or round, and"
-    yield f"a summary with only {SHORTEST_REQUEST} characters of the newest request are above it by themselves"
+    if not beaten:
+        yield f"jp is on the Pareto front (tokens, in view, with recall) at each of its {len(ours)} points"
+    yield "over: sessions above the budget; cannot: those of them whose system prompt and last round alone are above it"

@@ -1,8 +1,9 @@
-"""Five simple ways to make room, as agents and providers have them. None of them can recall anything."""
+"""Six simple ways to make room, as agents and providers have them. None of them can recall anything."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -14,6 +15,8 @@ from jp.context.types import Message, Meta, Transcript, texts_of
 
 MASKED = "[old output omitted: {lines} lines]"
 CLEARED = "[old tool result content cleared]"
+_EXIT = re.compile(r"(?i)exit(?:ed with)? code:? (-?[0-9]{1,3})")
+_WRONG = re.compile(r"(?i)\b(?:error|fail(?:ed|ure)?|fatal|panic|exception)\b")
 STUB = "[{count} earlier messages were left out]"
 
 
@@ -77,16 +80,7 @@ class ClearOldest(Forgetful):
 
     def compact(self, messages: Transcript, target: int) -> Transcript:
         """`messages` with some results cleared, without the oldest messages where that is not enough."""
-        results = [at for at, row in enumerate(messages) if row.role == "tool"]
-        rows = list(messages)
-        tokens = estimate_messages(rows)
-        for at in results[: max(len(results) - self.keep, 0)]:
-            if tokens <= target:
-                break
-            row = cleared(rows[at], CLEARED)
-            tokens += estimate_message(row) - estimate_message(rows[at])
-            rows[at] = row
-        return trimmed(tuple(rows), target)
+        return trimmed(_replaced(messages, target, self.keep, lambda _: CLEARED), target)
 
 
 class KeepLast(Forgetful):
@@ -111,3 +105,34 @@ def cleared(message: Message, placeholder: str) -> Message:
     """`message` with `placeholder` for its content, if that is shorter."""
     shorter = replace(message, content=placeholder)
     return shorter if estimate_message(shorter) < estimate_message(message) else message
+
+
+class MaskedOutcomes(Forgetful):
+    """The oldest results become their exit code and their lines about errors until all fits, but the newest."""
+
+    keep = 1
+
+    def compact(self, messages: Transcript, target: int) -> Transcript:
+        """`messages` with masked results, without the oldest where that is not enough."""
+        return trimmed(_replaced(messages, target, self.keep, _outcome), target)
+
+
+def _replaced(messages: Transcript, target: int, keep: int, placeholder: Callable[[Message], str]) -> Transcript:
+    """`messages` with `placeholder` for the oldest results but the newest `keep`, until `target` is reached."""
+    results = [at for at, row in enumerate(messages) if row.role == "tool"]
+    rows = list(messages)
+    tokens = estimate_messages(rows)
+    for at in results[: max(len(results) - keep, 0)]:
+        if tokens <= target:
+            break
+        row = cleared(rows[at], placeholder(rows[at]))
+        tokens += estimate_message(row) - estimate_message(rows[at])
+        rows[at] = row
+    return tuple(rows)
+
+
+def _outcome(row: Message) -> str:
+    text = "".join(texts_of(row))
+    code = _EXIT.search(text)
+    wrong = [line[:200] for line in text.splitlines() if _WRONG.search(line)][:10]
+    return "\n".join((f"[old output omitted{f': exit code {code[1]}' if code else ''}]", *wrong))

@@ -72,7 +72,7 @@ def places_of(messages: Transcript) -> list[Place]:
     places = [Place(one_line("\n".join(texts_of(message)))) for message in messages if message.role != "tool"]
     for call, result in pairs(messages):
         said = "" if result is None else "\n".join(texts_of(result))
-        places.append(Place(one_line("\n".join((*_strings(call.arguments), said)))))
+        places.append(Place(one_line("\n".join((*strings_of(call.arguments), said)))))
     return places
 
 
@@ -163,7 +163,7 @@ def _identifiers(messages: Transcript) -> Iterator[Fact]:
     spoken: set[str] = set()
     count: Counter[str] = Counter()
     for message in messages:
-        texts = [*texts_of(message), *(text for call in message.calls for text in _strings(call.arguments))]
+        texts = [*texts_of(message), *(text for call in message.calls for text in strings_of(call.arguments))]
         named = {found[0].rstrip(".,:;*") for text in texts for found in _IDENTIFIER.finditer(text)}
         count.update(named)
         if message.role in {"user", "assistant"}:
@@ -171,7 +171,7 @@ def _identifiers(messages: Transcript) -> Iterator[Fact]:
     yield from (Fact("identifier", name) for name, number in count.items() if number > 1 or name in spoken)
 
 
-def _strings(arguments: str) -> list[str]:
+def strings_of(arguments: str) -> list[str]:
     """The strings in `arguments`, decoded; where they are no JSON, all of them."""
     try:
         return list(_strings_in(msgspec.json.decode(arguments)))

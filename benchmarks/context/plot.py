@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from context.availability import CHAINS, OURS, SCHEMES, Score
+from context.availability import CHAINS, OURS, WAYS, Score
 
 PANEL = 620, 460
 MARGIN = 70
@@ -17,7 +17,18 @@ RIGHTMOST = 50
 """Per cent of tokens at the right end of each panel."""
 
 _INK, _GRID, _PAPER = "#222222", "#dddddd", "#ffffff"
-_COLOURS = ("#d62728", "#7f7f7f", "#1f77b4", "#17becf", "#9467bd", "#2ca02c", "#ff7f0e", "#8c564b")
+_COLOURS = (
+    "#d62728",
+    "#e377c2",
+    "#7f7f7f",
+    "#1f77b4",
+    "#17becf",
+    "#9467bd",
+    "#2ca02c",
+    "#ff7f0e",
+    "#8c564b",
+    "#bcbd22",
+)
 
 
 class _Panel(NamedTuple):
@@ -40,8 +51,8 @@ def draw(found: Sequence[Score], file: Path) -> None:
     for number, chain in enumerate(chains):
         panel = _Panel(MARGIN + PANEL[0] * (number % 2), PANEL[1] * (number // 2 + 1) - MARGIN)
         _axes(canvas, panel, f"{chain} compaction{'s' if chain > 1 else ''}")
-        for scheme, colour in zip(SCHEMES, _COLOURS, strict=True):
-            points = [score for score in found if score.chain == chain and score.scheme == scheme.name]
+        for way, colour in zip(WAYS, _COLOURS, strict=True):
+            points = [score for score in found if score.chain == chain and score.way == way.name]
             _line(canvas, panel, points, colour)
     _legend(canvas)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,27 +75,25 @@ def _axes(canvas: ImageDraw.ImageDraw, panel: _Panel, title: str) -> None:
 
 
 def _line(canvas: ImageDraw.ImageDraw, panel: _Panel, points: Sequence[Score], colour: str) -> None:
-    """Closed-book as a line with dots; what one recall adds as a ring above each dot, for schemes that can recall."""
-    width = 4 if points and points[0].scheme == OURS else 2
-    closed = [panel.at(score.retained, score.closed) for score in points]
+    """What is in view as a line with dots; what recall adds as a ring above each dot, for ways that can recall."""
+    width = 4 if points and points[0].way == OURS else 2
+    closed = [panel.at(score.kept, score.in_view) for score in points]
     canvas.line([place for point in closed for place in point], fill=colour, width=width)
     for score, (x, y) in zip(points, closed, strict=True):
         canvas.ellipse((x - 4, y - 4, x + 4, y + 4), fill=colour)
-        if score.recoverable > score.closed:
-            high = panel.at(score.retained, score.recoverable)[1]
+        if score.recalled > score.in_view:
+            high = panel.at(score.kept, score.recalled)[1]
             canvas.line((x, y, x, high), fill=colour)
             canvas.ellipse((x - 5, high - 5, x + 5, high + 5), outline=colour, width=2, fill=_PAPER)
 
 
 def _legend(canvas: ImageDraw.ImageDraw) -> None:
     top = 2 * PANEL[1] + 10
-    for number, (scheme, colour) in enumerate(zip(SCHEMES, _COLOURS, strict=True)):
-        x, y = MARGIN + 290 * (number % 4), top + 30 * (number // 4)
+    for number, (way, colour) in enumerate(zip(WAYS, _COLOURS, strict=True)):
+        x, y = MARGIN + 240 * (number % 5), top + 30 * (number // 5)
         canvas.line((x, y, x + 26, y), fill=colour, width=4)
-        canvas.text((x + 34, y), scheme.name, fill=_INK, font=_font(15), anchor="lm")
-    note = (
-        "dot: closed-book, in what is sent; ring: with one recall by a handle that stands in it. Means of all sessions."
-    )
+        canvas.text((x + 34, y), way.name, fill=_INK, font=_font(15), anchor="lm")
+    note = "dot: in the view; ring: in the view or recalled by a handle in it. Means of all sessions."
     canvas.text((MARGIN, top + 75), note, fill=_INK, font=_font(14), anchor="lm")
 
 

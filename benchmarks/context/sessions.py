@@ -145,3 +145,31 @@ def path_in(call: Call, tool: Tool) -> str:
 
 def _text(call: _Call) -> str:
     return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+
+
+def synthetic_session(calls: int) -> Transcript:
+    """A trace with that many calls: reads, searches and commands, whose results have 400 to 8,000 characters."""
+    rows = [Message(role="system", content="You help with code. " * 400)]
+    for number in range(calls):
+        if number % 25 == 0:
+            rows.append(Message(role="user", content=f"Mend part {number // 25} and see that the tests of it pass."))
+        name, facts, arguments = _made_up(number)
+        rows.append(Message(role="assistant", calls=(Call(id=f"c{number}", name=name, arguments=arguments),)))
+        ended = "Process exited with code 0\n" if name == "bash" else ""
+        body = f"{ended}result {number}\n" + f"line of what was found in part {number % 25}\n" * (
+            10 + 37 * number % 190
+        )
+        rows.append(Message(role="tool", call_id=f"c{number}", content=body, meta=Meta(facts=facts)))
+    rows.append(Message(role="assistant", content="It is done."))
+    return tuple(rows)
+
+
+def _made_up(number: int) -> tuple[str, Facts, str]:
+    path = f"src/part_{number % 25}.py"
+    match number % 3:
+        case 0:
+            return "read", Facts(kind="read", path=path), f'{{"path": "{path}"}}'
+        case 1:
+            return "grep", Facts(kind="search", matches=number), f'{{"pattern": "part_{number}"}}'
+        case _:
+            return "bash", Facts(kind="terminal", exit_code=0), f'{{"command": "pytest tests/{number}"}}'

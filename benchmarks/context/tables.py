@@ -1,12 +1,13 @@
-"""All tables about `jp.context`, and the plot. Run them alone with `python benchmarks/context_economy.py`."""
+"""The tables about compaction, and the plot. Run them alone with `python benchmarks/context_economy.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from context import availability, cache, plot, speed
+from context import automatic, availability, plot, speed
 from context.sessions import recorded_sessions
+from context.tokens import tokenizer
 
 PLOT = Path(__file__).parents[2] / "dist" / "context-availability.png"
 _ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
@@ -19,17 +20,18 @@ def availability_rows(report: Callable[[str], None]) -> Iterator[str]:
         yield _ABSENT
         return
     found = availability.scores(sessions, report)
-    yield from availability.lines(found)
+    yield from availability.lines(found, tokenizer())
     plot.draw(found, PLOT)
     yield f"plot: {PLOT}"
 
 
-def cache_rows(report: Callable[[str], None]) -> Iterator[str]:
-    """What sessions cost; recorded ones only where there are some."""
+def automatic_rows(report: Callable[[str], None]) -> Iterator[str]:
+    """What recorded sessions cost under automatic compaction."""
     sessions = recorded_sessions()
     if not sessions:
-        yield f"recorded sessions {_ABSENT}"
-    yield from cache.lines(sessions, report)
+        yield _ABSENT
+        return
+    yield from automatic.lines(sessions, report)
 
 
 def speed_rows(report: Callable[[str], None]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from jp.provider.errors import ProviderError
 from jp.provider.google.response import GoogleDecoder
 from jp.provider.ollama.response import OllamaDecoder
 from jp.provider.openai.response import OpenaiDecoder
-from jp.provider.parts import BlockEnd, Finished, KeepAlive, Part, ToolCallStart, UsageReport
+from jp.provider.parts import BlockEnd, Finished, InputReport, KeepAlive, Part, ToolCallStart, UsageReport
 from jp.provider.reader import Reader
 from jp.turn.builder import EntryBuilder
 
@@ -225,7 +225,7 @@ class _Checker:
                 self.ended.add(index)
             case Finished(reason=reason):
                 assert not self.open or reason == "length"
-            case KeepAlive():
+            case KeepAlive() | InputReport():
                 pass
             case _:
                 assert part.index not in self.ended

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import msgspec
 
@@ -36,6 +37,13 @@ _FAILED_TEST = re.compile(
     r"^(?:FAILED |[ \t]*--- FAIL: |not ok |[ \t]*[✕✗\u00d7] |test [^\n]{1,200} \.\.\. FAILED|[ \t]*FAIL[:! \t])[^\n]*",
     re.MULTILINE,
 )
+_BEGINS_WITH_ERROR = re.compile(
+    r"^[ \t]*(?:E {1,6}|[\w./-]{1,200}:[0-9]{1,9}(?::[0-9]{1,9})?:? )?"
+    r"(?:[Ee]rror|ERROR|fatal|panic|[A-Z]\w{0,60}(?:Error|Exception))"
+    r"[:\[ ]",
+    re.MULTILINE,
+)
+_MOST_ERROR_LINES = 20
 _HINTS_OF_FAILED_TESTS = ("FAIL", "not ok", "✕", "✗", "\u00d7")
 _MOST_FAILED_TESTS = 3
 
@@ -96,8 +104,19 @@ def observe(text: str, *, kind: str = "", is_error: bool = False) -> Observed:
         lines = first_and_last(text)
     if kind not in {"read", "list", "json", "search"}:
         lines = (*lines, *_paths_line(text, lines))
+        lines = (*lines, *_error_lines(text, lines))
     exit_code = exit_status(text) if kind in {"", "other", "terminal", "test"} else None
     return Observed(exit_code=exit_code, lines=_within(lines, MOST_EVIDENCE))
+
+
+def _error_lines(text: str, lines: Iterable[str]) -> Iterator[str]:
+    """Return the first lines that begin with the word of an error and are not among `lines`."""
+    known = set(lines)
+    for found in islice(_BEGINS_WITH_ERROR.finditer(text), _MOST_ERROR_LINES):
+        line = _line_at(text, found.start())
+        if line and line not in known and not _is_armour(line):
+            known.add(line)
+            yield line
 
 
 def _paths_line(text: str, lines: Iterable[str]) -> tuple[str, ...]:

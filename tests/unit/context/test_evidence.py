@@ -127,3 +127,17 @@ def test_evidence_is_short_stable_and_free_of_secrets(text: str, kind: str, *, i
     assert sum(len(line) + 1 for line in found.lines) <= MOST_EVIDENCE + 1
     assert key not in "\n".join(found.lines)
     assert all("\n" not in line for line in found.lines)
+
+
+def test_lines_that_begin_like_an_error_fill_what_is_left_of_the_room() -> None:
+    noise = "all is well here\n" * 30
+    text = (
+        f"error: one\n{noise}src/a.go:3:9: Error: two\n{noise}E   ValueError: three\n{noise}no error, fine\n4 failed\n"
+    )
+
+    lines = observe(text, kind="test").lines
+
+    assert lines == ("error: one", "4 failed", "paths: src/a.go", "src/a.go:3:9: Error: two", "E   ValueError: three")
+    assert observe(text, kind="read").lines == ()
+    many = "".join(f"error: number {number} of many\n" for number in range(200))
+    assert sum(map(len, observe(many, kind="test").lines)) <= MOST_EVIDENCE

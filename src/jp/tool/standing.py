@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from jp.config.tools import RuleConfig, ToolConfig
-from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, RequestContext
+from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 
 RECALL = "recall"
 SEARCH = "search_history"
@@ -35,15 +35,12 @@ def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bo
     """Which of them the next request of a conversation with these entries offers.
 
     All where it offers other tools (`has_tools`). Those that read what a conversation has, besides, where something is
-    attached (`attaches`) and wherever a request has attached something or offered tools before, undone or not. Those
-    that read what is hidden, wherever something was compacted.
+    attached (`attaches`) and wherever a request has attached something or offered tools before, undone or not. A
+    compaction adds none: tools that appear in mid-conversation change the prefix of everything in it.
     """
     if has_tools:
         return STANDING
-    known = list(entries)
-    if attaches or any(map(_offered_some, known)):
-        return ON_CONTENT
-    return ON_HIDDEN if any(isinstance(entry, Compaction) for entry in known) else frozenset()
+    return ON_CONTENT if attaches or any(map(_offered_some, entries)) else frozenset()
 
 
 def _offered_some(entry: AnyEntry) -> bool:

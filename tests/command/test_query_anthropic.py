@@ -415,3 +415,34 @@ def test_an_unreachable_server_is_a_provider_error(tmp_path: Path) -> None:
 
     assert (result.code, result.stdout) == (5, "")
     assert "127.0.0.1" in result.stderr
+
+
+EFFORTS = "output_config.effort: 'max' is not supported by this model. Supported values are: 'low', 'medium', 'high'"
+
+
+def test_an_effort_that_is_refused_is_replaced_by_the_nearest_that_is_accepted(tmp_path: Path) -> None:
+    with Loopback(refusal(EFFORTS), Reply(body=message(*text_block("Done")))) as server:
+        result = query(server, tmp_path, "--new", "--model", "anthropic/claude-opus-5-5", "--reasoning", "max", "Hi")
+
+    assert result == (0, "Done\n", "note: reasoning 'max' sent as 'high': the provider refused it\n")
+    assert [request.json()["output_config"]["effort"] for request in server.requests] == ["max", "high"]
+
+
+def test_sampling_that_is_refused_is_left_out(tmp_path: Path) -> None:
+    temperature = ("--cfg", "assistant.model.parameters.temperature=0.5")
+    model = ("--model", "anthropic/claude-opus-4-5")
+    refused = refusal("temperature: Extra inputs are not permitted")
+    with Loopback(refused, Reply(body=message(*text_block("Done")))) as server:
+        result = query(server, tmp_path, "--new", *model, *temperature, "Hi")
+
+    assert result == (0, "Done\n", "note: temperature 0.5 not sent: the provider refused it\n")
+    assert [request.json().get("temperature") for request in server.requests] == [0.5, None]
+
+
+def test_a_second_refusal_ends_the_turn(tmp_path: Path) -> None:
+    with Loopback(refusal(EFFORTS), refusal(EFFORTS.replace("'high'", "'low'"))) as server:
+        result = query(server, tmp_path, "--new", "--model", "anthropic/claude-opus-5-5", "--reasoning", "max", "Hi")
+
+    assert result.code != 0
+    assert "Supported values are" in result.stderr
+    assert len(server.requests) == 2

@@ -72,7 +72,7 @@ def test_without_asking_the_table_is_listed_with_its_date(tmp_path: Path) -> Non
     done = run_jp("model", "ls", cwd=tmp_path)
     lines = done.stdout.splitlines()
 
-    assert (done.code, done.stderr) == (0, "")
+    assert done.code == 0
     assert lines[0] == f"anthropic: table of {TABLE_DATE}"
     assert " ".join(lines[1].split()) == "model window output in out cached alias reasoning can"
     (haiku,) = (" ".join(line.split()) for line in lines if line.startswith("*"))
@@ -119,7 +119,7 @@ def test_where_there_is_little_room_numbers_are_short(tmp_path: Path) -> None:
     assert re.search(
         r"^  google/gemini-3.8-flash +1.0M   65.5k   1.5   7.5    0.15  low…high ", terminal.shown, re.MULTILINE
     )
-    assert max(map(len, terminal.shown.splitlines())) == 80
+    assert max(len(line) for line in terminal.shown.splitlines() if not line.startswith("note: ")) == 80
     assert "alias" not in wide.stdout
 
 
@@ -136,9 +136,10 @@ def test_all_who_can_be_asked_are_and_who_fails_costs_only_its_own_rows(tmp_path
     assert "ollama/emb" not in done.stdout
     notices = sorted(done.stderr.splitlines())
     assert notices[0].startswith("note: not asked: anthropic, openai, google, openrouter, cerebras (no key)")
-    assert notices[1] == "note: the models of broken did not come: broken answered 500: out of order"
-    assert notices[2].startswith("note: the models of llamacpp did not come: llamacpp answered 404")
-    assert len(notices) == 3
+    assert notices[1].startswith("note: shut down on ")
+    assert notices[2] == "note: the models of broken did not come: broken answered 500: out of order"
+    assert notices[3].startswith("note: the models of llamacpp did not come: llamacpp answered 404")
+    assert len(notices) == 4
 
 
 def test_where_nobody_could_be_asked_that_is_an_error(tmp_path: Path) -> None:
@@ -233,6 +234,34 @@ def test_a_model_is_shown_with_where_each_value_is_from(tmp_path: Path) -> None:
     assert facts["tools"][0] == "no"
     assert (value["input_price"], value["output_price"], value["listed"]) == (0.0, None, True)
     assert value["sources"]["tools"] == "catalogue"
+
+
+def test_models_that_their_provider_shuts_down_are_named_with_the_day(tmp_path: Path) -> None:
+    done = run_jp("model", "ls", "openai", cwd=tmp_path)
+    shown = run_jp("model", "show", "openai/gpt-5-mini", cwd=tmp_path)
+    value = json.loads(run_jp("model", "show", "openai/gpt-5-mini", "-F", "json", cwd=tmp_path).stdout)["model"]
+    routed = run_jp("model", "show", "openrouter/openai/gpt-5-mini", cwd=tmp_path)
+    deprecated = run_jp("model", "show", "google/gemini-3.7-flash", cwd=tmp_path)
+
+    (note,) = done.stderr.splitlines()
+    assert note.startswith("note: shut down on 2026-12-11: openai/gpt-5, openai/gpt-5-mini, ")
+    assert "; shut down on 2027-01-14: openai/gpt-4.1, " in note
+    assert shown.stderr == "note: openai/gpt-5-mini shuts down on 2026-12-11; use openai/gpt-6.1-terra\n"
+    assert (value["shutdown"], value["successor"]) == ("2026-12-11", "gpt-6.1-terra")
+    assert routed.stderr == ""
+    assert deprecated.stderr == (
+        "note: google/gemini-3.7-flash is deprecated: google/gemini-3.8-flash answers for it\n"
+    )
+
+
+def test_the_day_that_openai_lists_goes_before_that_of_the_table(tmp_path: Path) -> None:
+    rows = {"data": [{"id": "gpt-5-mini", "shutdown_date": "2027-02-03"}, {"id": "gpt-6-sol", "shutdown_date": None}]}
+    with Loopback(otherwise=answer(rows)) as server:
+        configure(tmp_path, None, more=f'[providers.llm.openai]\nbase_url = "{server.url}"\n')
+        done = run_jp("model", "ls", "openai", "--refresh", cwd=tmp_path, env={"OPENAI_API_KEY": "k"})
+
+    assert "shut down on 2027-02-03: openai/gpt-5-mini" in done.stderr
+    assert "openai/gpt-6-sol" not in done.stderr
 
 
 @pytest.mark.parametrize(

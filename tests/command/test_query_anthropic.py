@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import chat_wire
 from forked import prepare, run_jp
 from loopback import JSON, Loopback, Reply, sse
 from running import Result
@@ -415,3 +416,51 @@ def test_an_unreachable_server_is_a_provider_error(tmp_path: Path) -> None:
 
     assert (result.code, result.stdout) == (5, "")
     assert "127.0.0.1" in result.stderr
+
+
+EFFORTS = "output_config.effort: 'max' is not supported by this model. Supported values are: 'low', 'medium', 'high'"
+
+
+def test_an_effort_that_is_refused_is_replaced_by_the_nearest_that_is_accepted(tmp_path: Path) -> None:
+    with Loopback(refusal(EFFORTS), Reply(body=message(*text_block("Done")))) as server:
+        result = query(server, tmp_path, "--new", "--model", "anthropic/claude-opus-5-5", "--reasoning", "max", "Hi")
+
+    assert result == (0, "Done\n", "note: reasoning 'max' sent as 'high': the provider refused it\n")
+    bodies: list[Any] = [request.json() for request in server.requests]
+    assert [body["output_config"]["effort"] for body in bodies] == ["max", "high"]
+
+
+def test_a_model_at_openrouter_that_always_reasons_is_asked_for_the_least_of_it(tmp_path: Path) -> None:
+    words = "Reasoning is mandatory for this endpoint and cannot be disabled."
+    refused = Reply(status=400, headers=JSON, body=json.dumps({"error": {"message": words, "code": 400}}).encode())
+    with Loopback(refused, Reply(body=chat_wire.answer(*chat_wire.says("Done")))) as server:
+        address = ("--cfg", f"providers.llm.openrouter.base_url={server.url}")
+        asking = ("query", *address, "--new", "--model", "openrouter/z-ai/glm-5", "--reasoning", "off", "Hi")
+        result = run_jp(*asking, cwd=tmp_path, env={"OPENROUTER_API_KEY": KEY})
+        logged = run_jp("conversation", "print", "--as-sent", "0", cwd=tmp_path, env={"OPENROUTER_API_KEY": KEY})
+
+    bodies: list[Any] = [request.json() for request in server.requests]
+    assert (result.code, result.stdout) == (0, "Done\n")
+    assert "note: reasoning 'off' sent as 'minimal': the provider refused it\n" in result.stderr
+    assert [body["reasoning"] for body in bodies] == [{"enabled": False}, {"effort": "minimal"}]
+    assert json.loads(logged.stdout) == bodies[-1]
+
+
+def test_sampling_that_is_refused_is_left_out(tmp_path: Path) -> None:
+    temperature = ("--cfg", "assistant.model.parameters.temperature=0.5")
+    model = ("--model", "anthropic/claude-opus-4-5")
+    refused = refusal("temperature: Extra inputs are not permitted")
+    with Loopback(refused, Reply(body=message(*text_block("Done")))) as server:
+        result = query(server, tmp_path, "--new", *model, *temperature, "Hi")
+
+    assert result == (0, "Done\n", "note: temperature 0.5 not sent: the provider refused it\n")
+    assert [request.json().get("temperature") for request in server.requests] == [0.5, None]
+
+
+def test_a_second_refusal_ends_the_turn(tmp_path: Path) -> None:
+    with Loopback(refusal(EFFORTS), refusal(EFFORTS.replace("'high'", "'low'"))) as server:
+        result = query(server, tmp_path, "--new", "--model", "anthropic/claude-opus-5-5", "--reasoning", "max", "Hi")
+
+    assert result.code != 0
+    assert "Supported values are" in result.stderr
+    assert len(server.requests) == 2

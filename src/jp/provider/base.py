@@ -50,7 +50,8 @@ class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
 
     Entries that a provider keeps for an hour cost `cache_write_long_price`. A request whose prompt has more than
     `long_prompt` tokens, cached ones included, costs `long_prompt_factor` times as much in every class; the output
-    `long_prompt_output_factor` times as much, where that is another factor.
+    `long_prompt_output_factor` times as much, where that is another factor. `shutdown` is the day (YYYY-MM-DD) from
+    which the provider does not answer for the model any more, `successor` the model that it names instead.
     """
 
     provider: str
@@ -65,6 +66,8 @@ class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
     long_prompt: int | None = None
     long_prompt_factor: float = 1.0
     long_prompt_output_factor: float | None = None
+    shutdown: str | None = None
+    successor: str | None = None
 
 
 class Provider(Protocol):

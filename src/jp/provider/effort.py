@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
 
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.abilities import Level
@@ -56,3 +60,59 @@ def nearest_level(effort: Effort, levels: Sequence[Level]) -> Level | None:
     usable: list[Level] = [level for level in levels if level != "none" or effort == "none"]
     below: list[Level] = [level for level in usable if _RANKS[level] <= _RANKS[effort]]
     return below[-1] if below else next(iter(usable), None)
+
+
+_LEVELS: tuple[Level, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_LEVEL = re.compile(r"\b(none|minimal|low|medium|high|xhigh|max)\b")
+_ABOUT_EFFORT = re.compile(
+    r"effort|reasoning|thinking|unsupported value: '(?:none|minimal|low|medium|high|xhigh|max)'", re.IGNORECASE
+)
+_ACCEPTED = re.compile(
+    r"(?<!not )\b(?:supported|supports|allowed|accepted|expected|must be|one of|should be)", re.IGNORECASE
+)
+_MANDATORY = re.compile(r"(?:reasoning|thinking).{0,60}(?:mandatory|cannot be (?:disabled|turned off))", re.IGNORECASE)
+_BOUNDS = re.compile(r"between (\d+(?:\.\d+)?) and (\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """Parameters that a provider's refusal asks for, and what to tell the user of the change."""
+
+    parameters: Parameters
+    note: str
+
+
+def corrected_parameters(parameters: Parameters, message: str) -> Correction | None:
+    """Return the nearest parameters that a refusal's message accepts; None where it is about none that were set."""
+    return _corrected_sampling(parameters, message) or _corrected_effort(parameters, message)
+
+
+def _corrected_sampling(parameters: Parameters, message: str) -> Correction | None:
+    for field in ("temperature", "top_p", "top_k"):
+        asked = getattr(parameters, field)
+        if asked is None or re.search(rf"\b{field}\b", message) is None:
+            continue
+        bounds = _BOUNDS.search(message)
+        sent = None if bounds is None else min(max(asked, float(bounds[1])), float(bounds[2]))
+        if sent is None or sent == asked or field == "top_k":
+            changed, how = replace(parameters, **{field: None}), "not sent"
+        else:
+            changed, how = replace(parameters, **{field: sent}), f"sent as {sent:g}"
+        return Correction(parameters=changed, note=f"{field} {asked:g} {how}: the provider refused it")
+    return None
+
+
+def _corrected_effort(parameters: Parameters, message: str) -> Correction | None:
+    asked = parameters.reasoning
+    if not isinstance(asked, str) or asked == "auto" or _ABOUT_EFFORT.search(message) is None:
+        return None
+    wanted: Effort = "none" if asked == "off" else asked
+    accepted = _ACCEPTED.split(message)[1:]
+    named: set[str] = {found[1] for rest in accepted[-1:] for found in _LEVEL.finditer(rest)}
+    if not named and wanted == "none" and _MANDATORY.search(message):
+        named = {"minimal"}
+    level = nearest_level(wanted, [level for level in _LEVELS if level in named])
+    sent: Effort | None = "xlow" if level == "minimal" else level
+    if sent is None or sent == wanted:
+        return None
+    note = f"reasoning {asked!r} sent as {level!r}: the provider refused it"
+    return Correction(parameters=replace(parameters, reasoning=sent), note=note)

@@ -11,7 +11,7 @@ from jp.conversation.entries import Usage
 from jp.provider.abilities import Abilities, Model
 from jp.provider.base import ModelDetails
 
-TABLE_DATE = "2026-11-20"
+TABLE_DATE = "2026-11-22"
 """When the table was last compared with what the providers publish."""
 
 _MILLION = 1_000_000

@@ -77,7 +77,11 @@ class TurnLoop:
                 return self._outcome("capped", result)
             result = await self._ask(state, ask, prepared)
             wait = self._waiting_time(state, result)
-            is_mendable = bool(result.rejected) or await self._preparation.relieved(result.error)
+            is_mendable = (
+                bool(result.rejected)
+                or self._preparation.corrected(result.error)
+                or await self._preparation.relieved(result.error)
+            )
             ended = self._judged(result, retryable=wait is not None, mendable=is_mendable)
             state, following = after_attempt(state, ended, self._limits)
             if isinstance(following, RunTools):

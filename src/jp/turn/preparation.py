@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Digests
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
+from jp.provider.effort import corrected_parameters
 from jp.provider.errors import ProviderError
 from jp.turn.bound_reasoning import Rendered, render_bound
 from jp.turn.digests import digests_of, message_digests
@@ -45,6 +46,7 @@ class Preparation:
     def __init__(self, ports: TurnPorts, settings: RequestSettings) -> None:
         self._ports = ports
         self._settings = settings
+        self._is_corrected = False
         self._cache = ContentCache(ports.recorder)
         self._messages = message_digests(ports.recorder.entries)
         self._context = context_in_force(ports.recorder.entries)
@@ -111,6 +113,21 @@ class Preparation:
                 f"{pieces} of earlier reasoning not sent: what came before has changed, and the provider checks that"
             )
         self._withheld = len(withheld)
+
+    def corrected(self, error: ProviderError | None) -> bool:
+        """Return whether the next request has the nearest value that `error` accepts of one that it refuses.
+
+        That happens once a turn, so that a provider that refuses everything ends it.
+        """
+        if self._is_corrected or error is None or error.kind != "invalid_request":
+            return False
+        correction = corrected_parameters(self._settings.parameters, error.message)
+        if correction is None:
+            return False
+        self._is_corrected = True
+        self._settings = replace(self._settings, parameters=correction.parameters)
+        self._ports.renderer.notice(correction.note)
+        return True
 
     async def relieved(self, error: ProviderError | None) -> bool:
         """Whether the next request will be shorter, where `error` says that the last one was too long."""

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.abilities import Level
-from jp.provider.effort import effort_of, is_off, nearest_level
+from jp.provider.effort import corrected_parameters, effort_of, is_off, nearest_level
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,45 @@ def test_an_effort_becomes_the_highest_level_that_is_not_above_it(
 def test_a_model_is_kept_from_thinking_by_two_words() -> None:
     assert all(is_off(Parameters(reasoning=wanted)) for wanted in ("off", "none"))
     assert not any(is_off(Parameters(reasoning=wanted)) for wanted in (None, "auto", "xlow", 1))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "sent"),
+    [
+        ("none", "Unsupported value: 'none' is not supported. Supported values are: 'low', 'medium', 'high'.", "low"),
+        ("off", "Reasoning is mandatory for this endpoint and cannot be disabled.", "xlow"),
+        ("max", "reasoning_effort must be one of none, low, high", "high"),
+        ("xlow", "effort: expected low or high", "low"),
+        ("high", "Unsupported value: effort 'high' is not supported", None),
+        ("high", "effort: expected low or high", None),
+        ("high", "the prompt must be one of low quality", None),
+        ("xlow", "effort: expected minimal or low", None),
+        ("auto", "effort: expected low or high", None),
+        (5000, "effort: expected low or high", None),
+        (None, "effort: expected low or high", None),
+    ],
+)
+def test_a_refused_effort_becomes_the_nearest_that_the_refusal_names(asked: Any, message: str, sent: Any) -> None:
+    correction = corrected_parameters(Parameters(reasoning=asked), message)
+
+    assert (correction and correction.parameters) == (None if sent is None else Parameters(reasoning=sent))
+
+
+@pytest.mark.parametrize(
+    ("field", "asked", "message", "sent"),
+    [
+        ("temperature", 1.5, "temperature must be between 0 and 1", 1.0),
+        ("temperature", 0.5, "temperature must be between 0 and 1", None),
+        ("top_p", 0.5, "`top_p` is deprecated for this model", None),
+        ("top_k", 900, "top_k must be between 1 and 64", None),
+    ],
+)
+def test_refused_sampling_is_brought_within_bounds_or_left_out(field: str, asked: Any, message: str, sent: Any) -> None:
+    correction = corrected_parameters(Parameters(**{field: asked}), message)
+
+    assert correction is not None
+    assert correction.parameters == Parameters(**{field: sent})
+
+
+def test_a_refusal_of_what_was_not_set_corrects_nothing() -> None:
+    assert corrected_parameters(Parameters(top_p=0.5), "temperature: Extra inputs are not permitted") is None

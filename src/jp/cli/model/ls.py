@@ -51,8 +51,8 @@ def ls(
         jp model ls --refresh
         jp model ls openrouter --refresh --format json
     """
-    from jp.cli.model.models import as_value, models_of, naming_of
-    from jp.cli.output import print_result
+    from jp.cli.model.models import as_value, models_of, naming_of, retired_models
+    from jp.cli.output import notice, print_result
     from jp.cli.trusted import trusted_config
 
     config = trusted_config(options, say=True)
@@ -76,6 +76,8 @@ def ls(
         ]
     }
     print_result(options, text=_text(options, found, naming), value=value)
+    if retired := retired_models(known for models in found for known in models.known):
+        notice(options, retired)
     return None
 
 

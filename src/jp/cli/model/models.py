@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -94,6 +94,24 @@ def is_listed(known: Known, kept: Kept) -> bool | None:
     return None if kept.catalogue is None else listed_as(kept.catalogue, known.model.name) is not None
 
 
+def retirement(known: Known) -> str:
+    """Say that the provider gives a model up, and what it names instead; nothing where it does not."""
+    details = known.details
+    instead = "" if details.successor is None else f"{known.model.provider}/{details.successor}"
+    if details.shutdown is not None:
+        return f"{known.model} shuts down on {details.shutdown}{f'; use {instead}' if instead else ''}"
+    return f"{known.model} is deprecated: {instead} answers for it" if instead else ""
+
+
+def retired_models(models: Iterable[Known]) -> str:
+    """List the models that their providers shut down, by the day; nothing where there are none."""
+    days: dict[str, list[str]] = {}
+    for known in models:
+        if known.details.shutdown is not None:
+            days.setdefault(known.details.shutdown, []).append(str(known.model))
+    return "; ".join(f"shut down on {day}: {', '.join(names)}" for day, names in sorted(days.items()))
+
+
 def as_value(known: Known, kept: Kept, naming: Naming) -> dict[str, object]:
     """The fields that `--format json` has of a model; null is what is not known."""
     text = str(known.model)
@@ -108,5 +126,7 @@ def as_value(known: Known, kept: Kept, naming: Naming) -> dict[str, object]:
         **{field: getattr(known.details, field) for field in (*LIMITS, *PRICES)},
         **{field: known.capabilities[field] for field in CAPABILITIES},
         "reasoning": list(known.reasoning),
+        "shutdown": known.details.shutdown,
+        "successor": known.details.successor,
         "sources": dict(known.sources),
     }

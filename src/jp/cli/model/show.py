@@ -49,7 +49,7 @@ def show(
         jp model show smart --format json
         jp config set 'providers.llm.openai.models."gpt-5.6".input_price=1.5'
     """
-    from jp.cli.model.models import as_value, naming_of
+    from jp.cli.model.models import as_value, naming_of, retirement
     from jp.cli.model_details import kept_of
     from jp.cli.output import notice, print_result
     from jp.cli.trusted import trusted_config
@@ -64,7 +64,7 @@ def show(
     if kept.problem:
         notice(options, f"{kept.problem}, so it does not count")
     known, naming = known_model(settings, found, kept.catalogue), naming_of(config)
-    for sentence in _doubts(known, kept):
+    for sentence in (*_doubts(known, kept), *filter(None, (retirement(known),))):
         notice(options, sentence)
     details = known.details
     value = {

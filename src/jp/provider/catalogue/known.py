@@ -93,6 +93,8 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     is_held = held is not None and (trained is None or held < trained)
     if is_held:
         values["context_window"], sources["context_window"] = held, "config"
+    if listed is not None and listed.shutdown:
+        values["shutdown"] = listed.shutdown
     capabilities, reasoning = _abilities(expected.abilities, listed or _NOTHING, sources, in_table=expected.known)
     return Known(
         model=model,
@@ -141,7 +143,7 @@ def _reasoning(abilities: Abilities, listed: Listed) -> tuple[str, ...]:
     if listed.thinks is False:
         return ()
     if listed.levels:
-        return listed.levels
+        return tuple(level for level in listed.levels if level != "none" or not listed.mandatory)
     if abilities.thinking == "none":
         return ("auto",) if listed.thinks else ()
     return ("budget",) if abilities.thinking == "budget" else abilities.levels or ("auto",)

@@ -10,6 +10,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `aliases` are other names that the server takes for it. `levels` are those of reasoning, least first, empty where
     none are said; `thinks` tells whether there is any. `answers` is false for what only embeds, hears or paints.
+    `mandatory` tells whether reasoning cannot be turned off; `shutdown` is the day (YYYY-MM-DD) from which the model
+    does not answer any more.
     """
 
     id: str
@@ -28,6 +30,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     thinks: bool | None = None
     levels: tuple[str, ...] = ()
     answers: bool | None = None
+    mandatory: bool | None = None
+    shutdown: str = ""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

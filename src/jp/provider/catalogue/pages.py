@@ -5,10 +5,13 @@ An entry that cannot be understood is skipped and counted; a field of it that ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from jp.provider.catalogue.listed import Listed, Page
 from jp.provider.catalogue.values import Fields, fields, flag, items, name, price, text, texts, tokens
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 _LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -86,7 +89,17 @@ def _google(entry: Fields) -> Listed:
 
 def _openai(entry: Fields) -> Listed:
     found = name(entry.get("id"))
-    return Listed(id=found, answers=None if _SPEECHLESS.isdisjoint(found.split("-")) else False)
+    return Listed(
+        id=found,
+        answers=None if _SPEECHLESS.isdisjoint(found.split("-")) else False,
+        shutdown=_day(entry.get("shutdown_date")),
+    )
+
+
+def _day(value: object) -> str:
+    """Return a date as it is written, empty where it is none."""
+    said = text(value)
+    return said if _DAY.fullmatch(said) else ""
 
 
 def _openrouter(entry: Fields) -> Listed:
@@ -96,6 +109,8 @@ def _openrouter(entry: Fields) -> Listed:
     taken = texts(made.get("input_modalities"))
     given = texts(made.get("output_modalities"))
     parameters = texts(entry.get("supported_parameters"))
+    reasoning = fields(entry.get("reasoning"))
+    efforts = texts(reasoning.get("supported_efforts"))
     return Listed(
         id=name(entry.get("id")),
         title=text(entry.get("name")),
@@ -110,6 +125,9 @@ def _openrouter(entry: Fields) -> Listed:
         documents="file" in taken if taken else None,
         structured="structured_outputs" in parameters if parameters else None,
         thinks="reasoning" in parameters if parameters else None,
+        levels=tuple(level for level in _LEVELS if level in efforts),
+        mandatory=flag(reasoning.get("mandatory")),
+        shutdown=_day(entry.get("expiration_date")),
         answers="text" in given if given else None,
     )
 

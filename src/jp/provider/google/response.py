@@ -115,7 +115,6 @@ class GoogleDecoder:
         self._count = 0
         self._calls = CallStarts(provider)
         self._response_id = ""
-        self._counted = _Usage()
         self._reason = ""
         self._explanation = ""
         self._is_blocked = False
@@ -245,17 +244,13 @@ class GoogleDecoder:
         return made if signature is None else {**made, "signature": signature}
 
     def _usage(self, raw: msgspec.Raw) -> Usage | None:
-        """The tokens so far: reports are totals, and leave out what is not known yet."""
+        """Return the tokens so far: each report is a total, which takes the place of the one before it."""
         try:
-            reported = _usages.decode(raw)
+            known = _usages.decode(raw)
         except UNREADABLE:
             return None
-        if reported is None:
+        if known is None:
             return None
-        for name in _Usage.__struct_fields__:
-            if (count := getattr(reported, name)) is not None:
-                setattr(self._counted, name, count)
-        known = self._counted
         thoughts = known.thoughts_token_count or 0
         return counted(
             prompt=(known.prompt_token_count or 0) + (known.tool_use_prompt_token_count or 0),

@@ -44,7 +44,7 @@ def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
     if is_active and abilities.thinking_off == "disabled" and _must_not(thread, forced=forced):
         why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason about this call"
         return Reasoning(wire=_OFF, is_active=False, left_out=() if wanted in {None, "auto"} else (why,))
-    wire = _wire(parameters)
+    wire = _wire(parameters, abilities)
     left_out = tuple(_unmet(parameters, wire or {}))
     return Reasoning(wire=wire, is_active=is_active, left_out=left_out)
 
@@ -82,7 +82,7 @@ def _goes_on_without_thought(thread: Thread) -> bool:
     return has_calls
 
 
-def _wire(parameters: Parameters) -> JsonObject | None:
+def _wire(parameters: Parameters, abilities: Abilities) -> JsonObject | None:
     match parameters.reasoning:
         case None:
             return None
@@ -92,7 +92,8 @@ def _wire(parameters: Parameters) -> JsonObject | None:
             return {"max_tokens": max(_LEAST_BUDGET, min(tokens, _ceiling(parameters, tokens)))}
         case _:
             effort = effort_of(parameters, 1)
-            return {"effort": None if effort is None else nearest_level(effort, _LEVELS)}
+            levels: tuple[Level, ...] = (*_LEVELS, "max") if "max" in abilities.levels else _LEVELS
+            return {"effort": None if effort is None else nearest_level(effort, levels)}
 
 
 def _ceiling(parameters: Parameters, tokens: int) -> int:
@@ -104,8 +105,8 @@ def _ceiling(parameters: Parameters, tokens: int) -> int:
 def _unmet(parameters: Parameters, wire: JsonObject) -> Iterator[str]:
     """Sentences about reasoning that is not sent as it was asked for."""
     wanted = parameters.reasoning
-    if wanted == "max":
-        yield f"reasoning 'max' sent as {wire['effort']!r}, the most that OpenRouter knows"
+    if wanted == "max" and wire["effort"] != "max":
+        yield f"reasoning 'max' sent as {wire['effort']!r}, the most that the model is known to take"
     elif isinstance(wanted, int) and wire["max_tokens"] != wanted:
         sent = wire["max_tokens"]
         why = (

@@ -59,7 +59,8 @@ _FABLE = _Price(10.0, 50.0)
 _SONNET_4 = _Price(3.0, 15.0)
 
 MODELS = (
-    _claude("claude-fable-5-2", _LARGE, _Price(8.0, 40.0), _BOUND),
+    # A cache read costs 0.20 USD: docs.apiyi.com and docs.laozhang.ai, both 2026-11-10.
+    _claude("claude-fable-5-2", _LARGE, _Price(8.0, 40.0, read=0.025), _BOUND),
     _claude("claude-fable-5-1", _LARGE, _Price(10.0, 50.0, read=0.025), _FABLE_5_1),
     _claude("claude-opus-5-5", _LARGE, _Price(4.0, 20.0, read=0.05), _BOUND),
     _claude("claude-sonnet-5-5", _LARGE, _Price(2.0, 10.0, read=0.05), _SONNET_5_5),

@@ -72,8 +72,11 @@ def _gemini(name: str, price: _Price, abilities: Abilities, limits: tuple[int, i
         long_prompt_factor=2.0 if price.has_long else 1.0,
         long_prompt_output_factor=1.5 if price.has_long else None,
     )
-    return Model(details=details, abilities=abilities)
+    return Model(details=msgspec.structs.replace(details, successor=_SUCCESSORS.get(name)), abilities=abilities)
 
+
+_SUCCESSORS = {"gemini-3.7-flash": "gemini-3.8-flash"}
+"""Deprecated models, and which answers for them: ai.google.dev/gemini-api/docs/models/gemini-3.7-flash, 2026-10-09."""
 
 _GEMMA = (262_144, 32_768)
 _FREE = _Price(0.0, 0.0, 0.0)

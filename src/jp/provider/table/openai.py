@@ -57,6 +57,27 @@ class _Price(msgspec.Struct, frozen=True):
 
 _LONG_PROMPT = 272_000
 
+_SHUTDOWNS: dict[str, tuple[str, str | None]] = {
+    "gpt-5": ("2026-12-11", "gpt-6.1-sol"),
+    "gpt-5-mini": ("2026-12-11", "gpt-6.1-terra"),
+    "gpt-5-nano": ("2026-12-11", None),
+    "gpt-5-pro": ("2026-12-11", None),
+    "o3": ("2026-12-11", None),
+    "o3-pro": ("2026-12-11", None),
+    "gpt-4.1": ("2027-01-14", "gpt-6-luna"),
+    "gpt-4.1-mini": ("2027-01-14", "gpt-6-luna"),
+    "gpt-4o": ("2027-01-14", "gpt-6-luna"),
+    "gpt-4o-mini": ("2027-01-14", "gpt-6-luna"),
+    "gpt-5.1": ("2027-04-01", None),
+    "gpt-5.3-codex": ("2027-04-01", None),
+    "gpt-5.4-nano": ("2027-04-01", None),
+}
+"""When OpenAI shuts a model down, and what it names instead.
+
+From developers.openai.com/api/docs/deprecations, read 2026-11-22; of o3, the pro models and those of 2027 as dev.to
+quotes that page on 2026-10-28 and later.
+"""
+
 
 def _model(name: str, limits: tuple[int, int], price: _Price | None, abilities: Abilities) -> Model:
     details = ModelDetails(provider="openai", id=name, context_window=limits[0], max_output=limits[1])
@@ -73,6 +94,8 @@ def _model(name: str, limits: tuple[int, int], price: _Price | None, abilities: 
             long_prompt_factor=2.0 if price.steps else 1.0,
             long_prompt_output_factor=1.5 if price.steps else None,
         )
+    day, successor = _SHUTDOWNS.get(name, (None, None))
+    details = msgspec.structs.replace(details, shutdown=day, successor=successor)
     return Model(details=details, abilities=abilities)
 
 
@@ -89,7 +112,11 @@ _GPT_5_PRICE = _Price(1.25, 10.0, 0.125)
 _GPT_5_2_PRICE = _Price(1.75, 14.0, 0.175)
 
 MODELS = (
-    _model("gpt-6.1-sol", _LARGE, _Price(2.0, 10.0, 0.1, writes=True, steps=True), _GPT_6),
+    # Prices, limits and levels of 6.2: LiteLLM discussion 52347 and docs.laozhang.ai, both 2026-11-18.
+    _model("gpt-6.2-astra", _LARGE, _Price(8.0, 40.0, 0.4, writes=True, steps=True), _ASTRA),
+    _model("gpt-6.2-sol", _LARGE, _Price(2.0, 10.0, 0.1, writes=True, steps=True), _ASTRA),
+    # It takes low to max, and no none: apidog.com, gpt-6-1-terra-vs-gpt-6-1-sol, 2026-10.
+    _model("gpt-6.1-sol", _LARGE, _Price(2.0, 10.0, 0.1, writes=True, steps=True), _ASTRA),
     _model("gpt-6.1-terra", _LARGE, _Price(1.0, 5.0, 0.05, writes=True, steps=True), _GPT_6),
     _model("gpt-6-astra", _LARGE, _Price(10.0, 50.0, 1.0, writes=True, steps=True), _ASTRA),
     _model("gpt-6-sol", _LARGE, _Price(2.0, 10.0, 0.2, writes=True, steps=True), _GPT_6),

@@ -27,7 +27,7 @@ def _routed(vendor: str, models: Iterable[Model]) -> Iterable[Model]:
     for model in models:
         name = _dotted(model.details.id) if vendor == "anthropic" else model.details.id
         yield Model(
-            details=replace(model.details, provider="openrouter", id=f"{vendor}/{name}"),
+            details=replace(model.details, provider="openrouter", id=f"{vendor}/{name}", shutdown=None, successor=None),
             abilities=_as_routed(model.abilities),
         )
 

@@ -182,14 +182,14 @@ def test_without_a_reason_an_answer_is_not_complete(reason: str | None) -> None:
     assert read(wire.chunk(wire.part("a"), finish=reason)) == [TextDelta(0, "a")]
 
 
-def test_tokens_are_counted_in_their_classes() -> None:
+def test_tokens_are_counted_in_their_classes_and_the_last_report_replaces_those_before_it() -> None:
     first = wire.chunk(wire.part("a"), usage={"promptTokenCount": 100, "cachedContentTokenCount": 60})
     output = {"candidatesTokenCount": 5, "thoughtsTokenCount": 20}
     last = wire.chunk(finish="STOP", usage={"promptTokenCount": 100, "toolUsePromptTokenCount": 7, **output})
 
     assert [part.usage for part in read(first, last) if isinstance(part, UsageReport)] == [
         Usage(input=40, cache_read=60),
-        Usage(input=47, cache_read=60, output=25, reasoning=20),
+        Usage(input=107, output=25, reasoning=20),
     ]
     assert read({"usageMetadata": {"cachedContentTokenCount": 3}}) == [UsageReport(Usage(cache_read=3))]
 

@@ -46,7 +46,7 @@ def reasoning(
         ("medium", {"effort": "medium"}, ()),
         ("high", {"effort": "high"}, ()),
         ("xhigh", {"effort": "xhigh"}, ()),
-        ("max", {"effort": "xhigh"}, ("reasoning 'max' sent as 'xhigh', the most that OpenRouter knows",)),
+        ("max", {"effort": "max"}, ()),
         (5000, {"max_tokens": 5000}, ()),
         (5, {"max_tokens": 1024}, ("reasoning 5 sent as 1024: the least that there is",)),
     ],
@@ -55,6 +55,13 @@ def test_what_is_wanted_has_its_form(wanted: Any, wire: JsonObject | None, left_
     found = reasoning(wanted)
 
     assert (found.wire, found.left_out) == (wire, left_out)
+
+
+def test_max_is_sent_as_xhigh_to_a_model_that_is_not_known_to_take_it() -> None:
+    found = reasoning("max", model="z-ai/glm-5")
+
+    assert found.wire == {"effort": "xhigh"}
+    assert found.left_out == ("reasoning 'max' sent as 'xhigh', the most that the model is known to take",)
 
 
 def test_thoughts_leave_room_for_an_answer() -> None:

@@ -21,6 +21,15 @@ def test_every_row_of_the_table_is_complete(name: str) -> None:
     assert (abilities.thinking_off == "never") is not ("none" in abilities.levels or abilities.thinking == "none")
 
 
+@pytest.mark.parametrize("name", ["gpt-6.2-astra", "gpt-6.2-sol", "gpt-6.1-sol", "gpt-6-astra"])
+def test_models_that_refuse_the_effort_none_are_never_sent_it(name: str) -> None:
+    found = find_model("openai", name)
+
+    assert found.known
+    assert "none" not in found.abilities.levels
+    assert found.abilities.thinking_off == "never"
+
+
 def test_long_prompts_cost_more_and_their_answers_less_more() -> None:
     details = find_model("openai", "gpt-6.1-sol").details
     short = Usage(input=100_000, output=10_000, cache_read=100_000, cache_write=72_000)

@@ -19,8 +19,10 @@ REWRITTEN: tuple[str, ...] = ()
 
 BANNED = re.compile(
     r"\b(?:"
-    r"mend(?:s|ed|ing)?|anew|for good|stands? (?:in )?for|stands in|stood for|standing for|by itself|dear|told of|tells? of"
-    r"|(?:left|leaves?|leaving) (?:\w+ ){0,3}?out|as (?:it|they) stands?|nothing had come|aside from|all the same|whoever|anybody"
+    r"mend(?:s|ed|ing)?|anew|for good|stands? (?:in )?for|stands in|stood for|standing for|by itself|dear"
+    r"|told of|tells? of"
+    r"|(?:left|leaves?|leaving) (?:\w+ ){0,3}?out|as (?:it|they) stands?|nothing had come|all the same"
+    r"|whoever|anybody"
     r"|(?:summar|recogn|organ)is(?:e|es|ed|ing|ation)|behaviours?|licen[c]e|honour\w*|colours?|labelled|misspelt"
     r")\b",
     re.IGNORECASE,
@@ -50,9 +52,7 @@ def prose(page: str) -> str:
 
 def banned(text: str) -> list[str]:
     return [
-        f"{number}: {found[0]}"
-        for number, line in enumerate(text.splitlines(), 1)
-        for found in BANNED.finditer(line)
+        f"{number}: {found[0]}" for number, line in enumerate(text.splitlines(), 1) for found in BANNED.finditer(line)
     ]
 
 

@@ -1,0 +1,97 @@
+"""The words of the documentation, and of the docstrings and comments of rewritten packages."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "jp"
+
+REWRITTEN: tuple[str, ...] = ()
+"""Packages below `src/jp` whose docstrings and comments are held to the list."""
+
+BANNED = re.compile(
+    r"\b(?:"
+    r"mend(?:s|ed|ing)?|anew|for good|stands? (?:in )?for|stands in|stood for|standing for|by itself|dear"
+    r"|told of|tells? of"
+    r"|(?:left|leaves?|leaving) (?:\w+ ){0,3}?out|as (?:it|they) stands?|nothing had come|all the same"
+    r"|whoever|anybody"
+    r"|(?:summar|recogn|organ)is(?:e|es|ed|ing|ation)|behaviours?|licen[c]e|honour\w*|colours?|labelled|misspelt"
+    r")\b",
+    re.IGNORECASE,
+)
+OPENINGS = re.compile(r"^(?:What|How|Who|Whom|Whose|Where|Which|Whether)\b")
+NOT_YET = ("docs/architecture.md", "docs/compaction-clauses.md", "docs/context.md")
+"""Pages that are not rewritten yet."""
+
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md")))
+NOT_PROSE = re.compile(
+    r"<!-- keys:.*?<!-- end of keys -->|^(```+|~~~+).*?^\1[`~]*$|(`+)(?!`).+?(?<!`)\2(?!`)|\]\([^)]*\)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blanked(match: re.Match[str]) -> str:
+    """Return as many line breaks as the match has, so that line numbers stay right."""
+    return "\n" * match[0].count("\n") or " x "
+
+
+def prose(page: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if page == "CHANGELOG.md":
+        text = "## Unreleased" + text.partition("## Unreleased")[2].partition("\n## ")[0]
+    return NOT_PROSE.sub(blanked, text)
+
+
+def banned(text: str) -> list[str]:
+    return [
+        f"{number}: {found[0]}" for number, line in enumerate(text.splitlines(), 1) for found in BANNED.finditer(line)
+    ]
+
+
+def sayings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of every docstring and comment."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def faults(source: str) -> list[str]:
+    return [
+        f"{line}: {found[0]}"
+        for line, text in sayings(source)
+        for pattern in (BANNED, OPENINGS)
+        for found in pattern.finditer(NOT_PROSE.sub(blanked, text))
+    ]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_a_page_has_no_banned_word(page: str) -> None:
+    if page in NOT_YET:
+        pytest.skip("not rewritten yet")
+
+    assert banned(prose(page)) == []
+
+
+def test_docstrings_and_comments_of_rewritten_packages_have_no_banned_word_or_opening() -> None:
+    paths = [path for package in REWRITTEN for path in sorted((SOURCES / package).rglob("*.py"))]
+
+    assert {str(path): found for path in paths if (found := faults(path.read_text(encoding="utf-8")))} == {}
+
+
+def test_the_list_finds_words_in_prose_docstrings_and_comments_and_not_in_code() -> None:
+    page = "It is made anew.\n`anew`\n```sh\nmend\n```\nIt is Left Out.\n"
+    source = '"""What it does."""\nanew = "anew"  # made anew\n'
+
+    assert banned(NOT_PROSE.sub(blanked, page)) == ["1: anew", "6: Left Out"]
+    assert faults(source) == ["1: What", "2: anew"]

@@ -31,6 +31,7 @@ def separate():
     while pending:
         child = os.fork()
         if not child:
+            _signal.alarm(60)  # one that hangs is one that fails
             for descriptor, name in ((1, "out"), (2, "err")):
                 own = os.open(f"{directory}/{name}{os.getpid()}", os.O_CREAT | os.O_TRUNC | os.O_RDWR)
                 os.write(own, os.pread(descriptor, 1 << 20, 0))
@@ -48,7 +49,8 @@ def separate():
 def look(frame, event, argument):
     global count, begun
     begun = begun or _signal.getsignal(number) not in (_signal.SIG_DFL, _signal.default_int_handler)
-    if begun and event in ("call", "c_call"):
+    # Where Python looks for signals: at the beginning of a function, and after a builtin one.
+    if begun and event in ("call", "c_return"):
         count += 1
         if count == pending[0]:
             if len(os.listdir("/dev/fd")) == alone and len(sys._current_frames()) == 1:
@@ -77,7 +79,7 @@ os._exit(98)
 
 
 def played(root: Path, number: int, moments: list[int], *words: str) -> list[tuple[int, int, str, str]]:
-    """The moment, the exit code, stdout and stderr of runs that get a signal at their n-th function call."""
+    """The moment, the exit code, stdout and stderr of runs that get a signal at their n-th call of a function."""
     directory = root.with_name("told")
     directory.mkdir(exist_ok=True)
     given = json.dumps([["jp", *words], number, moments, str(directory)])

@@ -1,7 +1,9 @@
 # Everything runs in .venv, made from the hashed locks; only Python (3.11 or newer) and make are needed.
+# Another PYTHON has an environment of its own: `make test PYTHON=python3.13` makes and uses .venv-python3.13.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMP := .venv/.installed
+VENV := .venv$(addprefix -,$(subst /,-,$(filter-out python3,$(PYTHON))))
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
 FOREIGN := .venv-foreign
 FOREIGN_STAMP := $(FOREIGN)/.installed
 # FastMCP of the official SDK, as old as servers are: the first version, the last that ends at what comes before
@@ -71,10 +73,10 @@ lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	    --generate-hashes --no-header --no-annotate - -o requirements/mcp-$${version%.*}.txt; done
 
 clean:
-	rm -rf .venv $(FOREIGN) .pytest_cache .ruff_cache .hypothesis .coverage* dist build
+	rm -rf .venv .venv-* .pytest_cache .ruff_cache .hypothesis .coverage* dist build
 
 $(STAMP): requirements/dev.txt pyproject.toml
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python -m compileall -q -j 0 src  # as pip does with what is not editable

@@ -9,6 +9,7 @@ import re
 import shlex
 import string
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -370,11 +371,17 @@ def leaked(secret: str, text: str) -> str:
     """What `text` has of `secret`, in any case, however quoted, joined by anything; empty where it has nothing."""
     windows = _plain(secret)
     size = min(_WINDOW, len(windows))
-    for form in {_plain(text), _plain(unquote(text)), _plain(unquote(unquote(text)))}:
+    for form in _forms(text):
         for at in range(len(windows) - size + 1):
             if windows[at : at + size] in form:
                 return windows[at : at + size]
     return ""
+
+
+@lru_cache(maxsize=4)
+def _forms(text: str) -> frozenset[str]:
+    """Return a text that is searched for many secrets as it is compared with them, unquoted up to twice."""
+    return frozenset({_plain(text), _plain(unquote(text)), _plain(unquote(unquote(text)))})
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,7 @@ from unicodedata import category, east_asian_width
 
 _SEQUENCE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[=>]")
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?")
+_PLAIN = re.compile("[ -~]+")
 _WITHOUT_EFFECT = frozenset("hlm")
 
 
@@ -15,13 +16,14 @@ class Screen:
 
     def __init__(self, columns: int, rows: int = 24) -> None:
         self._columns, self._rows = columns, rows
+        self._unread = ""
         self._lines: list[list[str]] = [[]]
         self._row = self._column = 0
 
     @property
     def lines(self) -> list[str]:
         """All rows, without spaces at their ends."""
-        return ["".join(line).rstrip() for line in self._lines]
+        return _joined(self._lines)
 
     @property
     def text(self) -> str:
@@ -31,22 +33,28 @@ class Screen:
     @property
     def visible(self) -> list[str]:
         """The rows on the screen."""
-        return self.lines[self._top :]
+        return _joined(self._lines[self._top :])
 
     @property
     def _top(self) -> int:
         return max(0, len(self._lines) - self._rows)
 
     def feed(self, text: str) -> Screen:
-        """Show more."""
+        """Show more. A sequence whose end did not come is kept for the next time."""
+        text = self._unread + text
+        self._unread = ""
         position = 0
         while position < len(text):
-            if found := _SEQUENCE.match(text, position):
+            if found := _PLAIN.match(text, position):
+                self._put_plain(found[0])
+                position = found.end()
+            elif found := _SEQUENCE.match(text, position):
                 self._steer(found[1] or "", found[2] or "h")
                 position = found.end()
+            elif _UNFINISHED.fullmatch(text, position):
+                self._unread = text[position:]
+                break
             else:
-                if _UNFINISHED.fullmatch(text, position):
-                    break
                 self._show(text[position])
                 position += 1
         return self
@@ -88,6 +96,18 @@ class Screen:
         if self._row == len(self._lines):
             self._lines.append([])
 
+    def _put_plain(self, text: str) -> None:
+        """Put what is one cell a character."""
+        while text:
+            if self._column >= self._columns:
+                self._column = 0
+                self._down()
+            part, text = text[: self._columns - self._column], text[self._columns - self._column :]
+            line = self._lines[self._row]
+            line.extend(" " * (self._column - len(line)))
+            line[self._column : self._column + len(part)] = part
+            self._column += len(part)
+
     def _put(self, char: str) -> None:
         width = 0 if category(char) == "Mn" else 2 if east_asian_width(char) in "FW" else 1
         line = self._lines[self._row]
@@ -101,3 +121,7 @@ class Screen:
         line.extend(" " * (self._column + width - len(line)))
         line[self._column : self._column + width] = [char, ""][:width]
         self._column += width
+
+
+def _joined(lines: list[list[str]]) -> list[str]:
+    return ["".join(line).rstrip() for line in lines]

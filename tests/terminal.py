@@ -38,8 +38,9 @@ class Terminal:
     """What runs at a terminal. `shown` is all that was shown so far, control sequences included."""
 
     def __init__(self, ours: int, modes: list[Any], process: Process) -> None:
-        rows, self._columns = termios.tcgetwinsize(ours)
-        self._rows = rows
+        rows, columns = termios.tcgetwinsize(ours)
+        self._screen = Screen(columns, rows)
+        self._drawn = 0
         self.process = process
         self.shown = ""
         self._ours = ours
@@ -57,7 +58,9 @@ class Terminal:
     @property
     def screen(self) -> Screen:
         """What a person sees, and saw before it was scrolled away. Not where the size of the window was changed."""
-        return Screen(self._columns, self._rows).feed(self.shown)
+        new = self.shown[self._drawn :]
+        self._drawn = len(self.shown)
+        return self._screen.feed(new)
 
     def question(self, pattern: str) -> str:
         """Wait for rows on the screen that match, below those of the question before; one row of them if it is one."""

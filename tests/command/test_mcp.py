@@ -383,15 +383,19 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("tool", HOSTILE)
-def test_a_server_that_sends_too_much_costs_its_own_call_and_little_memory(tool: str, tmp_path: Path) -> None:
-    scenario = ASKING.replace("notes_ask", f"notes_{tool}")
-    calm = desk(
-        tmp_path / "calm", scenario=scenario.replace(f"notes_{tool}", "notes_picture"), MCP_TOOLS="echo,picture"
-    )
-    work = desk(tmp_path, scenario=scenario, MCP_TOOLS=f"echo,{tool}")
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The peak memory of a query that calls a tool whose server sends little."""
+    scenario = ASKING.replace("notes_ask", "notes_picture")
+    return peak_memory(desk(tmp_path_factory.mktemp("calm"), scenario=scenario, MCP_TOOLS="echo,picture"))
 
-    usual = peak_memory(calm)
+
+@pytest.mark.parametrize("tool", HOSTILE)
+def test_a_server_that_sends_too_much_costs_its_own_call_and_little_memory(
+    tool: str, usual: int, tmp_path: Path
+) -> None:
+    work = desk(tmp_path, scenario=ASKING.replace("notes_ask", f"notes_{tool}"), MCP_TOOLS=f"echo,{tool}")
+
     peak = peak_memory(work)
 
     assert HOSTILE[tool] in answers_of(work)

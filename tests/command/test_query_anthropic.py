@@ -120,7 +120,11 @@ def check_error(result: Result, code: int, hint: str) -> None:
     ("reply", "code", "hint"),
     [
         (refusal("messages: something is off"), 5, "`jp query --dry-run --format json …` shows what is sent"),
-        (refusal("prompt is too long: 300000 tokens > 200000 maximum"), 7, "send less"),
+        (
+            refusal("prompt is too long: 300000 tokens > 200000 maximum"),
+            7,
+            "no compaction makes it much shorter: `jp conversation undo ",
+        ),
         (refusal("Your credit balance is too low to access the API"), 6, "look at the plan, the credit"),
         (refusal("messages.1.content.0: Invalid `signature` in `thinking` block"), 5, "use another model"),
         (refusal("no", status=401, kind="authentication_error"), 4, "check the key in ANTHROPIC_API_KEY"),

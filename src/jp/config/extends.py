@@ -174,11 +174,10 @@ class _Reader:
         yield from self._matches(base, parts[literal:], naming)
 
     def _matches(self, base: Path, parts: tuple[str, ...], naming: _Naming) -> list[Path]:
-        try:
-            found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
-        except ValueError as error:
-            msg = f"{naming} extends {'/'.join(parts)!r}: {error}"
-            raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.") from None
+        if any("**" in part and part != "**" for part in parts):  # Python 3.13 would read it as '*'
+            msg = f"{naming} extends {'/'.join(parts)!r}: '**' must be a whole name between slashes"
+            raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.")
+        found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
         return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
 
 

@@ -231,8 +231,8 @@ def test_unknown_fields_of_a_known_entry_do_not_hide_it() -> None:
         b'{"type":"turn_start"}{}',
         b'{"type":"turn_start","id":"\xff"}',
         b'{"type":"note","id":"\xff"}',
-        b'{"type":"chat_response","data":' + b"[" * 9000 + b"]" * 9000 + b"}",
-        b'{"type":"note","data":' + b"[" * 9000 + b"]" * 9000 + b"}",
+        b'{"type":"chat_response","data":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"type":"note","data":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
     ids=range(13),
 )
@@ -250,7 +250,7 @@ def nested(depth: int) -> list[object]:
 
 @pytest.mark.parametrize(
     "entry",
-    [ChatRequest(content="bad \udcff byte"), ChatResponse(data=nested(9000))],
+    [ChatRequest(content="bad \udcff byte"), ChatResponse(data=nested(100_000))],
     ids=["surrogate", "nesting"],
 )
 def test_what_json_cannot_hold_is_an_error_in_words(entry: AnyEntry) -> None:

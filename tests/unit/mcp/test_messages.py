@@ -57,8 +57,8 @@ def test_what_answers_a_request_and_is_no_answer_fails_it(line: bytes) -> None:
 
 @pytest.mark.parametrize("begin", ['"jsonrpc":"2.0","id":7,', ' "id" : 7 , '])
 def test_an_answer_that_is_nested_too_deeply_is_an_error(begin: str) -> None:
-    message = message_of(f'{{{begin}"result":{"[" * 9_000}{"]" * 9_000}}}'.encode())
+    message = message_of(f'{{{begin}"result":{"[" * 100_000}{"]" * 100_000}}}'.encode())
 
     assert isinstance(message, JSONRPCError)
     assert (message.id, message.error.message) == (7, "the answer is nested too deeply")
-    assert message_of(f'{{"id":7,"method":"x","params":{"[" * 9_000}{"]" * 9_000}}}'.encode()) is None
+    assert message_of(f'{{"id":7,"method":"x","params":{"[" * 100_000}{"]" * 100_000}}}'.encode()) is None

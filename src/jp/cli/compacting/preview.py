@@ -20,7 +20,7 @@ from jp.cli.compacting.summarizer import (
 )
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
-from jp.compaction.budgeting import plan_budget, summary_room
+from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
@@ -143,15 +143,24 @@ class Previewer:
     def _planned(self, order: Order) -> Plan:
         if order.budget is None:
             return self.planner.plan(order.wish, order.bounds)
-        tokens = int((self.budget_of(order) or 0) / self._ratio)
-        return plan_budget(self.planner, order.wish, order.bounds, tokens, is_firm=order.is_firm)
+        return plan_budget(self.planner, order.wish, order.bounds, self._room(order), is_firm=order.is_firm)
+
+    def _room(self, order: Order) -> int:
+        """Return the budget of `order` in tokens as they are estimated."""
+        return int((self.budget_of(order) or 0) / self._ratio)
+
+    def settled(self, order: Order, plan: Plan, summary: Compaction) -> tuple[Compaction, ...]:
+        """Return the overlays of `plan` with its summary, which is written; what it leaves of a budget is spent."""
+        if order.budget is None:
+            return (*plan.overlays, summary)
+        return settle(self.planner, order.wish, order.bounds, summary, tokens=self._room(order), is_firm=order.is_firm)
 
     def summary_limit(self, order: Order, plan: Plan, turns: Range) -> int:
         """Return the tokens that a summary of `turns` may have: what the budget of `order` leaves to it, too."""
-        limit, budget = limit_of(self._config, self.model), self.budget_of(order)
-        if budget is None:
+        limit = limit_of(self._config, self.model)
+        if order.budget is None:
             return limit
-        return min(limit, summary_room(self.planner, plan, turns, int(budget / self._ratio)))
+        return min(limit, summary_room(self.planner, plan, turns, self._room(order)))
 
     def budget_of(self, order: Order) -> int | None:
         """Return the tokens that `order` allows the view, None where it names none."""
@@ -163,10 +172,10 @@ class Previewer:
         policy = local_summary(self._entries, turns, self._loader, limit=limit)
         if policy is None:
             return None
-        overlays = (*plan.overlays, msgspec.structs.replace(self.planner.bare(turns), summary=policy))
-        if self.planner.effect(overlays).after >= self.planner.effect(plan.overlays).after:
+        summary = msgspec.structs.replace(self.planner.bare(turns), summary=policy)
+        if self.planner.size((*plan.overlays, summary)) >= self.planner.size(plan.overlays):
             return None
-        return Plan(overlays=overlays)
+        return Plan(overlays=self.settled(order, plan, summary))
 
     def preview(self, order: Order, plan: Plan) -> Preview:
         """What would come of `plan`."""

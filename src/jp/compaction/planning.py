@@ -76,12 +76,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """What overlays do to the view, in tokens that are estimated.
 
-    `untouched` stand before the first message that changes: a cache of them stays. `largest` is what frees most.
+    `untouched` stand before the first message that changes: a cache of them stays. It is in turn `changed_from`, None
+    where nothing changes. `largest` is what frees most.
     """
 
     before: int
     after: int
     untouched: int
+    changed_from: int | None = None
     largest: tuple[LargeItem, ...] = ()
 
     @property
@@ -183,11 +185,14 @@ class Planner:
         """What the stream would show with `overlays` at its end."""
         after = self.view(overlays)
         same = _common(self._transcript, after)
+        before = self._transcript
+        is_changed = same < len(before.messages)
         return Effect(
             before=self.tokens,
             after=estimate_messages(after.messages),
             untouched=estimate_messages(after.messages[:same]),
-            largest=tuple(largest_freed(self._transcript, after, self.entries)) if overlays else (),
+            changed_from=before.records[before.messages[same].origin].event.turn if is_changed else None,
+            largest=tuple(largest_freed(before, after, self.entries)) if overlays else (),
         )
 
     def is_told(self, found: Range) -> bool:

@@ -83,6 +83,12 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     budget: int | None = None
 
     @property
+    def changed_from(self) -> int | None:
+        """The turn from which on the provider reads anew what it had in its cache."""
+        told = None if self.summary is None else self.summary.turns.first
+        return min((turn for turn in (self.effect.changed_from, told) if turn is not None), default=None)
+
+    @property
     def frees(self) -> bool:
         """Whether the view would be smaller."""
         return bool(self.overlays) or self.summary is not None

@@ -97,16 +97,33 @@ def test_a_dry_run_tells_exactly_what_compacting_then_does_and_writes_nothing(ro
     assert as_json(root, "--dry-run", "--keep", "1", code=12)["tokens"]["before"] == told["tokens"]["after"]
 
 
+def reported(root: Path, share: float) -> None:
+    """Have the provider report for each request `share` of what it reported; 0 is nothing."""
+    (log,) = logs(root)
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        usage = line.get("usage", {})
+        usage.update({name: int(count * share) for name, count in usage.items()})
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
 def test_tokens_are_told_as_the_model_counts_them_before_and_after(root: Path) -> None:
-    estimated = as_json(root, "--dry-run", "--keep", "1")["tokens"]
     learned = home_beside(root) / "data" / "cache" / "estimates.json"
     learned.parent.mkdir(parents=True, exist_ok=True)
     learned.write_text('{"version": 1, "models": {"script/test": {"ratio": 1.5, "answers": 9}}}', encoding="utf-8")
+    measured = as_json(root, "--dry-run", "--keep", "1")["tokens"]
 
+    reported(root, 1.25)
+    told = as_json(root, "--dry-run", "--keep", "1")["tokens"]
+    assert told["before"] == pytest.approx(measured["before"] * 1.25, rel=0.01)
+
+    reported(root, 0)
     told = as_json(root, "--dry-run", "--keep", "1")["tokens"]
     done = as_json(root, "--keep", "1")["tokens"]
+    learned.unlink()
+    estimated = as_json(root, "--dry-run", "--keep", "0")["tokens"]["before"]
 
-    assert told["before"] == round(estimated["before"] * 1.5)
+    assert done["after"] == round(estimated * 1.5)
     assert done == {name: told[name] for name in ("before", "after", "freed")}
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import msgspec
 
+from jp.cli.compacting.measured import last_cycle
 from jp.cli.compacting.order import Order
 from jp.cli.compacting.summarizer import (
     SHORTEST_ACCOUNT,
@@ -25,6 +26,7 @@ from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
 from jp.config.model import AppConfig
+from jp.context.calibration import Calibration, calibrate
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
 from jp.context.summary_request import answer_budget
@@ -129,8 +131,8 @@ class Previewer:
         self._loader = loader
         self._now = now
         self.model = model or conversation_model(entries, config)
-        self._ratio = known_of(str(self.model)).ratio
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now, load=texts_of(loader))
+        self._ratio = self._measured_ratio()
 
     def plan(self, order: Order) -> Plan:
         """Return what `order` comes to, without a summary where none could be shorter.
@@ -154,6 +156,15 @@ class Previewer:
     def _room(self, order: Order) -> int:
         """Return the budget of `order` in tokens as they are estimated."""
         return int((self.budget_of(order) or 0) / self._ratio)
+
+    def _measured_ratio(self) -> float:
+        """Return the tokens for one estimated: as the conversation's last request was measured, else by the model."""
+        name = str(self.model)
+        last = last_cycle(self._entries, self.planner.view().messages, self._loader, FactLines())
+        learned = Calibration()
+        if last is not None and last.model == name:
+            learned = calibrate(learned, name, estimated=last.estimated, reported=last.reported)
+        return learned.ratios.get(name) or known_of(name).ratio
 
     def settled(self, order: Order, plan: Plan, summary: Compaction) -> tuple[Compaction, ...]:
         """Return the overlays of `plan` with its summary, which is written; what it leaves of a budget is spent."""

@@ -147,11 +147,12 @@ class _Chooser:
             kept = self._planner.shrinking((summary, *self._drafts(need, told)))
             overlays = (*(one for one in kept if one is not summary), summary)
             left = tokens - self._planner.size(overlays)
-            if best == overlays or 0 <= least <= left:
+            if 0 <= least <= left:
                 break
             if least < 0 or left >= 0:
                 best, least = overlays, left
-            need -= left
+            # What is over by a little takes more than that little: the same pieces would be chosen again.
+            need -= left if left >= 0 else left - tokens // 100
         return best
 
     def _drafts(self, need: int, told: Range | None) -> list[Compaction]:

@@ -12,6 +12,7 @@ from forked import prepare, run_jp
 from jp.conversation.entries import Compaction, Revert
 from running import home_beside
 from stage import copied, entries_of, logs, make_workspace
+from terminal import jp_at_terminal
 
 SCENARIO = """
 [[reply]]
@@ -96,16 +97,33 @@ def test_a_dry_run_tells_exactly_what_compacting_then_does_and_writes_nothing(ro
     assert as_json(root, "--dry-run", "--keep", "1", code=12)["tokens"]["before"] == told["tokens"]["after"]
 
 
+def reported(root: Path, share: float) -> None:
+    """Have the provider report for each request `share` of what it reported; 0 is nothing."""
+    (log,) = logs(root)
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        usage = line.get("usage", {})
+        usage.update({name: int(count * share) for name, count in usage.items()})
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
 def test_tokens_are_told_as_the_model_counts_them_before_and_after(root: Path) -> None:
-    estimated = as_json(root, "--dry-run", "--keep", "1")["tokens"]
     learned = home_beside(root) / "data" / "cache" / "estimates.json"
     learned.parent.mkdir(parents=True, exist_ok=True)
     learned.write_text('{"version": 1, "models": {"script/test": {"ratio": 1.5, "answers": 9}}}', encoding="utf-8")
+    measured = as_json(root, "--dry-run", "--keep", "1")["tokens"]
 
+    reported(root, 1.25)
+    told = as_json(root, "--dry-run", "--keep", "1")["tokens"]
+    assert told["before"] == pytest.approx(measured["before"] * 1.25, rel=0.01)
+
+    reported(root, 0)
     told = as_json(root, "--dry-run", "--keep", "1")["tokens"]
     done = as_json(root, "--keep", "1")["tokens"]
+    learned.unlink()
+    estimated = as_json(root, "--dry-run", "--keep", "0")["tokens"]["before"]
 
-    assert told["before"] == round(estimated["before"] * 1.5)
+    assert done["after"] == round(estimated * 1.5)
     assert done == {name: told[name] for name in ("before", "after", "freed")}
 
 
@@ -566,3 +584,41 @@ def test_a_budget_that_needs_it_has_the_fewest_of_the_oldest_turns_summarised_wh
     (told,) = [one for one in tight["overlays"] if "summary" in one]
     assert (told["from_turn"], told["to_turn"]) == (0, 1)
     assert tight["tokens"]["after"] <= tight["budget"]
+
+
+def test_the_preview_adds_up_and_names_where_the_cache_breaks(root: Path) -> None:
+    told = as_json(root, "--dry-run", "--keep", "1", "--tools=digest")
+    shown = compact(root, "--dry-run", "--keep", "1", "--tools=digest")
+
+    assert sum(item["tokens"] for item in told["largest"]) + told["rest"] == told["tokens"]["freed"]
+    assert told["changed_from_turn"] == 0
+    assert "\nthe cache is read again from turn 0 on\n" in shown
+    rows = [line.split() for line in shown.partition("freed")[2].splitlines()[1:]]
+    assert rows[-1][2:4] == ["the", "rest"]
+    assert sum(int(row[0].replace(",", "")) for row in rows) == told["tokens"]["freed"]
+    later = as_json(root, "--dry-run", "--tools=digest", "--turn", "2")
+    assert later["changed_from_turn"] == 2
+
+
+def test_what_frees_little_says_so_and_is_done_where_nobody_can_be_asked(root: Path) -> None:
+    note = "it frees only about "
+    assert note in compact(root, "--dry-run", "--reasoning", "--keep", "2")
+    assert note not in compact(root, "--dry-run", "--tools=digest", "--keep", "2")
+
+    assert note in compact(root, "--reasoning", "--keep", "2")
+
+    assert len(overlays(root)) == 1
+
+
+@pytest.mark.parametrize(("options", "answer", "written"), [((), "n\n", 0), ((), "y\n", 1), (("--yes",), "", 1)])
+def test_what_frees_little_is_asked_about_at_a_terminal(
+    root: Path, options: tuple[str, ...], answer: str, written: int
+) -> None:
+    command = ("conversation", "compact", "--reasoning", "--keep", "2", *options, "last")
+    with jp_at_terminal(*command, cwd=root) as terminal:
+        if answer:
+            terminal.question(r"It frees only about [^?]*under 5 %\. Compact all the same\? \[y/N\]$")
+            terminal.type(answer)
+        assert terminal.finish() == (0 if written else 12)
+
+    assert len(overlays(root)) == written

@@ -41,6 +41,12 @@ _LEAST_SUMMARY = 500
 _SUMMARY_PERCENT = 15
 """About how much of what it stands for a summary takes."""
 
+_LARGEST_SUMMARY_PERCENT = 50
+"""Of a budget that is left to it a summary takes no more."""
+
+_SETTLINGS = 3
+"""How often overlays are chosen beside a summary: estimates are a little off, and the next time that is known."""
+
 
 def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: int, *, is_firm: bool = False) -> Plan:
     """Return the overlays that bring the view of `planner` to `tokens` with the least loss.
@@ -56,7 +62,7 @@ def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: i
     soft = resolve(bounds, planner.shape, "tools", now=planner.now)
     chooser = _Chooser(planner, wish, found, soft.last if soft is not None else found.first - 1)
     overlays = chooser.overlays(tokens)
-    if not wish.summary or planner.effect(overlays).after <= tokens:
+    if not wish.summary or planner.size(overlays) <= tokens:
         return Plan(overlays=overlays)
     turns = chooser.turns_for_summary(planner.summary_range(_widened(bounds, is_firm=is_firm)), tokens)
     if turns is None:
@@ -64,10 +70,25 @@ def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: i
     return Plan(overlays=chooser.overlays(tokens, told=turns), summary=turns)
 
 
+def settle(
+    planner: Planner, wish: PolicyWish, bounds: RangeWish, summary: Compaction, *, tokens: int, is_firm: bool = False
+) -> tuple[Compaction, ...]:
+    """Return what brings the view to `tokens` beside `summary`, now that it is written, and `summary` at the end.
+
+    What a short summary leaves of the budget is spent on what would have given way, and a long one has more give way.
+    """
+    found = resolve(_widened(bounds, is_firm=is_firm), planner.shape, "tools", now=planner.now)
+    if found is None:
+        return (summary,)
+    soft = resolve(bounds, planner.shape, "tools", now=planner.now)
+    chooser = _Chooser(planner, wish, found, soft.last if soft is not None else found.first - 1)
+    return chooser.beside(summary, tokens)
+
+
 def summary_room(planner: Planner, plan: Plan, turns: Range, tokens: int) -> int:
     """Return the tokens that a summary of `turns` may have beside the overlays of `plan` in a view of `tokens`."""
     least = replace(planner.bare(turns), summary=SummaryPolicy(text="-"))
-    return max(tokens - planner.effect((*plan.overlays, least)).after, _LEAST_SUMMARY)
+    return max(tokens - planner.size((*plan.overlays, least)), _LEAST_SUMMARY)
 
 
 def _widened(bounds: RangeWish, *, is_firm: bool) -> RangeWish:
@@ -112,7 +133,29 @@ class _Chooser:
 
     def overlays(self, tokens: int, *, told: Range | None = None) -> tuple[Compaction, ...]:
         """Return what reaches `tokens` where a summary stands for `told`; what does not free anything is left out."""
-        need = sum(self._now.values()) - tokens - (0 if told is None else self._freed_by_summary(told))
+        need = sum(self._now.values()) - tokens
+        if told is not None:
+            need -= sum(self._now[turn] for turn in range(told.first, told.last + 1)) - self._of_summary(told, tokens)
+        return self._planner.shrinking(self._drafts(need, told))
+
+    def beside(self, summary: Compaction, tokens: int) -> tuple[Compaction, ...]:
+        """Return what reaches `tokens` beside `summary`, which comes last, with as little left over as can be."""
+        told = Range(first=summary.from_turn, last=summary.to_turn, to_cycle=summary.to_cycle)
+        need = self._planner.size((summary,)) - tokens
+        best, least = (summary,), -1
+        for _ in range(_SETTLINGS):
+            kept = self._planner.shrinking((summary, *self._drafts(need, told)))
+            overlays = (*(one for one in kept if one is not summary), summary)
+            left = tokens - self._planner.size(overlays)
+            if 0 <= least <= left:
+                break
+            if least < 0 or left >= 0:
+                best, least = overlays, left
+            # What is over by a little takes more than that little: the same pieces would be chosen again.
+            need -= left if left >= 0 else left - tokens // 100
+        return best
+
+    def _drafts(self, need: int, told: Range | None) -> list[Compaction]:
         open_to = [one for one in self._candidates if told is None or not told.first <= one.turn <= told.last]
         chosen = least_loss((one.candidate for one in open_to), need)
         keys = [one.candidate.key for one in open_to]
@@ -130,11 +173,11 @@ class _Chooser:
         )
         drafts: list[Compaction] = []
         if turns:
-            told = Range(first=self._found.first, last=max(turns))
-            drafts.append(self._planner.overlay(told, ("reasoning",), self._wish))
+            silent = Range(first=self._found.first, last=max(turns))
+            drafts.append(self._planner.overlay(silent, ("reasoning",), self._wish))
         if tools.tool_calls is not None or tools.resources is not None:
             drafts.append(tools)
-        return self._planner.shrinking(drafts)
+        return drafts
 
     def turns_for_summary(self, found: Range | None, tokens: int) -> Range | None:
         """Return the fewest of the oldest turns of `found` whose summary reaches `tokens`, or all that it may be."""
@@ -146,17 +189,15 @@ class _Chooser:
         for last in range(found.first, found.last + 1):
             told = replace(found, last=last)
             left = sum(self._least[turn] for turn in range(told.first, last + 1))
-            if rest - left + self._of_summary(told) <= tokens:
+            if rest - left + self._of_summary(told, tokens) <= tokens:
                 return told
         return found
 
-    def _freed_by_summary(self, told: Range) -> int:
-        return sum(self._now[turn] for turn in range(told.first, told.last + 1)) - self._of_summary(told)
-
-    def _of_summary(self, told: Range) -> int:
-        """Return about how many tokens a summary of these turns takes."""
+    def _of_summary(self, told: Range, tokens: int) -> int:
+        """Return about how many tokens a summary of these turns takes in a view of `tokens`."""
         replaced = sum(self._now[turn] for turn in range(told.first, told.last + 1))
-        return min(max(_LEAST_SUMMARY, replaced * _SUMMARY_PERCENT // 100), replaced)
+        usual = min(replaced * _SUMMARY_PERCENT // 100, tokens * _LARGEST_SUMMARY_PERCENT // 100)
+        return min(max(_LEAST_SUMMARY, usual), replaced)
 
     def _candidates_of(self, view: ViewTranscript, left: Mapping[str, int]) -> Iterator[_Placed]:
         freed: dict[tuple[str, int, int], tuple[int, int, int]] = {}

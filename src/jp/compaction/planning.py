@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 Source = Literal["manual", "auto"]
 
+_REMEMBERED = 4
+"""Of the newest views so many are kept: whoever plans looks at the same ones again."""
+
 
 class PolicyWish(msgspec.Struct, frozen=True, kw_only=True):
     """What is to become of each type of content; what is not named stays as it is."""
@@ -73,12 +76,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """What overlays do to the view, in tokens that are estimated.
 
-    `untouched` stand before the first message that changes: a cache of them stays. `largest` is what frees most.
+    `untouched` stand before the first message that changes: a cache of them stays. It is in turn `changed_from`, None
+    where nothing changes. `largest` is what frees most.
     """
 
     before: int
     after: int
     untouched: int
+    changed_from: int | None = None
     largest: tuple[LargeItem, ...] = ()
 
     @property
@@ -100,8 +105,8 @@ def wish_of(profile: ProfileConfig) -> PolicyWish:
 class Planner:
     """Plans for one stream, which is projected once.
 
-    `tools` is `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded
-    without evidence; without it their digests have none.
+    `tokens` are those of the view as it is now, estimated. `tools` is `conversation.tools`, `now` in seconds since
+    1970. `load` reads content of results that were recorded without evidence; without it their digests have none.
     """
 
     def __init__(
@@ -120,20 +125,17 @@ class Planner:
         self._source: Source = source
         self._stand_ins = stand_ins
         self._observed: dict[str, Facts | None] = {}  # by the id of a response
+        self._views: tuple[tuple[tuple[Compaction, ...], ViewTranscript], ...] = ()
         self.now = now
         self._division = divide(entries)
         self._undone = undone(entries)
         self._transcript = _transcript(entries, stand_ins)
+        self.tokens = estimate_messages(self._transcript.messages)
         self._placements = [
             placement for placement in self._division.placements if placement.compaction.id not in self._undone
         ]
         self._numbers = {turn.id: turn.number for turn in self._division.turns if turn.id}
         self.shape = self._shape()
-
-    @property
-    def tokens(self) -> int:
-        """The view as it is now, estimated."""
-        return estimate_messages(self._transcript.messages)
 
     def plan(self, wish: PolicyWish, bounds: RangeWish) -> Plan:
         """What `wish` comes to within `bounds`.
@@ -183,11 +185,14 @@ class Planner:
         """What the stream would show with `overlays` at its end."""
         after = self.view(overlays)
         same = _common(self._transcript, after)
+        before = self._transcript
+        is_changed = same < len(before.messages)
         return Effect(
             before=self.tokens,
             after=estimate_messages(after.messages),
             untouched=estimate_messages(after.messages[:same]),
-            largest=tuple(largest_freed(self._transcript, after, self.entries)) if overlays else (),
+            changed_from=before.records[before.messages[same].origin].event.turn if is_changed else None,
+            largest=tuple(largest_freed(before, after, self.entries)) if overlays else (),
         )
 
     def is_told(self, found: Range) -> bool:
@@ -216,7 +221,19 @@ class Planner:
 
     def view(self, overlays: Sequence[Compaction] = ()) -> ViewTranscript:
         """Return what the stream would show with `overlays` at its end."""
-        return _transcript((*self.entries, *overlays), self._stand_ins) if overlays else self._transcript
+        wanted = tuple(overlays)
+        if not wanted:
+            return self._transcript
+        for known, view in self._views:
+            if known == wanted:
+                return view
+        found = _transcript((*self.entries, *wanted), self._stand_ins)
+        self._views = ((wanted, found), *self._views[: _REMEMBERED - 1])
+        return found
+
+    def size(self, overlays: Sequence[Compaction]) -> int:
+        """Return the tokens of the view with `overlays` at its end, estimated."""
+        return estimate_messages(self.view(overlays).messages) if overlays else self.tokens
 
     def overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyWish) -> Compaction:
         """Return an overlay over `found` with what `wish` says of these types."""
@@ -253,7 +270,7 @@ class Planner:
         kept: tuple[Compaction, ...] = ()
         tokens = self.tokens
         for draft in drafts:
-            after = estimate_messages(_transcript((*self.entries, *kept, draft), self._stand_ins).messages)
+            after = self.size((*kept, draft))
             if after < tokens:
                 kept, tokens = (*kept, draft), after
         return kept

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.log_contents import LogContent, contents_in
@@ -20,9 +21,10 @@ from jp.compaction.overlays import turns_covered
 from jp.compaction.ranges import Range
 from jp.compaction.transcript import Record, whole_transcript
 from jp.context.claims import Evidence
+from jp.context.evidence import exit_status, observe
 from jp.context.handles import assign_handles, checksum_of
 from jp.context.leaving import leave
-from jp.context.ledger import ledger_of
+from jp.context.ledger import ledger_of, runs_command
 from jp.context.markers import Cutter
 from jp.context.summary_asking import Reading, Setup, Terms, ask, evidence_of
 from jp.context.summary_fit import fit_summary
@@ -32,9 +34,19 @@ from jp.context.summary_schema import NOTHING_SAID, StructuredSummary, SummaryEr
 from jp.context.summary_source import Source, read_source
 from jp.context.summary_state import SummaryState
 from jp.context.summary_text import render_summary
-from jp.context.types import Block, Message, TextBlock, Transcript
+from jp.context.types import Block, Facts, Message, TextBlock, Transcript
+from jp.conversation.carriers import carriers_in
 from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, ChatRequest, SummaryChunk, SummaryPolicy, ToolCallResponse
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    Compaction,
+    SummaryChunk,
+    SummaryPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jp.conversation.entries import Facts as LoggedFacts
 from jp.conversation.resource import Payload
 from jp.conversation.reverts import undone
 from jp.conversation.thread import ToolResult, UserText, ViewEvent
@@ -110,7 +122,7 @@ def summarising(
     """
     artifacts = LogArtifacts(entries, load)
     cutter = Cutter(nonce_of(entries), artifacts)
-    messages = messages_of(entries, found)
+    messages = messages_of(entries, found, load)
     if not messages:
         return SummaryError(kind="empty", detail="nothing was said in these turns")
     leaving = leave(messages, (0, len(messages)), cutter)
@@ -138,20 +150,55 @@ def summarising(
     return Summarised(policy=policy, calls=asked.calls, unsupported=told.unsupported, is_local=told.is_local)
 
 
-def messages_of(entries: Sequence[AnyEntry], found: Range) -> Transcript:
+def messages_of(entries: Sequence[AnyEntry], found: Range, load: TextLoader | None = None) -> Transcript:
     """Return the messages of `found` as if nothing had ever been compacted; undone turns have none.
+
+    With `load`, commands whose tools recorded nothing have what they came to.
 
     What was attached again is named: a reference is nothing that the person said, and what it refers to leaves, too.
     """
     whole = whole_transcript(entries)
     requests = {entry.id: entry for entry in entries if isinstance(entry, ChatRequest)}
     inside = None if found.to_cycle is None else _answered_in(entries, found.last, found.to_cycle)
-    return tuple(
-        _with_names(message, whole.records, requests)
-        for message in whole.messages
-        if found.first <= (event := whole.records[message.origin].event).turn <= found.last
-        and (inside is None or event.origin in inside or (isinstance(event, ToolResult) and event.call in inside))
-    )
+    silent = {} if load is None else _silent_commands(entries)
+    messages: list[Message] = []
+    for message in whole.messages:
+        event = whole.records[message.origin].event
+        if not found.first <= event.turn <= found.last:
+            continue
+        if inside is None or event.origin in inside or (isinstance(event, ToolResult) and event.call in inside):
+            named = _with_names(message, whole.records, requests)
+            if load is not None and event.origin in silent:
+                named = _with_outcome(named, *silent[event.origin], load)
+            messages.append(named)
+    return tuple(messages)
+
+
+def _silent_commands(entries: Sequence[AnyEntry]) -> dict[str, tuple[ToolCallResponse, LoggedFacts]]:
+    """Return what commands returned whose tools recorded nothing, with what overlays store of it, by id."""
+    calls = {entry.id: entry for entry in entries if isinstance(entry, ToolCallRequest)}
+    stored = {key: facts for entry in entries if isinstance(entry, Compaction) for key, facts in entry.facts.items()}
+    return {
+        entry.id: (entry, stored.get(entry.id, LoggedFacts()))
+        for entry in entries
+        if isinstance(entry, ToolCallResponse)
+        and not (entry.facts is not None and entry.facts.kind)
+        and entry.request in calls
+        and runs_command(calls[entry.request].arguments)
+    }
+
+
+def _with_outcome(message: Message, response: ToolCallResponse, stored: LoggedFacts, load: TextLoader) -> Message:
+    """Return the result of a command with how it ended, as far as an overlay or its output says so."""
+    text = "\n".join(filter(None, map(load, carriers_in(response))))
+    code = exit_status(text) if stored.exit_code is None else stored.exit_code
+    lines: Sequence[str] = ()
+    if code or response.is_error:
+        lines = stored.evidence or observe(text, is_error=True).lines
+    before = message.meta.facts or Facts()
+    error = before.first_error or next(iter(lines), "")
+    facts = replace(before, kind="terminal", exit_code=code, first_error=error)
+    return replace(message, meta=replace(message.meta, facts=facts))
 
 
 def _answered_in(entries: Sequence[AnyEntry], turn: int, to_cycle: int) -> frozenset[str]:
@@ -166,7 +213,7 @@ def _with_names(message: Message, records: Mapping[str, Record], requests: Mappi
     if message.role != "user" or isinstance(message.content, str):
         return message
     named = tuple(_with_name(block, records[block.origin].event, requests) for block in message.content)
-    return msgspec.structs.replace(message, content=named)
+    return replace(message, content=named)
 
 
 def _with_name(block: Block, event: ViewEvent, requests: Mapping[str, ChatRequest]) -> Block:
@@ -312,5 +359,5 @@ def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], evi
     for one in reversed(earlier):
         account = fold_summaries(one.account, account)
     said = tuple(text for text in account.requirements if evidence.is_said(text))
-    account = msgspec.structs.replace(account, requirements=said)
-    return msgspec.structs.replace(state, account=without_secrets(account))
+    account = replace(account, requirements=said)
+    return replace(state, account=without_secrets(account))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -97,6 +97,13 @@ def command_in(arguments: str, known: dict[str, str] | None = None) -> str:
     command = found.command or found.cmd or found.script or found.code or arguments
     text = command if isinstance(command, str) else " ".join(command)
     return shortened(without_secrets(text, known), LONGEST_COMMAND)
+
+
+def runs_command(arguments: Mapping[str, object] | str) -> bool:
+    """Return whether a call with these `arguments` has something run."""
+    if isinstance(arguments, str):
+        return False
+    return any(isinstance(arguments.get(name), str | list) and arguments.get(name) for name in ("command", "cmd"))
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Message, Facts]]:

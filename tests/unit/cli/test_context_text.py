@@ -5,7 +5,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from jp.cli.conversation.context_report import ContextReport, LastCycle
+from jp.cli.compacting.measured import LastCycle
+from jp.cli.conversation.context_report import ContextReport
 from jp.cli.conversation.context_text import report_text
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Measurement, Part, Room, break_down

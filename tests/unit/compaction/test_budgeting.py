@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jp.compaction.budgeting import plan_budget, summary_room
+from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish
 from jp.config.compaction import PROFILES
-from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse, TurnStart
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    SummaryPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+)
 from jp.conversation.resource import TextBlock
 
 WISH = wish_of(PROFILES["default"])
@@ -85,3 +93,21 @@ def test_a_wish_without_anything_mechanical_is_a_summary_or_nothing() -> None:
 
     assert plan_budget(made, PolicyWish(), ALL, 100) == Plan()
     assert plan_budget(made, PolicyWish(summary=True), ALL, 100).summary == Range(first=0, last=1)
+
+
+def test_what_a_written_summary_leaves_of_the_budget_is_spent_and_what_it_takes_too_much_is_freed() -> None:
+    wish = replace(WISH, summary=True)
+    results = [turn(number, 3, "word " * 300) for number in range(1, 5)]
+    made = planner(turn(0, 2, "word " * 2_000), *results)
+    short = replace(made.bare(Range(first=0, last=0)), summary=SummaryPolicy(text="short"))
+    long = replace(short, summary=SummaryPolicy(text="word " * 1_500))
+    budget = made.size((long,)) - 200
+
+    beside_short = settle(made, wish, ALL, short, tokens=budget)
+    beside_long = settle(made, wish, ALL, long, tokens=budget)
+
+    assert beside_short == (short,)
+    assert beside_long[-1] == long
+    assert len(beside_long) > 1
+    assert budget - 400 < made.size(beside_long) <= budget
+    assert settle(made, wish, RangeWish(start=AtTurn(7)), short, tokens=10) == (short,)

@@ -22,6 +22,7 @@ from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
     Compaction,
+    Facts,
     Header,
     InquiryRequest,
     InquiryResponse,
@@ -450,3 +451,28 @@ def test_every_answer_to_a_tool_stands_in_the_summary_or_is_recalled_where_there
     shown = [f"answer-{number} " in outcome.policy.text for number in range(28)]
     assert sum(shown) >= in_view
     assert all(is_shown or f"answer-{number} " in kept for number, is_shown in enumerate(shown))
+
+
+def test_a_command_whose_tool_recorded_nothing_is_told_with_how_it_ended() -> None:
+    failed = respond("c0", "error: no such target\nProcess exited with code 3\n")
+    entries = [
+        HEADER,
+        start(0),
+        ask("mend it"),
+        call("c0"),
+        end("tools"),
+        replace(failed, id="r0"),
+        say("it fails"),
+        end(),
+    ]
+
+    outcome, _ = run(entries, Range(first=0, last=0), ACCOUNT)
+    assert isinstance(outcome, Summarised)
+    assert "make test" in outcome.policy.text
+    assert "exit 3: error: no such target" in outcome.policy.text
+
+    gone = [replace(entry, content=()) if isinstance(entry, ToolCallResponse) else entry for entry in entries]
+    stored = Compaction(id="k", from_turn=0, to_turn=0, facts={"r0": Facts(exit_code=4, evidence=("it broke",))})
+    outcome, _ = run([*gone, stored], Range(first=0, last=0), ACCOUNT)
+    assert isinstance(outcome, Summarised)
+    assert "exit 4: it broke" in outcome.policy.text

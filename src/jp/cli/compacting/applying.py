@@ -73,9 +73,8 @@ async def make(
     limit = previewer.summary_limit(order, plan, plan.summary)
     written = await summarizer.write(entries, plan.summary, order.summary, recorder, limit=limit)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
-    with_summary = (*overlays, summary)
-    mechanical, whole = previewer.effect(overlays), previewer.effect(with_summary)
-    if whole.after >= mechanical.after:
+    planner = previewer.planner
+    if planner.size((*overlays, summary)) >= planner.size(overlays):
         notice("the summary is no shorter than what it stands for, so it is not used")
         rest = previewer.plan(replace(order, wish=replace(order.wish, summary=False))).overlays
         return Made(
@@ -85,9 +84,10 @@ async def make(
             model=written.model,
             budget=previewer.budget_of(order),
         )
+    with_summary = previewer.settled(order, plan, summary)
     return Made(
         overlays=with_summary,
-        effect=whole,
+        effect=previewer.effect(with_summary),
         unsupported=written.unsupported,
         usage=written.usage,
         model=written.model,

@@ -14,6 +14,8 @@ from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, SummaryOrder
 from jp.cli.compacting.preview import Previewer
 from jp.cli.compacting.proposals import Proposals
 from jp.cli.compacting.report import (
+    frees_little,
+    little_freed,
     made_sentence,
     over_budget,
     overlay_value,
@@ -57,6 +59,7 @@ class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
     apply: str | None = None
     reset: str | None = None
     list_profiles: bool = False
+    yes: bool = False
 
 
 class _Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +183,22 @@ async def _compact(held: HeldConversation, arguments: CompactArguments, options:
     if not made.overlays:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
         return _Report(text=_nothing(held.log.entries, arguments), value=value, did=False)
-    return _propose(held, made) if arguments.propose else _written(held, made)
+    if arguments.propose:
+        return _propose(held, made)
+    if not arguments.yes and frees_little(made.effect) and not await _agrees(made):
+        return _Report(
+            text="nothing was changed", value={**_value(held, made), "overlays": [], "frees": False}, did=False
+        )
+    return _written(held, made)
+
+
+async def _agrees(made: Made) -> bool:
+    """Return whether what frees little is wanted; where nobody can be asked, the command itself says so."""
+    from jp.render.prompts import ask_yes_no
+
+    return (
+        await ask_yes_no(f"{little_freed(made.effect).capitalize()}. Compact all the same?", default=False) is not False
+    )
 
 
 async def _made(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> Made:
@@ -235,6 +253,8 @@ def _written(held: HeldConversation, made: Made) -> _Report:
     lines.append(_tokens(made))
     if made.budget is not None and made.effect.after > made.budget:
         lines.append(over_budget(made.budget, made.effect.after))
+    if frees_little(made.effect):
+        lines.append(little_freed(made.effect))
     if made.unsupported:
         lines.append(f"left out of the summary: {count_text(made.unsupported, 'claim')} that nothing bears out")
     lines.append(f"undo it with `jp conversation undo{_where(held)}`")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import msgspec
 
+from jp.cli.compacting.measured import last_cycle
 from jp.cli.compacting.order import Order
 from jp.cli.compacting.summarizer import (
     SHORTEST_ACCOUNT,
@@ -20,11 +21,12 @@ from jp.cli.compacting.summarizer import (
 )
 from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
-from jp.compaction.budgeting import plan_budget, summary_room
+from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner
 from jp.compaction.ranges import Range
 from jp.config.model import AppConfig
+from jp.context.calibration import Calibration, calibrate
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
 from jp.context.summary_request import answer_budget
@@ -105,6 +107,12 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_lost: ReasoningLost = ReasoningLost()
 
     @property
+    def changed_from(self) -> int | None:
+        """The turn from which on the provider reads anew what it had in its cache."""
+        told = None if self.summary is None else self.summary.turns.first
+        return min((turn for turn in (self.effect.changed_from, told) if turn is not None), default=None)
+
+    @property
     def frees(self) -> bool:
         """Whether the view would be smaller."""
         return bool(self.overlays) or self.summary is not None
@@ -145,8 +153,8 @@ class Previewer:
         self._loader = loader
         self._now = now
         self.model = model or conversation_model(entries, config)
-        self._ratio = known_of(str(self.model)).ratio
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now, load=texts_of(loader))
+        self._ratio = self._measured_ratio()
 
     def plan(self, order: Order) -> Plan:
         """Return what `order` comes to, without a summary where none could be shorter.
@@ -165,15 +173,33 @@ class Previewer:
     def _planned(self, order: Order) -> Plan:
         if order.budget is None:
             return self.planner.plan(order.wish, order.bounds)
-        tokens = int((self.budget_of(order) or 0) / self._ratio)
-        return plan_budget(self.planner, order.wish, order.bounds, tokens, is_firm=order.is_firm)
+        return plan_budget(self.planner, order.wish, order.bounds, self._room(order), is_firm=order.is_firm)
+
+    def _room(self, order: Order) -> int:
+        """Return the budget of `order` in tokens as they are estimated."""
+        return int((self.budget_of(order) or 0) / self._ratio)
+
+    def _measured_ratio(self) -> float:
+        """Return the tokens for one estimated: as the conversation's last request was measured, else by the model."""
+        name = str(self.model)
+        last = last_cycle(self._entries, self.planner.view().messages, self._loader, FactLines())
+        learned = Calibration()
+        if last is not None and last.model == name:
+            learned = calibrate(learned, name, estimated=last.estimated, reported=last.reported)
+        return learned.ratios.get(name) or known_of(name).ratio
+
+    def settled(self, order: Order, plan: Plan, summary: Compaction) -> tuple[Compaction, ...]:
+        """Return the overlays of `plan` with its summary, which is written; what it leaves of a budget is spent."""
+        if order.budget is None:
+            return (*plan.overlays, summary)
+        return settle(self.planner, order.wish, order.bounds, summary, tokens=self._room(order), is_firm=order.is_firm)
 
     def summary_limit(self, order: Order, plan: Plan, turns: Range) -> int:
         """Return the tokens that a summary of `turns` may have: what the budget of `order` leaves to it, too."""
-        limit, budget = limit_of(self._config, self.model), self.budget_of(order)
-        if budget is None:
+        limit = limit_of(self._config, self.model)
+        if order.budget is None:
             return limit
-        return min(limit, summary_room(self.planner, plan, turns, int(budget / self._ratio)))
+        return min(limit, summary_room(self.planner, plan, turns, self._room(order)))
 
     def budget_of(self, order: Order) -> int | None:
         """Return the tokens that `order` allows the view, None where it names none."""
@@ -185,10 +211,10 @@ class Previewer:
         policy = local_summary(self._entries, turns, self._loader, limit=limit)
         if policy is None:
             return None
-        overlays = (*plan.overlays, msgspec.structs.replace(self.planner.bare(turns), summary=policy))
-        if self.planner.effect(overlays).after >= self.planner.effect(plan.overlays).after:
+        summary = msgspec.structs.replace(self.planner.bare(turns), summary=policy)
+        if self.planner.size((*plan.overlays, summary)) >= self.planner.size(plan.overlays):
             return None
-        return Plan(overlays=overlays)
+        return Plan(overlays=self.settled(order, plan, summary))
 
     def preview(self, order: Order, plan: Plan) -> Preview:
         """What would come of `plan`."""

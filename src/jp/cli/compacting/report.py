@@ -13,7 +13,7 @@ from jp.cli.compacting.order import ListedProfile
 from jp.cli.compacting.preview import Preview, SummaryPreview
 from jp.compaction.hints import tool_policy
 from jp.compaction.large_items import LargeItem
-from jp.compaction.planning import wish_of
+from jp.compaction.planning import Effect, wish_of
 from jp.config.compaction import ProfileConfig
 from jp.context.economics import EditCost
 from jp.context.items import ItemKind
@@ -31,6 +31,9 @@ _KIND_NAMES: dict[ItemKind, str] = {
     "summaries": "summary",
     "digests": "stand-in",
 }
+
+LITTLE_PERCENT = 5
+"""A compaction that frees a smaller share says so, and is asked about at a terminal."""
 
 
 def preview_text(preview: Preview, *, width: int | None, base: str = "") -> str:
@@ -53,7 +56,9 @@ def preview_value(preview: Preview) -> dict[str, Any]:
             "unchanged_prefix": preview.effect.untouched,
         },
         "reasoning_lost": msgspec.structs.asdict(preview.reasoning_lost),
+        "changed_from_turn": preview.changed_from,
         "largest": [msgspec.to_builtins(item) for item in preview.effect.largest],
+        "rest": _rest(preview.effect),
         "cache": {"warm": preview.is_warm, "edit": None if preview.cost is None else msgspec.to_builtins(preview.cost)},
         "budget": preview.budget,
         "frees": preview.frees,
@@ -89,6 +94,16 @@ def over_budget(budget: int, after: int) -> str:
         f"the budget of about {budget:,} tokens cannot be reached in this way: about {after:,} are left; "
         "a summary (--local, --summarize) or less to keep (--keep 0) goes further"
     )
+
+
+def frees_little(effect: Effect) -> bool:
+    """Return whether a compaction frees so little that breaking the cache for it may not be worth it."""
+    return effect.freed * 100 < effect.before * LITTLE_PERCENT
+
+
+def little_freed(effect: Effect) -> str:
+    """Return that a compaction frees little, and how much."""
+    return f"it frees only about {effect.freed:,} of {effect.before:,} tokens, under {LITTLE_PERCENT} %"
 
 
 def turns_text(first: int, last: int) -> str:
@@ -153,6 +168,17 @@ def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
         yield f"would compact {turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
     if preview.summary is not None:
         yield from _summary_lines(preview.summary)
+    yield from _size_lines(preview)
+    if preview.cost is not None:
+        yield _cost_line(preview.cost, is_warm=preview.is_warm)
+    if preview.changed_from is not None:
+        yield f"the cache is read again from turn {preview.changed_from} on"
+    if preview.effect.largest:
+        yield ""
+        yield from _largest(preview.effect, width, base)
+
+
+def _size_lines(preview: Preview) -> Iterator[str]:
     effect = preview.effect
     if preview.overlays:
         share = round(100 * effect.freed / max(effect.before, 1))
@@ -163,11 +189,13 @@ def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
     if lost.blocks:
         pieces = count_text(lost.blocks, "piece")
         yield f"reasoning lost: {pieces}, about {lost.tokens:,} tokens: the provider checks what came before"
-    if preview.cost is not None:
-        yield _cost_line(preview.cost, is_warm=preview.is_warm)
-    if effect.largest:
-        yield ""
-        yield from _largest(effect.largest, width, base)
+    if preview.overlays and preview.summary is None and frees_little(effect):
+        yield little_freed(effect)
+
+
+def _rest(effect: Effect) -> int:
+    """Return what else is freed, less what stands in its place: with the largest items it is all that is freed."""
+    return effect.freed - sum(item.tokens for item in effect.largest)
 
 
 def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
@@ -197,12 +225,13 @@ def _cost_line(cost: EditCost, *, is_warm: bool) -> str:
     )
 
 
-def _largest(items: Sequence[LargeItem], width: int | None, base: str) -> Iterator[str]:
+def _largest(effect: Effect, width: int | None, base: str) -> Iterator[str]:
     head = ("freed", "turn", "what", "handle", "of")
     rows = [
         (f"{item.tokens:,}", str(item.turn), _KIND_NAMES.get(item.kind, item.kind), item.handle or "-", _of(item, base))
-        for item in items
+        for item in effect.largest
     ]
+    rows.append((f"{_rest(effect):,}", "-", "the rest", "-", "-"))
     yield text_table(head, rows, width=width, right=frozenset({0, 1})).rstrip("\n")
 
 

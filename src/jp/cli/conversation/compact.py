@@ -78,6 +78,7 @@ def compact(
     ] = None,
     model: Annotated[str | None, typer.Option("-m", "--model", metavar="ID", help="Who writes the summary.")] = None,
     local: Annotated[bool, typer.Option("--local", help="Write the summary from the log, without a model.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask where little would be freed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come of it; write nothing.")] = False,
     propose: Annotated[bool, typer.Option("--propose", help="Have it made and shown; --apply ID writes it.")] = False,
     apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Write what was proposed.")] = None,
@@ -138,5 +139,6 @@ def compact(
         apply=apply,
         reset=reset,
         list_profiles=list_profiles,
+        yes=yes,
     )
     return anyio.run(run_compact, options, arguments)

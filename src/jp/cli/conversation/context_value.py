@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from jp.cli.conversation.context_report import ContextReport, LastCycle
+from jp.cli.compacting.measured import LastCycle
+from jp.cli.conversation.context_report import ContextReport
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import BucketShare, Share
 

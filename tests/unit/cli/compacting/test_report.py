@@ -98,7 +98,8 @@ cost: the cache is warm; the next request costs $0.0100 more, each later one $0.
 
 freed  turn  what       handle    of
   900     1  result     0123abcd  run
-  900     1  reasoning  -         run\
+  900     1  reasoning  -         run
+ -300     -  the rest   -         -\
 """)
 
 
@@ -113,7 +114,7 @@ freed  turn  what       handle    of
 def test_what_lies_in_the_workspace_is_named_as_it_lies_there(source: str, shown: str) -> None:
     preview = replace(PREVIEW, effect=replace(EFFECT, largest=(replace(ITEM, kind="digests", source=source),)))
 
-    line = preview_text(preview, width=None, base="file:///shed/").splitlines()[-1]
+    line = preview_text(preview, width=None, base="file:///shed/").splitlines()[-2]
 
     assert line == f"  900     1  stand-in  0123abcd  {shown}"
 
@@ -136,7 +137,8 @@ def test_a_preview_of_a_summary_says_who_reads_how_much() -> None:
     assert preview_text(preview, width=None) == snapshot("""\
 would have turn 0 summarised by anthropic/x
   it reads about 1,200 tokens in 2 requests (at most about $0.2500)
-  these turns take about 900 tokens now, and then about 200, at most 300\
+  these turns take about 900 tokens now, and then about 200, at most 300
+the cache is read again from turn 0 on\
 """)
     unknown = replace(preview, summary=replace(SUMMARY, usd=None, calls=1))
     assert "  it reads about 1,200 tokens (price unknown)" in preview_text(unknown, width=None).splitlines()

@@ -17,6 +17,7 @@ _MOST_LEVELS: tuple[Level, ...] = ("none", "low", "medium", "high", "xhigh", "ma
 
 _GPT_6 = Abilities(thinking="levels", levels=_MOST_LEVELS, thinks_by_default=True)
 _ASTRA = Abilities(thinking="levels", levels=_MOST_LEVELS[1:], thinks_by_default=True, thinking_off="never")
+_BOUND = msgspec.structs.replace(_ASTRA, bound_thinking=True)
 _GPT_5_5 = Abilities(thinking="levels", levels=_MOST_LEVELS[:5], thinks_by_default=True)
 _GPT_5_4 = Abilities(thinking="levels", levels=_MOST_LEVELS[:5], sampling=True)
 _GPT_5_1 = Abilities(thinking="levels", levels=_MOST_LEVELS[:4])
@@ -113,8 +114,8 @@ _GPT_5_2_PRICE = _Price(1.75, 14.0, 0.175)
 
 MODELS = (
     # Prices, limits and levels of 6.2: LiteLLM discussion 52347 and docs.laozhang.ai, both 2026-11-18.
-    _model("gpt-6.2-astra", _LARGE, _Price(8.0, 40.0, 0.4, writes=True, steps=True), _ASTRA),
-    _model("gpt-6.2-sol", _LARGE, _Price(2.0, 10.0, 0.1, writes=True, steps=True), _ASTRA),
+    _model("gpt-6.2-astra", _LARGE, _Price(8.0, 40.0, 0.4, writes=True, steps=True), _BOUND),
+    _model("gpt-6.2-sol", _LARGE, _Price(2.0, 10.0, 0.1, writes=True, steps=True), _BOUND),
     # It takes low to max, and no none: apidog.com, gpt-6-1-terra-vs-gpt-6-1-sol, 2026-10.
     _model("gpt-6.1-sol", _LARGE, _Price(2.0, 10.0, 0.1, writes=True, steps=True), _ASTRA),
     _model("gpt-6.1-terra", _LARGE, _Price(1.0, 5.0, 0.05, writes=True, steps=True), _GPT_6),
@@ -165,7 +166,6 @@ _FIRST_BOUND = (6, 2)
 and guides/keep-prefix-unchanged, looked up 2026-11-22)."""
 
 _NEW = _GPT_5_5
-_NEW_BOUND = msgspec.structs.replace(_ASTRA, bound_thinking=True)
 _FOREIGN = Abilities(
     thinking="levels",
     levels=("low", "medium", "high"),
@@ -206,6 +206,6 @@ def inferred(name: str) -> Abilities:
         return _O_SERIES
     generation = _generation(name)
     if generation is not None and generation >= _FIRST_BOUND:
-        return _NEW_BOUND
+        return _BOUND
     is_chat = generation is None or generation < _FIRST_THINKING or name.endswith("-chat-latest")
     return _PLAIN if is_chat else _NEW

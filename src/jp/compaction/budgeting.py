@@ -246,9 +246,8 @@ def _origin(item: Item, view: ViewTranscript) -> str:
     message = view.messages[item.message]
     if item.call is not None:
         return message.calls[item.call].origin
-    if item.block is not None and not isinstance(message.content, str):
-        return message.content[item.block].origin
-    return message.origin
+    blocks = () if isinstance(message.content, str) else message.content
+    return message.origin if item.block is None else blocks[item.block].origin
 
 
 def _failures(message: Message) -> int:

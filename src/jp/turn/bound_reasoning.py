@@ -131,8 +131,7 @@ class _Selection:
             tried.add(more)
             chosen = {*self._bound}.difference(rendered.withheld) | {more}
             found = self.render(chosen)
-            if chosen <= found[1]:
-                best = found
+            best = found if chosen <= found[1] else best
 
 
 def _bound_reasoning(provider: Renders, thread: Thread, wire: WireRequest) -> list[str]:

@@ -14,6 +14,7 @@ from jp.cli.candidates import (
     Target,
     Titled,
     in_order,
+    is_titled,
     matching,
     near,
     parse_target,
@@ -114,3 +115,8 @@ def test_titles_that_are_spelled_alike_are_near() -> None:
     assert near("plans for 2025", ALL) == [YEAR]
     assert near("something else", ALL) == []
     assert near("lexxer", [candidate(number, "lexer") for number in range(9)])[0].id == "jp-c8"
+
+
+@pytest.mark.parametrize(("text", "titled"), [("bolts", True), ("prev", False), ("--from", False), ("@", False)])
+def test_a_word_is_a_part_of_a_title_where_it_is_no_other_target(text: str, *, titled: bool) -> None:
+    assert is_titled(text) == titled

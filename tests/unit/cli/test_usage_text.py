@@ -176,6 +176,16 @@ def test_reasoning_that_was_not_sent_and_what_the_provider_dropped_is_told() -> 
     assert len(report_value(found)["reasoning"]["changed_by_provider"]) == 21
 
 
+def test_all_that_a_provider_changed_is_listed_where_it_is_little() -> None:
+    change = InputChange(type="thinking_dropped", path="messages.1.content.0", reason="prefix_binding_mismatch")
+    found = replace(report(PARTLY), input_changes=(ProviderChange(turn=2, cycle=1, change=change),))
+
+    text = report_text(found, width=None, by_cycle=False)
+
+    assert text.count("thinking_dropped") == 1
+    assert "more: `--format" not in text
+
+
 def test_the_newest_request_says_what_was_not_sent() -> None:
     changes = (InputChange(type="reasoning_removed", path="rs_1", reason="prefix_mismatch"),)
     ends = (CycleEnd(id="e1", attempt=1, finish="stop", withheld=1, input_changes=changes),)

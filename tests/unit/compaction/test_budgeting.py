@@ -7,12 +7,13 @@ from msgspec.structs import replace
 from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
-from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish
+from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.config.compaction import PROFILES
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
     ChatResponse,
+    Compaction,
     SummaryPolicy,
     ToolCallRequest,
     ToolCallResponse,
@@ -111,3 +112,57 @@ def test_what_a_written_summary_leaves_of_the_budget_is_spent_and_what_it_takes_
     assert len(beside_long) > 1
     assert budget - 400 < made.size(beside_long) <= budget
     assert settle(made, wish, RangeWish(start=AtTurn(7)), short, tokens=10) == (short,)
+
+
+def thinking(number: int, words: int) -> list[AnyEntry]:
+    start, ask, *rest = turn(number, 1, "word " * words)
+    return [
+        start,
+        ask,
+        ChatResponse(id=f"th{number}", reasoning="thought " * words, metadata={"signature": "s"}),
+        *rest,
+    ]
+
+
+def test_the_oldest_reasoning_goes_first_and_only_as_much_as_it_takes() -> None:
+    made = planner(*(thinking(number, 100) for number in range(5)))
+
+    few = plan_budget(made, PolicyWish(reasoning=True), ALL, made.tokens - 250).overlays
+    every = plan_budget(made, PolicyWish(reasoning=True), ALL, 10).overlays
+
+    assert [(one.reasoning, one.from_turn, one.to_turn) for one in few] == [("strip", 0, 1)]
+    assert [one.to_turn for one in every] == [3]
+
+
+def test_the_fewest_of_the_oldest_turns_are_left_to_a_summary() -> None:
+    made = planner(*(turn(number, 1, "word " * 2_000) for number in range(6)))
+    wish = PolicyWish(summary=True)
+
+    some = plan_budget(made, wish, ALL, made.tokens * 7 // 10).summary
+    more = plan_budget(made, wish, ALL, made.tokens * 4 // 10).summary
+
+    assert some is not None
+    assert more is not None
+    assert 0 <= some.last < more.last < 5
+
+
+def test_turns_that_have_a_summary_already_are_not_left_to_another_one() -> None:
+    entries = [entry for number in range(3) for entry in turn(number, 1, "word " * 300)]
+    told = Compaction(id="k", from_turn=0, to_turn=2, summary=SummaryPolicy(text="told " * 200))
+    made = Planner([*entries, told], FactLines(), {}, now=0.0)
+
+    plan = plan_budget(made, replace(WISH, summary=True), RangeWish(start=SinceCompaction()), 10)
+
+    assert plan == Plan()
+
+
+def test_what_is_settled_beside_a_summary_is_never_larger_than_the_summary_alone() -> None:
+    made = planner(turn(0, 1, "word " * 900), *(thinking(number, 40 * number) for number in range(1, 7)))
+    for words in (1, 90, 400):
+        summary = replace(made.bare(Range(first=0, last=0)), summary=SummaryPolicy(text="word " * words))
+        alone = made.size((summary,))
+        for budget in range(40, alone + 200, 60):
+            overlays = settle(made, WISH, ALL, summary, tokens=budget)
+
+            assert overlays[-1] == summary
+            assert made.size(overlays) <= alone

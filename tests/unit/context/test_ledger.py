@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 import transcripts
-from jp.context.ledger import Command, Ledger, command_in, ledger_of, merge_ledgers
+from jp.context.ledger import Command, Ledger, command_in, ledger_of, merge_ledgers, runs_command
 from jp.context.types import Facts, Message, Meta
 from summaries import ran, touched, user
 
@@ -86,3 +86,11 @@ def test_of_too_much_the_newest_stays() -> None:
     assert merged.modified == tuple(f"w{n}" for n in range(20, 100))
     assert [each.command for each in merged.commands] == [f"c{n}" for n in range(185, 200)]
     assert merge_ledgers(merged) == merged
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runs"),
+    [({"command": "make"}, True), ({"cmd": ["make"]}, True), ({"path": "a"}, False), ("make", False)],
+)
+def test_a_call_with_a_command_has_something_run(arguments: dict[str, object] | str, *, runs: bool) -> None:
+    assert runs_command(arguments) == runs

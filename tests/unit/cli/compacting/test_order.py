@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.compacting.bounds import configured_keep, parse_bound, parse_keep, parse_turn_bounds
-from jp.cli.compacting.order import PolicyFlags, RangeFlags, SummaryOrder, order_of
+from jp.cli.compacting.bounds import (
+    Budget,
+    configured_budget,
+    configured_keep,
+    parse_bound,
+    parse_budget,
+    parse_keep,
+    parse_turn_bounds,
+)
+from jp.cli.compacting.order import PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
 from jp.compaction.planning import Planner, PolicyWish
 from jp.compaction.projection import project
 from jp.compaction.ranges import (
@@ -25,6 +33,9 @@ from jp.compaction.ranges import (
 )
 from jp.compaction.stand_ins import StatusLines
 from jp.config.compaction import CompactionConfig, ProfileConfig, SummaryConfig, profiles_of
+from jp.config.layers import Layer, Origin
+from jp.config.layers import resolve as resolved_settings
+from jp.config.partial import read_partial
 from jp.conversation.entries import ToolCallPolicy
 from jp.conversation.thread import ToolCall
 from jp.errors import ConfigurationError, UsageError
@@ -238,3 +249,41 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
 def test_what_the_configuration_cannot_mean_is_an_error_of_the_configuration() -> None:
     with pytest.raises(ConfigurationError, match="keep_last cannot be 'some'"):
         order_of(CompactionConfig(keep_last="some"))
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "of_1000"),
+    [
+        ("40k", Budget(tokens=40_000), 40_000),
+        ("1.5k", Budget(tokens=1_500), 1_500),
+        ("700 tokens", Budget(tokens=700), 700),
+        (900, Budget(tokens=900), 900),
+        ("25%", Budget(percent=25.0), 250),
+    ],
+)
+def test_a_budget_is_a_number_of_tokens_or_a_share(text: int | str, budget: Budget, of_1000: int) -> None:
+    assert parse_budget(text, option="--budget") == budget
+    assert budget.of(1_000) == of_1000
+
+
+@pytest.mark.parametrize("text", ["", "0", "0%", "120%", "much", "-3"])
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--budget cannot be"):
+        parse_budget(text, option="--budget")
+    with pytest.raises(ConfigurationError, match="a key cannot be"):
+        configured_budget(text, key="a key")
+
+
+def test_a_profile_says_its_budget_unless_an_option_does() -> None:
+    config = CompactionConfig(profiles={"slim": ProfileConfig(reasoning="strip", budget="60%")})
+
+    assert order_of(config, profile="slim").budget == Budget(percent=60.0)
+
+
+def test_profiles_are_listed_with_where_they_come_from() -> None:
+    said = {"conversation": {"compaction": {"profiles": {"slim": {"reasoning": "strip"}}}}}
+    own = Layer(origin=Origin(kind="user", where="config.toml"), change=read_partial(said))
+    listed = {one.name: (one.source, one.is_default) for one in listed_profiles(resolved_settings([own]))}
+
+    assert listed["default"] == ("built in", True)
+    assert listed["slim"][0] != "built in"

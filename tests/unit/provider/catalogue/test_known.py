@@ -155,3 +155,9 @@ def test_a_model_is_found_by_other_names_and_without_its_date() -> None:
     assert listed_as(catalogue, "claude-x-20250101") is None
     assert listed_as(catalogue, "claude") is None
     assert listed_as(None, "gpt-5") is None
+
+
+def test_the_day_on_which_a_provider_shuts_a_model_down_goes_before_the_table() -> None:
+    catalogue = catalogue_of(Listed(id=HAIKU.name, shutdown="2027-02-03"))
+
+    assert known_model(LlmConfig(), HAIKU, catalogue).details.shutdown == "2027-02-03"

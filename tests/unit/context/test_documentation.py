@@ -95,7 +95,7 @@ def test_the_library_loads_nothing_of_the_rest_of_jp() -> None:
     names = [f"jp.context.{path.stem}" for path in sorted(MODULES.glob("*.py")) if path.stem != "__init__"]
     loads = f"import sys, importlib; [importlib.import_module(name) for name in {names!r}]; print(*sys.modules)"
 
-    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, encoding="utf-8", check=True)
 
     loaded = {
         name for name in done.stdout.split() if name.startswith(("jp.", "anthropic", "openai", "google", "httpx2"))

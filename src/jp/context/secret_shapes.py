@@ -79,10 +79,10 @@ _DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
 
 _PRIVATE_KEY = re.compile(r"-----(?:(?P<begins>BEGIN)|END) (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _ARMOUR = re.compile(
-    r"(?:\s*+(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*+"
-    r"[\s\\]*+(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*+(?:[A-Za-z0-9+/]{1,15}={1,2})?"
+    r"(?>(?:\s*+(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]*+)*)"
+    r"[\s\\]*+(?>(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*)(?:[A-Za-z0-9+/]{1,15}={1,2})?"
 )
-_ARMOUR_BACKWARDS = re.compile(r"[\s\\]*+(?:=?[A-Za-z0-9+/=]{1,64}+[\s\\]++)?(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*+")
+_ARMOUR_BACKWARDS = re.compile(r"[\s\\]*+(?:=?[A-Za-z0-9+/=]{1,64}+[\s\\]++)?(?>(?:[A-Za-z0-9+/=]{16,}+[\s\\]*+)*)")
 _LONGEST_KEY = 16_000
 
 _USERINFO = re.compile(

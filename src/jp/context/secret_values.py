@@ -52,14 +52,15 @@ _NAME_AFTER = re.compile(
 _PAIR_REACH = 200
 
 QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\{0,7})(\"{3}|'{3}|'\\{0,7}\"\\{0,7}'\\{0,7}\"\\{0,7}'|[\"'`])")
-_STRINGS = re.compile(r"\[(?:\s*+,?+\s*+(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'))++", re.DOTALL)
-_STRING = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+# Groups are atomic and not possessive: Python before 3.11.5 matches possessive groups wrong (CPython issue 106052).
+_STRINGS = re.compile(r"\[(?>(?:\s*+,?+\s*+(?:\"(?>(?:[^\"\\]++|\\.)*)\"|'(?>(?:[^'\\]++|\\.)*)'))+)", re.DOTALL)
+_STRING = re.compile(r"\"((?>(?:[^\"\\]++|\\.)*))\"|'((?>(?:[^'\\]++|\\.)*))'", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*+[ \t]++")
 
-BARE = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`,;&<>)\]}])*+")
-_WORD = re.compile(r"(?:\\(?![nrt\"'])|[^\s\\\"'`])*+")
-_PHRASE = re.compile(r"(?:\\(?![nrt\"'])|[^\r\n\\\"'`])*+")
-_LINE = re.compile(r"(?:\\(?![nrt])|[^\r\n\\])*+")
+BARE = re.compile(r"(?>(?:\\(?![nrt\"'])|[^\s\\\"'`,;&<>)\]}]++)*)")
+_WORD = re.compile(r"(?>(?:\\(?![nrt\"'])|[^\s\\\"'`]++)*)")
+_PHRASE = re.compile(r"(?>(?:\\(?![nrt\"'])|[^\r\n\\\"'`]++)*)")
+_LINE = re.compile(r"(?>(?:\\(?![nrt])|[^\r\n\\]++)*)")
 _ELEMENT = re.compile(r"[^<\r\n]*+")
 
 _HARMLESS = re.compile(

@@ -1,4 +1,4 @@
-"""Which public functions of `jp.context` no command enters: what is measured has to be what users run.
+"""List the public functions of `jp.context` that no command enters: figures have to be of what users run.
 
 A synthetic session with large arguments, repeated reads and reasoning becomes a conversation in a workspace, on which
 commands run. Run it alone with `python benchmarks/entered.py`; it leaves with 1 where a function is not entered.

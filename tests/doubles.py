@@ -203,3 +203,13 @@ def kinds(entries: Sequence[AnyEntry]) -> list[str]:
     """The types of the entries of a log, its header aside."""
     found = [entry.type if isinstance(entry, Unknown) else str(entry.__struct_config__.tag) for entry in entries]
     return [kind for kind in found if kind != "header"]
+
+
+class InlineStream:
+    """A log with everything inline, as tools see it."""
+
+    def __init__(self, *entries: AnyEntry) -> None:
+        self.entries = entries
+
+    def load(self, carrier: C, /) -> C:
+        return carrier

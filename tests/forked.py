@@ -66,7 +66,7 @@ def server() -> Server:
     program = started.programs / "jp"
     program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
-    os.set_inheritable(ours, True)  # noqa: FBT003 - the only parameter
+    os.set_inheritable(ours, True)  # noqa: FBT003 - os takes it by position only
     door.set_inheritable(True)
     command = [sys.executable, str(zygote.__file__), str(ours), str(door.fileno())]
     # Who runs the tests may read the ends of these streams to their end.

@@ -1,4 +1,4 @@
-"""What sessions cost under jp's automatic compaction, simulated request by request on small windows.
+"""Cost of sessions under jp's automatic compaction, simulated request by request on small windows.
 
 The log grows as it did, and each request is prepared by the code that a turn runs. What a request has in common with
 the one before it, message by message, is read at a tenth of the price of input; the rest is written at one and a
@@ -87,7 +87,7 @@ class Bill(NamedTuple):
 
     @property
     def billed(self) -> float:
-        """What all requests cost."""
+        """Return the cost of all requests."""
         return READ * self.read + WRITTEN * (self.prompt - self.read)
 
 
@@ -125,7 +125,7 @@ def _common(before: Transcript, after: Transcript) -> int:
 
 
 def requests_of(messages: Transcript) -> Iterator[Transcript]:
-    """What is new in each request: the last answer with the results of its calls, or what the person said."""
+    """Yield the messages that each request adds: an answer with the results of its calls, or a user message."""
     start = 0
     for group in index_groups(messages).groups:
         if messages[group.start].role == "assistant":
@@ -134,7 +134,7 @@ def requests_of(messages: Transcript) -> Iterator[Transcript]:
 
 
 def baseline_bill(scheme: Scheme, messages: Transcript, window: int, facts: Sequence[Fact]) -> Bill:
-    """What the requests for all answers in `messages` cost, where a baseline makes room."""
+    """Return the cost of the requests for all answers in `messages`, where a baseline makes room."""
     meter = Meter()
     context: Transcript = ()
     compactions = 0
@@ -251,7 +251,7 @@ def wired(root: Path, window: int, summarizer: Summarizer) -> Wiring:
 
 
 def product_bill(messages: Transcript, window: int, summarizer: Summarizer, facts: Sequence[Fact]) -> Bill:
-    """What the requests for all answers in `messages` cost under jp's automatic compaction."""
+    """Return the cost of the requests for all answers in `messages` under jp's automatic compaction."""
     clock = count(1_000_000.0, SECONDS_A_REQUEST)
     with TemporaryDirectory() as folder, patch.object(room, "time", lambda: next(clock)):
         root = Path(folder)
@@ -318,7 +318,7 @@ def mean_in_view(bills: Sequence[Bill]) -> float:
 def missed(
     window: int, summarizer: Summarizer, bills: Sequence[Bill], baselines: Mapping[str, Sequence[Bill]]
 ) -> Iterator[str]:
-    """What jp is asked for and does not reach."""
+    """Yield the bars that jp misses."""
     at = f"below the bar: window {window:,}, summarizer {summarizer}"
     prompt = max(sum(bill.prompt for bill in bills), 1)
     rate = sum(bill.read for bill in bills) / prompt * 100

@@ -1,4 +1,4 @@
-"""How much of what a session held can still be read after it was made to fit: jp's own compaction beside other ways.
+"""Availability of a session's facts after a compaction: jp's own beside other ways.
 
 A chain cuts the session into as many parts of equal length and compacts after each; the budget is a share of
 everything so far. A fact is in view, or in a text whose handle is in view, or in what one search finds.
@@ -126,7 +126,7 @@ class Measured(NamedTuple):
 
 
 class Once(NamedTuple):
-    """What is left of one session: shares from 0 to 1, and the facts themselves by where they are found."""
+    """Facts of one session that are left: shares from 0 to 1, and the facts themselves by where they are found."""
 
     kept: float
     estimated: float
@@ -272,7 +272,7 @@ def parts_of(messages: Transcript, count: int) -> Iterator[Transcript]:
 
 
 def dominated_by(score: Score, others: Sequence[Score]) -> list[Score]:
-    """Who of `others` is as good as `score` or better in tokens and in what is found, and better in one."""
+    """Return those of `others` that dominate `score`: as good in tokens and in facts, and better in one."""
     return [
         other
         for other in others
@@ -321,7 +321,7 @@ def _missed(found: Sequence[Score]) -> Iterator[str]:
 
 
 def _front(found: Sequence[Score]) -> Iterator[str]:
-    """Where another way has as few tokens and as much in it as jp; in each chain, at any budget."""
+    """Yield the points at which another way dominates jp, in each chain, at any budget."""
     ours = [score for score in found if score.way in {OURS, WITHOUT_FACTS}]
     beaten = 0
     for score in ours:

@@ -115,7 +115,7 @@ def conversation_of(session: Session) -> Conversation:
 
 
 def _told(message: Message) -> Facts | None:
-    """What the tool recorded; the planner extracts evidence from the content by the same rules as a delivery."""
+    """Return the facts that a tool records; the planner extracts evidence by the same rules as a delivery."""
     told = message.meta.facts
     return None if told is None else Facts(kind=told.kind, path=told.path or None, exit_code=told.exit_code)
 

@@ -75,7 +75,7 @@ def _axes(canvas: ImageDraw.ImageDraw, panel: _Panel, title: str) -> None:
 
 
 def _line(canvas: ImageDraw.ImageDraw, panel: _Panel, points: Sequence[Score], colour: str) -> None:
-    """What is in view as a line with dots; what recall adds as a ring above each dot, for ways that can recall."""
+    """Draw facts in view as a line with dots; facts that recall adds as a ring above each dot."""
     width = 4 if points and points[0].way == OURS else 2
     closed = [panel.at(score.kept, score.in_view) for score in points]
     canvas.line([place for point in closed for place in point], fill=colour, width=width)

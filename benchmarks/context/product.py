@@ -18,10 +18,10 @@ from jp.compaction.budgeting import plan_budget, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.log_contents import recallable as searched
+from jp.compaction.passages import searchable_passages
 from jp.compaction.planning import Planner, wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import KeepTurns, RangeWish
-from jp.compaction.searching import searchable_passages
 from jp.compaction.transcript import transcript_of
 from jp.config.compaction import PROFILES
 from jp.context.handles import assign_handles

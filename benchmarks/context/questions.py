@@ -1,4 +1,4 @@
-"""What a reader would search for to find a fact again: words around it and of its class, never a word of its value."""
+"""Search queries for a fact: words around it and of its class, never a word of its value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from context.gold import Fact, Kind, one_line, pairs, strings_of
 from jp.context.types import Transcript, texts_of
 
 EXCERPTS = 5
-"""How many excerpts of a search count."""
+"""Excerpts of a search that count."""
 
 EXCERPT_TOKENS = 2_000
 

@@ -1,4 +1,4 @@
-"""What a baseline is, and what several of them need."""
+"""The baseline type, and functions that several baselines share."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def availability_rows(report: Callable[[str], None]) -> Iterator[str]:
 
 
 def automatic_rows(report: Callable[[str], None]) -> Iterator[str]:
-    """What recorded sessions cost under automatic compaction."""
+    """Yield the cost of recorded sessions under automatic compaction."""
     sessions = recorded_sessions()
     if not sessions:
         yield _ABSENT

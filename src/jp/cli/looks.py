@@ -17,7 +17,7 @@ def standard_streams() -> Streams:
 
 
 def preferences(options: GlobalOptions, style: StyleConfig) -> Preferences:
-    """What is wanted of color, width and code."""
+    """The user's preferences for color, width and code."""
     return Preferences(
         color=options.color, width=options.width, wrap=style.markdown.wrap_width, code_theme=style.code.theme
     )

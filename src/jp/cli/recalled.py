@@ -58,14 +58,14 @@ class RecalledContents:
 
 
 class IndexedHistory:
-    """What the model searches. See `jp.tool.search_history.History`.
+    """The content that the model searches. See `jp.tool.search_history.History`.
 
     The index of a conversation that lies on disk is kept; of any other it is made in memory.
     """
 
     def search(self, query: str, limit: int, stream: Stream) -> Sequence[FoundPassage]:
         """See the port."""
-        from jp.compaction.searching import search_plainly, searchable_passages
+        from jp.compaction.passages import search_plainly, searchable_passages
         from jp.workspace.layout import search_index_path
 
         # The log grows while other calls run.

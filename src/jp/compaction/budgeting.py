@@ -15,19 +15,19 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.overlays import UNCOVERED_CYCLES
-from jp.compaction.planning import Plan, Planner, PolicyWish
+from jp.compaction.planning import Plan, Planner, PolicyWish, with_unwritten_summary
 from jp.compaction.ranges import KeepTurns, Range, RangeWish, resolve
 from jp.compaction.transcript import ViewTranscript
 from jp.context.items import Item, ItemKind, items_of
 from jp.context.selection import Candidate, least_loss
 from jp.context.types import Message, texts_of
-from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy
+from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.thread import ToolCall, ToolResult
 from jp.conversation.turns import cycles_of, turns_of
 
 _RANKS: Mapping[ItemKind, int] = {"reasoning": 0, "arguments": 1, "results": 2, "images": 2, "digests": 2}
 _NEWEST = 10
-"""What the newest turns add to a rank."""
+"""Added to the rank of candidates in the newest turns."""
 
 _FAILURE = re.compile(
     r"^.{0,200}?(?:error|fail|exception|traceback|panic|fatal|not found)", re.IGNORECASE | re.MULTILINE
@@ -35,7 +35,7 @@ _FAILURE = re.compile(
 _MOST_FAILURES = 20
 
 _SCALE = 100_000
-"""What a loss is counted in for each token that is freed."""
+"""Scale of a loss for each freed token, which keeps it an integer."""
 
 _LEAST_SUMMARY = 500
 _SUMMARY_PERCENT = 15
@@ -45,7 +45,7 @@ _LARGEST_SUMMARY_PERCENT = 50
 """Of a budget that is left to it a summary takes no more."""
 
 _SETTLINGS = 3
-"""How often overlays are chosen beside a summary: estimates are a little off, and the next time that is known."""
+"""Most rounds in which overlays are chosen beside a summary; each corrects the estimate of the one before."""
 
 
 def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: int, *, is_firm: bool = False) -> Plan:
@@ -87,8 +87,7 @@ def settle(
 
 def summary_room(planner: Planner, plan: Plan, turns: Range, tokens: int) -> int:
     """Return the tokens that a summary of `turns` may have beside the overlays of `plan` in a view of `tokens`."""
-    least = replace(planner.bare(turns), summary=SummaryPolicy(text="-"))
-    return max(tokens - planner.size((*plan.overlays, least)), _LEAST_SUMMARY)
+    return max(tokens - planner.size((*plan.overlays, with_unwritten_summary(planner.bare(turns)))), _LEAST_SUMMARY)
 
 
 def _widened(bounds: RangeWish, *, is_firm: bool) -> RangeWish:

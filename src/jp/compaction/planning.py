@@ -30,6 +30,7 @@ from jp.conversation.entries import (
     AnyEntry,
     Compaction,
     Facts,
+    SummaryPolicy,
     ToolCallPolicy,
     ToolCallRequest,
     ToolCallResponse,
@@ -100,6 +101,11 @@ def wish_of(profile: ProfileConfig) -> PolicyWish:
         resources=profile.resources is not None,
         summary=profile.summary.policy is not None,
     )
+
+
+def with_unwritten_summary(overlay: Compaction) -> Compaction:
+    """Return `overlay` with the shortest summary there can be, for estimates before the real one is written."""
+    return replace(overlay, summary=SummaryPolicy(text="."))
 
 
 class Planner:

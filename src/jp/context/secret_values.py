@@ -92,7 +92,7 @@ _METHOD = re.compile(
 )
 """What a password or a token is said to be, or to lie in: an encoding, a version, a file."""
 _SETTING = re.compile(r"[a-z_]{5,}(?:\.[a-z_-]+[0-9]{0,3})+")
-"""What is said to be a key and is none that opens anything: the path of a setting."""
+"""The path of a setting, which prose calls a key and which is no secret."""
 
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ \t]\Z")
 _SAID_KINDS = frozenset({"password", "token", "key", "secret", "credential"})

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be shown shorter. It frees `freed` tokens.
+    """Content that can be shown shorter. It frees `freed` tokens.
 
     `rank` is that of its pass: those of a lower rank give way first. Among equals, what loses less gives way first by
     `loss`, then what comes earlier by `position`.

@@ -69,7 +69,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model has to read of what leaves, in order, where earlier accounts of raw messages are reused.
+    """The material of a summary in order, where earlier accounts of raw messages are reused.
 
     `account` is of what comes first. A section is new, or an account of messages that come later. `ledger` is what the
     tools recorded in the new ones.

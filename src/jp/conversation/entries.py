@@ -204,7 +204,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InputChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a provider says it did with a part of a request, in its own words: `input_transformations`.
+    """A change that a provider reports of a request: `input_transformations`.
 
     `type` is what it did, `path` where the part is in the request, or its id, and `reason` why.
     """

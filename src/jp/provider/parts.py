@@ -63,7 +63,7 @@ class UsageReport(msgspec.Struct, frozen=True):
 
 
 class InputReport(msgspec.Struct, frozen=True):
-    """What the provider changed of the request before the model saw it; a later report replaces an earlier one."""
+    """Changes that the provider made to the request; a later report replaces an earlier one."""
 
     changes: tuple[InputChange, ...]
 

@@ -37,7 +37,7 @@ _COLOR_PARAMETERS = re.compile(r"[0-9;:]*\Z")
 _CONCEAL = "8"
 _EXTENDED_COLORS = ("38", "48", "58")
 _EXTENDED_LENGTHS = {"5": 3, "2": 5}
-"""How many parameters an extended color has, itself included, by its second one."""
+"""Number of parameters of an extended color, itself included, by its second one."""
 
 
 def sanitize(text: str, *, keep_colors: bool = False) -> str:

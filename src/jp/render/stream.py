@@ -238,7 +238,7 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Display(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a turn is shown, and how. `quiet` leaves nothing on stderr.
+    """The parts of a turn that are shown, and how. `quiet` leaves nothing on stderr.
 
     Without `answer`, the message is written by somebody else, who waits until it is whole.
     """
@@ -330,7 +330,7 @@ class PausableRenderer:
         self._show(partial(self._screen.reasoning, text))
 
     def block_end(self) -> None:
-        """What was shown last is complete."""
+        """End the part that was shown last."""
         self._show(self._screen.block_end)
 
     def tool(self, event: ToolNews) -> None:

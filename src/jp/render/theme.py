@@ -1,4 +1,4 @@
-"""What a stream can show (color, width, characters) and in which styles tool calls and code are shown."""
+"""Abilities of a stream (color, width, characters), and the styles of tool calls and code."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def shows_unicode(stream: TextIO | None) -> bool:
 
 
 StyleOf = Callable[[str], ToolStyleConfig]
-"""How calls of the tool with this name look."""
+"""Return the style of calls of the tool with this name."""
 
 _USUAL = ToolStyleConfig()
 

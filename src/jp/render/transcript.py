@@ -81,13 +81,13 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the user wrote."""
+    """A user message."""
 
     text: str
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What the model wrote: Markdown."""
+    """A message of the model: Markdown."""
 
     text: str
 
@@ -129,7 +129,7 @@ def resource_parts(resource: Resource, said: str, *, load: CarrierChange, lines:
 
 
 def block_parts(block: Block, *, load: CarrierChange, lines: int | None) -> Iterator[Part]:
-    """What a tool brought, `lines` of it; None shows all."""
+    """A tool's result, `lines` of it; None shows all."""
     match block:
         case TextBlock():
             yield from _text(block, load, lines)

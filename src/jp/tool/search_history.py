@@ -24,7 +24,7 @@ _HEADING = 160
 
 _SMALLEST_TEXT = 120
 _ABOUT_SHARE = 3
-"""What describes a content gets one part in so many of the room for its excerpt."""
+"""Share of an excerpt's room (one part in so many) for the description of its content."""
 
 _DEFINITION = ToolDefinition(
     name=SEARCH,

@@ -64,7 +64,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Attempt(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What came for one request; `end` is None where the writer died first."""
+    """The answers to one request; `end` is None if the writer died first."""
 
     answers: tuple[Answer, ...]
     end: CycleEnd | None
@@ -162,7 +162,7 @@ def _without(thread: Thread, withheld: frozenset[str], log: _SentLog) -> Thread:
 
 
 class _SentLog:
-    """What a log says of the requests that were sent, and of what came for them."""
+    """The requests that a log records as sent, and their answers."""
 
     def __init__(self, entries: Sequence[AnyEntry], provider: str, model: str) -> None:
         self._attempts: dict[str, _Attempt] = {}

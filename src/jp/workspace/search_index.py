@@ -27,7 +27,7 @@ Passages = Callable[[int], Iterable[IndexedPassage]]
 
 _VERSION = 1
 _PATIENCE_SECS = 2.0
-"""How long a search waits for another process; then it builds an index in memory."""
+"""Seconds that a search waits for another process before it builds an index in memory."""
 
 _SCHEMA = """
 BEGIN IMMEDIATE;

@@ -7,7 +7,10 @@ from jp.render.approval import Page, Position, Sheet, page_of, wrapped
 DIFF = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-old\n+new\n same ⟨ESC⟩x"
 
 
-def page(*texts: str, start: Position = Position(), width: int = 80, rows: int = 10) -> Page:  # noqa: B008  frozen
+TOP = Position()
+
+
+def page(*texts: str, start: Position = TOP, width: int = 80, rows: int = 10) -> Page:
     return page_of([Sheet(text=text) for text in texts], start, width=width, rows=rows, key="p")
 
 

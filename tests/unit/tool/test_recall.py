@@ -2,24 +2,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import pytest
 
+from doubles import InlineStream
 from jp.cli.log_addresses import LogAddresses
 from jp.cli.recalled import RecalledContents
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
 from jp.context.handles import checksum_of
-from jp.conversation.entries import AnyEntry, Header, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
-from jp.conversation.resource import Carrier, ImageBlock, Resource, ResourceBlock, TextBlock, checksum
+from jp.conversation.entries import Header, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
+from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock, checksum
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.bounding import BOUND
 from jp.tool.delivery import OrdinaryDelivery
 from jp.tool.recall import Recall
-
-C = TypeVar("C", bound=Carrier)
 
 LINES = "".join(f"line {number} ✓\n" for number in range(1_500))
 TEXT, PICTURE = TextBlock(text=LINES), ImageBlock(mime_type="image/png", blob=b"\x89PNG")
@@ -27,17 +25,7 @@ FILE = Resource(uri="file:///w/a", text="all of a file\n" * 40)
 TOOL = Recall(RecalledContents())
 
 
-class Kept:
-    """A log with everything inline."""
-
-    def __init__(self, *entries: AnyEntry) -> None:
-        self.entries = entries
-
-    def load(self, carrier: C, /) -> C:
-        return carrier
-
-
-STREAM = Kept(
+STREAM = InlineStream(
     Header(id="h", format=1, created_at="2026-01-01T00:00:00Z", nonce="n0nce"),
     TurnStart(id="t0"),
     ToolCallRequest(id="c0", call_id="call_0", name="write", arguments={"content": "\ud800 half"}),
@@ -45,7 +33,7 @@ STREAM = Kept(
 )
 
 
-def recall(arguments: JsonObject, *, stream: Kept = STREAM, max_bytes: int | None = None) -> ToolOutput:
+def recall(arguments: JsonObject, *, stream: InlineStream = STREAM, max_bytes: int | None = None) -> ToolOutput:
     invocation = ToolInvocation(
         arguments=arguments, root=Path(), settings=ToolConfig(max_bytes=max_bytes), stream=stream
     )
@@ -136,7 +124,7 @@ def test_what_cannot_be_recalled_is_an_error_that_the_model_can_act_on(arguments
 
 
 def test_a_handle_of_another_conversation_names_nothing() -> None:
-    other = Kept(*STREAM.entries[:2])
+    other = InlineStream(*STREAM.entries[:2])
 
     assert "nothing in this conversation" in texts(recall({"handle": checksum(TEXT)[:8]}, stream=other))[0]
 
@@ -144,7 +132,9 @@ def test_a_handle_of_another_conversation_names_nothing() -> None:
 def test_a_beginning_of_several_handles_says_which_they_are() -> None:
     digest = checksum(TEXT)
     twin = digest[:9] + ("0" if digest[9] != "0" else "1") + digest[10:]
-    stream = Kept(*STREAM.entries, ToolCallResponse(request="c0", content=(TextBlock(sha256=twin, size=1, chars=1),)))
+    stream = InlineStream(
+        *STREAM.entries, ToolCallResponse(request="c0", content=(TextBlock(sha256=twin, size=1, chars=1),))
+    )
 
     assert not recall({"handle": digest[:8]}, stream=stream).is_error
     assert f"write more digits: {digest[:10]}, {twin[:10]}" in texts(recall({"handle": digest[:9]}, stream=stream))[0]

@@ -3,15 +3,14 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import pytest
 
+from doubles import C, InlineStream
 from jp.cli.recalled import IndexedHistory, RecalledContents
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import (
-    AnyEntry,
     ChatRequest,
     ChatResponse,
     Facts,
@@ -21,7 +20,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.resource import Carrier, ImageBlock, Resource, TextBlock
+from jp.conversation.resource import ImageBlock, Resource, TextBlock
 from jp.errors import StorageError
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.bounding import BOUND
@@ -30,24 +29,12 @@ from jp.tool.results import text_of
 from jp.tool.search_history import SearchHistory
 from jp.workspace import search_index
 
-C = TypeVar("C", bound=Carrier)
-
 LOG = "".join(f"step {number} passed\n" for number in range(2_000)) + "zebra crossing\n" + "all is well\n" * 2_000
 KEY = "sk-" + "a1B2c3D4" * 5
 TOOL = SearchHistory(IndexedHistory())
 
 
-class Kept:
-    """A log with everything inline."""
-
-    def __init__(self, *entries: AnyEntry) -> None:
-        self.entries = entries
-
-    def load(self, carrier: C, /) -> C:
-        return carrier
-
-
-STREAM = Kept(
+STREAM = InlineStream(
     Header(id="h", format=1, created_at="2026-01-01T00:00:00Z", nonce="n0nce"),
     TurnStart(id="t0"),
     ChatRequest(
@@ -69,7 +56,7 @@ STREAM = Kept(
 )
 
 
-def search(arguments: JsonObject, *, stream: Kept = STREAM, max_bytes: int | None = None) -> ToolOutput:
+def search(arguments: JsonObject, *, stream: InlineStream = STREAM, max_bytes: int | None = None) -> ToolOutput:
     invocation = ToolInvocation(
         arguments=arguments, root=Path(), settings=ToolConfig(max_bytes=max_bytes), stream=stream
     )
@@ -174,7 +161,7 @@ def test_without_sqlite_the_words_are_counted(monkeypatch: pytest.MonkeyPatch) -
     assert "zebra crossing\n" in found("the zebra crossing", limit=1)
 
 
-class Damaged(Kept):
+class Damaged(InlineStream):
     """A log whose blobs are missing."""
 
     def load(self, carrier: C, /) -> C:
@@ -190,7 +177,7 @@ def test_content_that_cannot_be_read_is_not_searched_and_messages_are() -> None:
 
 
 def test_long_arguments_structured_answers_and_results_without_a_call_are_searched() -> None:
-    stream = Kept(
+    stream = InlineStream(
         TurnStart(id="t"),
         ChatResponse(id="a", data={"animal": "ibex"}, text='{"animal": "ibex"}'),
         ChatResponse(id="b", reasoning="thought"),
@@ -208,6 +195,6 @@ def test_long_arguments_structured_answers_and_results_without_a_call_are_search
 def test_what_a_call_gave_twice_is_found_once() -> None:
     calls = [ToolCallRequest(id=f"c{n}", call_id="x", name="run", arguments={"command": "ls"}) for n in range(2)]
     results = [ToolCallResponse(id=f"r{n}", request=f"c{n}", content=(TextBlock(text="an ibex"),)) for n in range(2)]
-    stream = Kept(TurnStart(id="t"), calls[0], results[0], calls[1], results[1])
+    stream = InlineStream(TurnStart(id="t"), calls[0], results[0], calls[1], results[1])
 
     assert text_of(search({"query": "ibex"}, stream=stream)).count("an ibex") == 1

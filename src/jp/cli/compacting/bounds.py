@@ -83,7 +83,7 @@ def parse_keep(value: int | str, *, option: str) -> Keep:
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a view is to be: so many tokens, or so many percent of what it has now."""
+    """Target size of a view: a number of tokens, or a percentage of its present size."""
 
     tokens: int = 0
     percent: float = 0.0

@@ -1,4 +1,4 @@
-"""What the last request of a conversation was measured to be, beside what is estimated of it. Pure."""
+"""The measured size of a conversation's last request beside its estimate. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def last_cycle(
 
 
 def _added(before: Transcript, now: Transcript) -> int | None:
-    """What came since, None where what was sent does not stand there any more."""
+    """Return the messages since the last request, None if the view no longer begins with what was sent."""
     return estimate_messages(now[len(before) :]) if now[: len(before)] == before else None
 
 

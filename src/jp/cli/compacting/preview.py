@@ -23,7 +23,7 @@ from jp.cli.estimates import known_of
 from jp.cli.model_details import details_of
 from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.planning import Effect, Plan, Planner
+from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
 from jp.compaction.ranges import Range
 from jp.config.model import AppConfig
 from jp.context.calibration import Calibration, calibrate
@@ -36,7 +36,6 @@ from jp.conversation.entries import (
     ChatResponse,
     Compaction,
     CycleEnd,
-    SummaryPolicy,
     TurnStart,
 )
 from jp.conversation.usage import usage_by_turn
@@ -221,10 +220,10 @@ class Previewer:
         effect = self.effect(plan.overlays)
         details = details_of(self._config, self.model)
         is_warm = self._is_warm()
-        summary = None
+        summary, overlays = None, plan.overlays
         if plan.summary is not None:
-            limit = self.summary_limit(order, plan, plan.summary)
-            summary = self._summary(plan.summary, order, limit)
+            summary = self._summary(plan.summary, order, self.summary_limit(order, plan, plan.summary))
+            overlays = (*overlays, with_unwritten_summary(self.planner.bare(plan.summary)))
         return Preview(
             model=str(self.model) if self.model.name else "",
             turns=len(self.planner.shape.turns),
@@ -235,15 +234,8 @@ class Previewer:
             cost=_cost(effect, summary, details, is_warm=is_warm),
             is_warm=is_warm,
             budget=self.budget_of(order),
-            reasoning_lost=reasoning_lost(self._entries, self._changes_of(plan), self._config, self._loader),
+            reasoning_lost=reasoning_lost(self._entries, overlays, self._config, self._loader),
         )
-
-    def _changes_of(self, plan: Plan) -> tuple[Compaction, ...]:
-        """Return the overlays of `plan`, with one for the summary that is not written yet."""
-        if plan.summary is None:
-            return plan.overlays
-        placeholder = SummaryPolicy(text=".")
-        return (*plan.overlays, msgspec.structs.replace(self.planner.bare(plan.summary), summary=placeholder))
 
     def _gains_from(self, turns: Range) -> bool:
         """Whether a summary of these turns may be shorter than what stands for them now."""

@@ -52,7 +52,7 @@ class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProviderChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider says it did with a part of a request, such as dropping reasoning."""
+    """A change that a provider reports of a request, such as dropped reasoning."""
 
     turn: int
     cycle: int

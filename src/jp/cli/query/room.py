@@ -65,7 +65,7 @@ to the target, unless nothing can be sent without it."""
 
 
 _MOST_OVERFLOWS = 2
-"""How often one request is compacted that the provider finds too long."""
+"""Most compactions of one request that the provider finds too long."""
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):

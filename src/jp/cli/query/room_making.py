@@ -26,7 +26,7 @@ _ONLY_SUMMARY = PolicyWish(summary=True)
 
 
 _MOST_RETRIES = 1
-"""How often a question for a summary is repeated: a turn waits for it, and there is another way."""
+"""Most retries of a summary request: a turn waits for it, and a local summary is always possible."""
 
 _PART_OF_TARGET = 3
 """One summary takes at most this part of the target, or a second one and the newest cycles would not fit into it."""

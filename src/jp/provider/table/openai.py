@@ -73,7 +73,7 @@ _SHUTDOWNS: dict[str, tuple[str, str | None]] = {
     "gpt-5.3-codex": ("2027-04-01", None),
     "gpt-5.4-nano": ("2027-04-01", None),
 }
-"""When OpenAI shuts a model down, and what it names instead.
+"""Shutdown date of each model, and the successor that OpenAI names.
 
 From developers.openai.com/api/docs/deprecations, read 2026-11-22; of o3, the pro models and those of 2027 as dev.to
 quotes that page on 2026-10-28 and later.

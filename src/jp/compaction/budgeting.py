@@ -113,6 +113,13 @@ class _Chooser:
         self._copies = (planner.overlay(found, ("resources",), wish),) if "resources" in every else ()
         self._before = planner.view(self._copies)
         self._newest = _newest_cycles(planner.entries)
+        shown = _tokens_by_origin(self._before)
+        # An older copy is hidden by a newer one. It may not stay whole: it would be shown again where that gives way.
+        self._hidden = {
+            planner.view().records[origin].event.origin
+            for origin, tokens in _tokens_by_origin(planner.view()).items()
+            if tokens > shown.get(origin, 0)
+        }
         self._full = planner.overlay(found, every, wish)
         after = planner.view((self._full,)) if every else self._before
         self._candidates = list(self._candidates_of(self._before, _tokens_by_origin(after)))
@@ -203,7 +210,8 @@ class _Chooser:
         for position, item in enumerate(items_of(view.messages)):
             rank = _RANKS.get(item.kind)
             event = view.records[_origin(item, view)].event
-            if rank is None or event.origin in self._newest or not self._found.first <= event.turn <= self._found.last:
+            is_settled = event.origin in self._newest | self._hidden
+            if rank is None or is_settled or not self._found.first <= event.turn <= self._found.last:
                 continue
             gone = item.tokens - left.get(_origin(item, view), 0)
             key = f"turn {event.turn}" if item.kind == "reasoning" else event.origin

@@ -19,7 +19,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.resource import TextBlock
+from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 
 WISH = wish_of(PROFILES["default"])
 ALL = RangeWish()
@@ -166,3 +166,20 @@ def test_what_is_settled_beside_a_summary_is_never_larger_than_the_summary_alone
 
             assert overlays[-1] == summary
             assert made.size(overlays) <= alone
+
+
+def read_file(number: int, text: str) -> list[AnyEntry]:
+    """A turn that delivers the same file again."""
+    start, ask, call, response, *rest = turn(number, 1, "")
+    assert isinstance(response, ToolCallResponse)
+    delivered = ResourceBlock(resource=Resource(uri="file:///w/a", text=text))
+    return [start, ask, call, replace(response, content=(delivered,)), *rest]
+
+
+def test_an_older_copy_does_not_come_back_where_the_newer_one_gives_way_to_a_budget() -> None:
+    made = planner(read_file(0, "word " * 400), read_file(1, "word " * 401), turn(2, 3, "x"))
+    budget = made.size(()) // 3
+
+    overlays = plan_budget(made, WISH, ALL, budget).overlays
+
+    assert made.size(overlays) <= budget

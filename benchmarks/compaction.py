@@ -26,7 +26,7 @@ from jp.compaction.projection import project
 from jp.compaction.ranges import KeepTurns, Range, RangeWish
 from jp.compaction.stand_ins import StandIns, StatusLines
 from jp.compaction.transcript import transcript_of
-from jp.config.compaction import PROFILES
+from jp.config.model import PROFILES
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit, prompt_cost
 from jp.context.estimate import estimate_tokens
 from jp.context.summarizing import summary_limit

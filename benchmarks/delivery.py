@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from context.sessions import TOOLS, Session, recorded_sessions
-from jp.cli.log_addresses import LogAddresses
+from jp.cli.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
+from jp.compaction.projection import newest_copy
 from jp.compaction.savings import Saved, savings_of
-from jp.compaction.visible_copies import newest_copy
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
 from jp.context.estimate import estimate_tokens_of_bytes
@@ -40,7 +40,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.bounding import BOUND
 from jp.tool.delivery import OrdinaryDelivery
-from jp.tool.resource_diff import Version, short_diff
+from jp.tool.refresh_resource import Version, short_diff
 
 _ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
 _MIB = 1024 * 1024

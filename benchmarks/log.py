@@ -21,9 +21,8 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.provider.anthropic.adapter import AnthropicAdapter
-from jp.turn.digests import digests_of
-from jp.turn.request import ContentCache, RequestSettings, build_thread
+from jp.provider.anthropic.request import AnthropicAdapter
+from jp.turn.request import ContentCache, RequestSettings, build_thread, digests_of
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.metadata import Metadata
 from jp.workspace.workspace import Workspace, create_workspace, find_workspace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jp.context.handles import assign_handles, checksum_of, look_up
+from jp.context.markers import assign_handles, checksum_of, look_up
 
 
 class MemoryArtifacts:

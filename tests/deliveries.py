@@ -13,9 +13,9 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from choices import Choices, choices
-from jp.cli.log_addresses import LogAddresses
+from jp.cli.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.visible_copies import newest_copy
+from jp.compaction.projection import newest_copy
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import (
@@ -29,12 +29,10 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
-from jp.conversation.reverts import undone
 from jp.conversation.thread import ToolDefinition
-from jp.conversation.turns import turns_of
+from jp.conversation.turns import turns_of, undone
 from jp.tool.base import ConfiguredTool, NoStream, Stream, ToolInvocation, ToolOutput
-from jp.tool.dedup import mark_resources
-from jp.tool.delivery import OrdinaryDelivery
+from jp.tool.delivery import OrdinaryDelivery, mark_resources
 from jp.tool.refresh_resource import KnownCopy, RefreshResource, attached_uris
 from streams import WORDS, Author, Request, Story
 

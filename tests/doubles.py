@@ -12,9 +12,17 @@ from msgspec.structs import replace
 from jp.conversation.entries import AnyEntry, ChatResponse, Header, ToolCallRequest, Unknown
 from jp.conversation.resource import Carrier, TextBlock
 from jp.conversation.thread import Thread, ToolDefinition
-from jp.provider.base import Sections, WireRequest
+from jp.provider.base import (
+    BlockEnd,
+    Finished,
+    Part,
+    Sections,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    WireRequest,
+)
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, Part, TextDelta, ToolArgumentsDelta, ToolCallStart
 from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
 from jp.turn.ports import CallAnswered, CallMade, Recorder, ToolNews
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from jp.config.kinds import RunMode
+from jp.config.direction import RunMode
 from jp.config.tools import AccessConfig, FileRuleConfig, ToolConfig
 from jp.conversation.entries import Question
 from jp.conversation.resource import TextBlock

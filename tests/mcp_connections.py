@@ -13,11 +13,10 @@ import anyio
 
 from jp.config.tools import McpServerConfig
 from jp.errors import JpError
-from jp.mcp.connection import Connection
+from jp.mcp.connection import Connection, Surroundings
 from jp.mcp.definitions import Listing
 from jp.mcp.forms import Elicitation, Filled
-from jp.mcp.ports import Call
-from jp.mcp.starting import Surroundings
+from jp.mcp.session import Call
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 
-from jp.conversation.uri import file_uri
+from jp.conversation.resource import file_uri
 
 
 class Ignoring:

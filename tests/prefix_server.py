@@ -13,10 +13,9 @@ import openai_wire
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.adapters import create_adapter
-from jp.provider.base import Sections, WireRequest
+from jp.provider.base import Part, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Part
+from jp.provider.registry import create_adapter
 from loopback import JSON, Received, Reply, sse
 
 Vendor = Literal["anthropic", "openai"]

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.config.model import RequestConfig
-from jp.config.partial import read_partial
 from jp.conversation.thread import Thread
-from jp.provider.base import Provider
+from jp.provider.base import Part, Provider
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Part
 from jp.provider.registry import ModelId, create_provider
 
 KEY = "test-key-0123456789"

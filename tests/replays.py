@@ -13,14 +13,13 @@ from jp.conversation.entries import ChatRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.consent import Consent
+from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.permission import Answers
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.settings import RetryPolicy
 from provider_at import provider_at
 from recordings import Recording, streamed
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,

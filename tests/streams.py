@@ -39,8 +39,8 @@ from jp.conversation.entries import (
     Unknown,
     Usage,
 )
-from jp.conversation.interruption import INTERRUPTED_CONTENT
 from jp.conversation.resource import (
+    INTERRUPTED_CONTENT,
     AudioBlock,
     Block,
     ImageBlock,

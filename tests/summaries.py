@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from artifacts import MemoryArtifacts
-from jp.context.failure_policy import Circumstances, PolicyState
 from jp.context.groups import leading_systems
-from jp.context.handles import Artifacts, checksum_of
-from jp.context.markers import Cutter
+from jp.context.markers import Artifacts, Cutter, checksum_of
+from jp.context.policy import PolicyState, SummaryCircumstances
 from jp.context.summarizing import Outcome, run, summarising
-from jp.context.summary_asking import Setup, Terms
-from jp.context.summary_request import Asking, SummaryRequest
+from jp.context.summary_asking import Asking, Setup, SummaryRequest, Terms
 from jp.context.summary_schema import ErrorKind, StructuredSummary, SummaryError, SummaryReply
-from jp.context.summary_state import SummaryState
+from jp.context.summary_text import SummaryState
 from jp.context.types import Call, Facts, Message, Meta, Transcript
 
 NONCE = "5eed5eed"
 FENCE = "a1B2c3D4e5F6a7B8"
-AT = Circumstances(now=1_000.0, configuration="one", used=0)
+AT = SummaryCircumstances(now=1_000.0, configuration="one", used=0)
 TERMS = Terms(window=200_000, limit=20_000, may_fall_back=True)
 FRESH = PolicyState()
 ACCOUNT = StructuredSummary(goal="mend it", next_step="run the tests", requirements=("do step",))
@@ -69,7 +67,7 @@ def compact(
     host: Setup | None = None,
     *,
     policy: PolicyState = FRESH,
-    at: Circumstances = AT,
+    at: SummaryCircumstances = AT,
 ) -> Outcome:
     """All but the system messages at the beginning and the last `keep` messages leave."""
     between = leading_systems(messages), max(len(messages) - keep, leading_systems(messages))

@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 import typer
 
 from jp.cli.app import run
+from jp.cli.commands import Command, Group
 from jp.cli.exit import end_on_signals
+from jp.cli.loading import bound_value, optional_value
 from jp.cli.options import GlobalOptions
 from jp.cli.output import log, notice, print_result
-from jp.cli.parameters import bound_value, optional_value
 from jp.cli.signals import interruptions
 from jp.cli.stdin import read_piped, stdin_source
 from jp.cli.streams import write_stdout
-from jp.cli.tree import Command, Group
 from jp.errors import AuthenticationError, ExitCode
 
 TRIAL = (sys.executable, __file__)

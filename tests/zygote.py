@@ -213,7 +213,7 @@ def _read_annotations() -> None:
     """Let msgspec and Typer read what every process would read anew; who needs what cannot be read fails by itself."""
     import msgspec
 
-    from jp.cli import lazy, tree
+    from jp.cli import commands, loading
     from jp.config.model import Section
     from jp.config.schema import Table
 
@@ -226,10 +226,10 @@ def _read_annotations() -> None:
             table = Table(kind)
             with contextlib.suppress(Exception):
                 _ = table.fields, table.others
-    lazy.build = cache(lazy.build)
-    for path, command in tree.walk(tree.ROOT):
+    loading.build = cache(loading.build)
+    for path, command in commands.walk(commands.ROOT):
         with contextlib.suppress(Exception):
-            lazy.LoadedCommand(command, path)
+            loading.LoadedCommand(command, path)
 
 
 def _rehearse() -> None:

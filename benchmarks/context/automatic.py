@@ -29,8 +29,8 @@ from jp.cli.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.config.partial import read_partial
 from jp.context.budget import estimate_message, estimate_messages
 from jp.context.groups import index_groups
 from jp.context.types import Transcript
@@ -40,11 +40,9 @@ from jp.conversation.turns import turns_of
 from jp.provider.errors import ProviderError
 from jp.provider.registry import ModelId
 from jp.provider.script.provider import create
-from jp.tool.consent import Consent
+from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.permission import Answers
-from jp.turn.clock import SystemClock
-from jp.turn.ports import Renderer, TurnPorts
+from jp.turn.ports import Renderer, SystemClock, TurnPorts
 from jp.turn.preparation import Preparation
 from jp.turn.request import RequestSettings
 from jp.workspace.workspace import create_workspace, find_workspace

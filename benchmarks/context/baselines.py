@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from context.schemes import trimmed
-from jp.context.boundary import align_back
 from jp.context.budget import estimate_message, estimate_messages
-from jp.context.groups import index_groups, leading_systems
+from jp.context.groups import align_back, index_groups, leading_systems
 from jp.context.types import Message, Meta, Transcript, texts_of
 
 MASKED = "[old output omitted: {lines} lines]"

@@ -19,7 +19,7 @@ from context.sessions import TOOLS
 from context.store import Store
 from jp.context.budget import estimate_message, estimate_messages
 from jp.context.groups import index_groups, leading_systems
-from jp.context.handles import checksum_of
+from jp.context.markers import checksum_of
 from jp.context.types import Call, Message, Meta, Transcript, texts_of
 
 _DUPLICATE = "[Duplicate: the same output as a more recent call]"

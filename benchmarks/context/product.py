@@ -23,15 +23,15 @@ from jp.compaction.planning import Planner, wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import KeepTurns, RangeWish
 from jp.compaction.transcript import transcript_of
-from jp.config.compaction import PROFILES
-from jp.context.handles import assign_handles
+from jp.config.model import PROFILES
+from jp.context.markers import assign_handles
 from jp.context.summarizing import summary_limit
 from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier, TextBlock
 from jp.tool.base import Stream, ToolInvocation
 from jp.tool.search_history import FoundPassage, SearchHistory
-from jp.tool.standing import ON_HIDDEN
+from jp.tool.toolbox import ON_HIDDEN
 from jp.turn.request import InlineLoader
 from jp.workspace.search_index import Found, opened_index
 

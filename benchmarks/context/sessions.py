@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from context.store import Store
+from jp.context.digest_lines import ToolKind, ToolRule
 from jp.context.sanitize import sanitize_pairs
-from jp.context.tool_kinds import ToolKind, ToolRule
 from jp.context.types import Block, Call, Facts, Message, Meta, ReasoningBlock, Role, TextBlock, Transcript
 
 

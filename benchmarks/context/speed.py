@@ -12,15 +12,15 @@ import msgspec
 from context.product import Product
 from context.sessions import RULES, Session, synthetic_session
 from context.store import Store
-from jp.context.arguments import shrink_old_arguments
 from jp.context.budget import estimate_messages
 from jp.context.digest import Digester, digest_results
+from jp.context.evidence import mentions_in
 from jp.context.groups import index_groups
-from jp.context.leaving import leave
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter
-from jp.context.mentions import mentions_in
 from jp.context.redaction import redact
 from jp.context.sanitize import sanitize_pairs
+from jp.context.summary_fold import leave
 from jp.context.types import Transcript, texts_of
 
 _Given = TypeVar("_Given")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jp.context.handles import checksum_of
+from jp.context.markers import checksum_of
 
 
 class Store:

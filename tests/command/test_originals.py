@@ -15,9 +15,9 @@ import pytest
 from doubles import messages
 from failures import check_failure
 from forked import prepare, run_jp
-from jp.conversation.carriers import map_carriers
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.ids import ConversationId
+from jp.conversation.thread import map_carriers
 from jp.conversation.turns import turns_of
 from jp.render.history import text_history
 from jp.render.transcript import Extent

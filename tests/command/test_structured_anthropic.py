@@ -12,7 +12,7 @@ import pytest
 import anthropic_wire as wire
 from forked import prepare, run_jp
 from jp.conversation.entries import ChatResponse
-from jp.provider.structured import in_words
+from jp.provider.schemas import in_words
 from loopback import Loopback, Reply
 from running import Result
 from stage import make_workspace, only_log

@@ -10,7 +10,7 @@ import pytest
 from failures import check_failure
 from forked import run_jp
 from jp.conversation.entries import ConfigDelta
-from jp.tool.standing import STANDING
+from jp.tool.toolbox import STANDING
 from stage import make_workspace, only_log
 
 SETTINGS = """

@@ -21,7 +21,7 @@ from jp.config.tools import McpServerConfig
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Block, ImageBlock, ResourceBlock, ResourceLink, TextBlock
 from jp.mcp.connection import Connection
-from jp.mcp.errors import RefusalError, ServerError
+from jp.mcp.definitions import RefusalError, ServerError
 from jp.mcp.forms import Elicitation, Filled, Form, Page
 from mcp_connections import Heard, calling, with_server
 from mcp_server import PNG

@@ -27,12 +27,11 @@ from jp.conversation.entries import ChatRequest, ToolCallRequest, ToolCallRespon
 from jp.conversation.resource import Resource
 from jp.errors import JpError
 from jp.workspace import conversion, lifecycle
-from jp.workspace.import_source import find_sources, read_source
-from jp.workspace.importing import import_conversations
+from jp.workspace.importing import find_sources, import_conversations, read_source
 from jp.workspace.metadata import Metadata
-from jp.workspace.ownership import accept_owners
 from jp.workspace.session import SessionKey, session_key
 from jp.workspace.stamp import SYSTEM
+from jp.workspace.trust import accept_owners
 from jp.workspace.workspace import Workspace, find_workspace
 from originals import BASE, current, write_original
 from originals import ID as ORIGINAL

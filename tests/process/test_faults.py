@@ -18,7 +18,7 @@ from doubles import kinds, messages
 from failures import check_failure
 from forked import Started, prepare, run_jp, start_jp
 from halting import MODEL, halting
-from jp.conversation.carriers import carriers_in
+from jp.conversation.thread import carriers_in
 from jp.conversation.turns import turns_of
 from privileges import bound_by_permissions
 from running import Result, home_beside

@@ -13,7 +13,7 @@ import running
 from doubles import messages
 from forked import Forked, Started, fork, run_jp, start_jp
 from jp.conversation.entries import CycleEnd, ToolCallResponse
-from jp.conversation.interruption import NOT_STARTED_CONTENT
+from jp.conversation.resource import NOT_STARTED_CONTENT
 from loopback import Loopback, Reply, sse
 from running import home_beside, isolated_environment
 from stage import entries_of, logs, make_workspace, only_log

@@ -92,10 +92,8 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.provider.clouds",
     "jp.provider.counting",
     "jp.provider.failures",
-    "jp.provider.key_file",
-    "jp.provider.key_ring",
     "jp.provider.key_storage",
-    "jp.provider.local_servers",
+    "jp.provider.proposals",
     "jp.provider.reader",
     "jp.provider.script",
     "jp.provider.sdk",
@@ -190,14 +188,14 @@ class Prepared:
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prepared]:
-    prepared = Prepared(tmp_path_factory.mktemp("commands"), "jp.cli.lazy")
+    prepared = Prepared(tmp_path_factory.mktemp("commands"), "jp.cli.loading")
     yield prepared
     prepared.end()
 
 
 @pytest.fixture(scope="module")
 def queries(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prepared]:
-    shared = ("jp.cli.lazy", "jp.cli.query.run", "jp.turn.loop", "anyio._backends._asyncio", "httpx2")
+    shared = ("jp.cli.loading", "jp.cli.query.run", "jp.turn.loop", "anyio._backends._asyncio", "httpx2")
     prepared = Prepared(tmp_path_factory.mktemp("queries"), *shared)
     yield prepared
     prepared.end()
@@ -241,7 +239,7 @@ def test_a_command_is_called_without_pydantic_and_rich(
     [
         (["config", "path"], "jp.cli.settings"),
         (["workspace", "show"], "jp.cli.trust"),
-        (["query", "--help"], "jp.cli.lifetimes"),
+        (["query", "--help"], "jp.cli.values"),
         (["conversation", "use", "--help"], "jp.cli.targets"),
     ],
 )
@@ -284,7 +282,7 @@ def test_a_query_imports_nothing_before_its_request_that_can_wait(
         own = ("--cfg", "providers.llm.mine.api_key_env=MINE_API_KEY") if provider == "mine" else ()
         modules = set(queries.imported_before_the_request(server, *to_server, *own, cwd=tmp_path))
 
-    assert any(name.startswith(f"jp.provider.{adapter}.") for name in modules)
+    assert any(f"{name}.".startswith(f"jp.provider.{adapter}.") for name in modules)
     assert not any(name.startswith("jp.provider.") and name.endswith(".response") for name in modules)
     packages = {name.partition(".")[0] for name in modules}
     assert (modules | packages) & NOT_BEFORE_THE_REQUEST == set()
@@ -337,9 +335,7 @@ def test_a_query_that_attaches_files_imports_nothing_for_other_sources(commands:
 
     modules = set(commands.imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd))
 
-    assert "jp.attachment.files.handler" in modules
+    assert "jp.attachment.files.reading" in modules
     assert modules & {"bs4", "markdownify", "httpx2"} == set()
-    assert {
-        name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command.handler"))
-    } == set()
+    assert {name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command"))} == set()
     assert modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.process.running"} == set()

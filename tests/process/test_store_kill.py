@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from jp.conversation.carriers import carriers_in
 from jp.conversation.entries import ChatRequest, Header, ToolCallRequest, ToolCallResponse, TurnStart
+from jp.conversation.thread import carriers_in
 from jp.workspace.metadata import Metadata
 from jp.workspace.session import SessionKey
 from jp.workspace.workspace import Workspace, find_workspace

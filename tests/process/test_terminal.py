@@ -21,7 +21,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.interruption import NOT_STARTED_CONTENT
+from jp.conversation.resource import NOT_STARTED_CONTENT
 from running import TIMEOUT_SECS
 from shell import shell_at_terminal
 from stage import entries_of, logs, make_workspace, only_log

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import anthropic_wire as wire
 from jp.provider.anthropic.response import AnthropicDecoder
+from jp.provider.base import Finished, Part, TextDelta
 from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
-from jp.provider.parts import Finished, Part, TextDelta
 from jp.provider.reader import Reader
 
 LINE = st.sampled_from([

@@ -10,11 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.command.line import CommandLine, parse_command
+from jp.attachment.command import CommandLine, parse_command
 from jp.attachment.media import UnsupportedMedia
 from jp.attachment.web.address import RedirectError, parse_address, redirected
-from jp.attachment.web.content import interpret, parse_content_type
-from jp.attachment.web.decompression import BoundError, Unpacker
+from jp.attachment.web.content import BoundError, Unpacker, interpret, parse_content_type
 from jp.attachment.web.page import PageTooLongError, read_page
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.just("\udcff"), max_size=8)

@@ -13,9 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError, ResolveContext
+from jp.attachment.files.paths import decode, encode
 from jp.attachment.registry import AttachmentRegistry
 from jp.attachment.resolution import plan_resolution, resolve_all
-from jp.attachment.uri import decode, encode
 from jp.conversation.resource import Resource
 
 # Characters that paths, URIs, globs and Unicode give a meaning, and some that they do not.

@@ -15,9 +15,9 @@ from jp.config.accounts import OpenrouterConfig, ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
-from jp.provider.chat.adapter import ChatAdapter
-from jp.provider.compatible.server import create as create_compatible
-from jp.provider.openrouter.adapter import create as create_openrouter
+from jp.provider.chat.request import ChatAdapter
+from jp.provider.compatible import create as create_compatible
+from jp.provider.openrouter.request import create as create_openrouter
 from threads import Vendor, grown_threads, rendered_by, requests_by
 
 DETAILS: tuple[JsonObject, ...] = (

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chat_wire as wire
+from jp.provider.base import Finished, Part, ReasoningDelta, TextDelta
+from jp.provider.chat.pieces import ThinkSplitter
 from jp.provider.chat.response import ChatDecoder
-from jp.provider.chat.thinking import ThinkSplitter
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Finished, Part, ReasoningDelta, TextDelta
 from jp.provider.reader import Reader
 from stories import told
 

@@ -14,10 +14,9 @@ from jp.cli.settings import layers_from
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.overlays import compactions_in_force
 from jp.compaction.planning import Planner, PolicyWish
-from jp.compaction.projection import project
+from jp.compaction.projection import Kept, project
 from jp.compaction.ranges import AtTurn, BeforeLast, KeepTokens, KeepTurns, RangeWish, SinceCompaction
 from jp.compaction.transcript import transcript_of
-from jp.compaction.view import Kept
 from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
 from jp.conversation.codec import decode, encode

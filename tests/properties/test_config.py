@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from choices import Choices, accepted
-from jp.config.assignment import node_at
+from jp.config.assignment import node_at, read_partial
+from jp.config.edit import rewritten, toml_key, toml_value
 from jp.config.explain import Explanation, explain
 from jp.config.format import formatted
 from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import DEFAULT, Layer, Origin, Resolved, as_data, contributions, resolve
 from jp.config.merge import Change, ListChange, MapChange, TextChange, Unset, applied, merge, merge_all
-from jp.config.partial import read_partial
-from jp.config.rewrite import rewritten, toml_key, toml_value
 from jp.config.scan import positions
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.show import as_toml

@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transcripts
-from jp.context.breakdown import Measurement, break_down
+from jp.context.breakdown import Measurement, apportion, break_down
 from jp.context.budget import estimate_messages
-from jp.context.cache_carriers import cache_hints
-from jp.context.cache_hints import Limits, Piece, Section, place_hints
+from jp.context.cache_hints import Limits, Piece, Section, cache_hints, place_hints
 from jp.context.economics import Prices, PromptEdit, cost_of_edit
 from jp.context.items import items_of
 from jp.context.live_zone import Edit, frozen_digest, splice, zones_of
-from jp.context.shares import apportion
 from jp.context.types import ReasoningBlock, Transcript, has_content
 
 either = transcripts.any_transcripts()

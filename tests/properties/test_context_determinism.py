@@ -11,20 +11,18 @@ import msgspec
 from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
-from jp.context.arguments import shrink_old_arguments
 from jp.context.breakdown import break_down
-from jp.context.cache_carriers import cache_hints
-from jp.context.cache_key import ToolSchema, static_prefix_key
+from jp.context.cache_hints import ToolSchema, cache_hints, find_volatile, static_prefix_key
 from jp.context.compress import compressing, run
 from jp.context.digest import Digester, digest_results
+from jp.context.digest_lines import ToolRule
 from jp.context.groups import index_groups
 from jp.context.items import items_of
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter
-from jp.context.pressure import bounding, relieve_pressure
 from jp.context.sanitize import sanitize_pairs
-from jp.context.tool_kinds import ToolRule
+from jp.context.tail import bounding, relieve_pressure
 from jp.context.types import Call, Facts, Message, Meta, Transcript
-from jp.context.volatile import find_volatile
 from summaries import ACCOUNT, AT, FRESH, TERMS, Played, compact, setup
 
 CALLS = tuple(Call(id=f"c{number}", name="run", arguments=f'["{str(number) * 900}"]') for number in range(5))

@@ -11,11 +11,10 @@ import transcripts
 from artifacts import MemoryArtifacts
 from choices import Choices, choices
 from jp.context.budget import Budget, estimate_messages, size_of
-from jp.context.digest import Digester, Digests, digest_in_time, digest_results, exact_start
-from jp.context.digest_gate import Occasion
+from jp.context.digest import Digester, Digests, Occasion, digest_in_time, digest_results, exact_start
+from jp.context.digest_lines import ToolRule
 from jp.context.groups import index_groups, leading_systems, pending_group
 from jp.context.redaction import redact
-from jp.context.tool_kinds import ToolRule
 from jp.context.types import Facts, Message, Transcript, texts_of
 from transcript_validator import complaints
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.context.mentions import classified, mentions_in, words_in
+from jp.context.evidence import classified, mentions_in, words_in
 
 WORD = re.compile(r"[^\s\"'`<>()\[\]{},;|\\…]+")
 ERROR = re.compile(r"(?i)\b(?:\w*error|\w*exception|failed|failure|fatal|panic|panicked|traceback)\b")

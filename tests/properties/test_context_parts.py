@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 import transcripts
 from artifacts import MemoryArtifacts
-from jp.context.anchors import is_real_user, latest_real_user, latest_visible_assistant, preserve
+from jp.context.anchors import (
+    is_real_user,
+    latest_real_user,
+    latest_visible_assistant,
+    preserve,
+    rejoin,
+    split,
+    split_at,
+)
 from jp.context.groups import index_groups, leading_systems
 from jp.context.markers import Cutter, marked_handles
-from jp.context.split import rejoin, split, split_at
 from jp.context.types import Message, Meta, Transcript, texts_of
 from transcript_validator import complaints
 

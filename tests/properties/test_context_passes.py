@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 import transcripts
 from artifacts import MemoryArtifacts
-from jp.context.arguments import shrink_old_arguments
 from jp.context.budget import estimate_messages, size_of
 from jp.context.groups import index_groups, leading_systems, pending_group
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter, marked_handles
-from jp.context.pressure import bounding, relieve_pressure
 from jp.context.sanitize import sanitize_pairs
+from jp.context.tail import bounding, relieve_pressure
 from jp.context.types import ReasoningBlock, TextBlock, Transcript
 from transcript_validator import complaints
 

@@ -13,16 +13,25 @@ import transcripts
 from jp.context.anchors import is_real_user, latest_real_user
 from jp.context.budget import Budget, estimate_messages, group_costs, tail_budget, threshold
 from jp.context.estimate import estimate_tokens
-from jp.context.failure_policy import Circumstances, PolicyState
+from jp.context.evidence import Mentions
 from jp.context.groups import index_groups, leading_systems
-from jp.context.ledger import Command, Ledger
-from jp.context.mentions import Mentions
-from jp.context.spoken import Spoken
+from jp.context.policy import PolicyState, SummaryCircumstances
 from jp.context.summarizing import run, summarising, summary_limit
-from jp.context.summary_row import alternating, is_summary
 from jp.context.summary_schema import Decision, MendedError, StructuredSummary, SummaryError, SummaryReply, TouchedFiles
-from jp.context.summary_state import Provenance, Recallable, SummaryState
-from jp.context.summary_text import closing, escaped, opening, parse_summary, render_summary, unescaped
+from jp.context.summary_source import Command, Ledger, Spoken
+from jp.context.summary_text import (
+    Provenance,
+    Recallable,
+    SummaryState,
+    alternating,
+    closing,
+    escaped,
+    is_summary,
+    opening,
+    parse_summary,
+    render_summary,
+    unescaped,
+)
 from jp.context.tail import TailLimits, select_tail_by_budget
 from jp.context.types import Message, Transcript
 from summaries import ACCOUNT, NONCE, TERMS, Played, answer, compact, cutter, ran, requirements_of, setup, user
@@ -220,7 +229,7 @@ class _Host:
         if used < threshold(self._budget):
             return messages
         limit = self.most if used > self.most else None
-        at = Circumstances(now=self.now, configuration="one", used=used, limit=limit)
+        at = SummaryCircumstances(now=self.now, configuration="one", used=used, limit=limit)
         calls = len(self._provider.requests)
         steps = summarising(messages, self._middle(messages), self._setup, policy=self.policy, at=at)
         found = run(steps, self._provider)

@@ -8,11 +8,9 @@ from msgspec.structs import replace
 
 import transcripts
 from jp.context.anchors import latest_real_user
-from jp.context.boundary import group_at, start_of
 from jp.context.budget import group_costs
-from jp.context.groups import Group, GroupIndex, index_groups, pending_group
-from jp.context.head import protect_head
-from jp.context.tail import TailLimits, TailSelection, select_tail_by_budget
+from jp.context.groups import Group, GroupIndex, group_at, index_groups, pending_group, start_of
+from jp.context.tail import TailLimits, TailSelection, protect_head, select_tail_by_budget
 from jp.context.types import Transcript
 from transcript_validator import complaints
 

@@ -27,7 +27,7 @@ from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits as TurnLimits
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.settings import RetryPolicy
 from provider_at import provider_at
 
 Behavior = Literal["obedient", "starts over", "other words"]

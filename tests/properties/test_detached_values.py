@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.cli.argv import Option, extract
-from jp.cli.lazy import LoadedCommand
-from jp.cli.parameters import is_usual_profile
-from jp.cli.tree import ROOT, walk
-from jp.config.compaction import PROFILES
+from jp.cli.commands import ROOT, walk
+from jp.cli.loading import LoadedCommand, is_usual_profile
+from jp.config.model import PROFILES
 from jp.errors import UsageError
 
 LOADED = [LoadedCommand(command, path) for path, command in walk(ROOT)]

@@ -10,9 +10,8 @@ import streams
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
-from jp.compaction.stripping import content_size
-from jp.context.handles import assign_handles, look_up
-from jp.context.markers import marked_handles
+from jp.compaction.stand_ins import content_size
+from jp.context.markers import assign_handles, look_up, marked_handles
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,

@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import streams
-from jp.compaction.clipping import ForkedStream, forked_stream
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.projection import project
-from jp.compaction.view import Kept, ProjectedTurn
-from jp.conversation.carriers import carriers_in
+from jp.compaction.overlays import ForkedStream, forked_stream
+from jp.compaction.projection import Kept, ProjectedTurn, project
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,
@@ -27,7 +25,7 @@ from jp.conversation.entries import (
 from jp.conversation.forking import TurnRange, turn_numbers
 from jp.conversation.repair import repair
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent, carriers_in
 from jp.conversation.turns import divide, turns_of
 
 STAND_INS = FactLines()

@@ -21,13 +21,11 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.provider.base import WireRequest
+from jp.provider.base import Part, WireRequest
 from jp.provider.google.messages import UNSIGNED
 from jp.provider.google.request import render, sections
 from jp.provider.google.response import GoogleDecoder
-from jp.provider.models import known_names
-from jp.provider.opaque import is_made_by
-from jp.provider.parts import Part
+from jp.provider.models import is_made_by, known_names
 from jp.provider.reader import Reader
 from jp.turn.builder import EntryBuilder
 from threads import Vendor, rendered_by, requests_by, threads

@@ -21,11 +21,10 @@ from jp.conversation.codec import decode, encode
 from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.original import convert
 from jp.conversation.resource import TextBlock
-from jp.provider.adapters import create_adapter
-from jp.provider.base import WireRequest
+from jp.provider.base import Part, WireRequest
 from jp.provider.http import Adapter
-from jp.provider.parts import Part
 from jp.provider.reader import Reader
+from jp.provider.registry import create_adapter
 from jp.turn.builder import EntryBuilder
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from originals import ID, call, encoded, event, result

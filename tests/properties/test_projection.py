@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 import streams
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.projection import project
-from jp.compaction.view import Kept, Projection, Summarised
+from jp.compaction.projection import Kept, Projection, Summarised, project
 from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
@@ -25,7 +24,6 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock, checksum
-from jp.conversation.reverts import undone
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
@@ -37,7 +35,7 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.conversation.turns import divide
+from jp.conversation.turns import divide, undone
 
 STAND_INS = FactLines()
 REFERENCE = re.compile(r"The content of (\S+) is identical to (.+) \(checksum: sha256:(\w+)\)\.")

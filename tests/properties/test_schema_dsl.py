@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.schema_dsl import SchemaSyntaxError, parse_dsl
+from jp.conversation.schemas import SchemaSyntaxError, parse_dsl
 
 TOKENS = (
     *("name", "age", '"a b"', "str", "int", "float", "bool", "any", "null", "true", "-1.5", "7", "'x'", '"y"'),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import JsonObject
-from jp.provider.anthropic.schema import strict_schema
-from jp.provider.wrapping import WRAPPED, is_wrapped
+from jp.provider.anthropic.messages import strict_schema
+from jp.provider.schemas import WRAPPED, is_wrapped
 
 Schemas = st.SearchStrategy[JsonObject]
 

@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from file_calls import call
-from jp.tool.files.errors import FileAccessError
-from jp.tool.files.grep_files import GrepFiles
-from jp.tool.files.installed import installed_ripgrep
+from jp.tool.files.grep_files import GrepFiles, installed_ripgrep
 from jp.tool.files.search_dialect import expression_of
+from jp.tool.files.territory import FileAccessError
 from plain_names import PlainNames
 
 PLAIN = "ab_ -.{}[]()\\^$|*+?AZ09kKIi&~#</"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.conversation.selection import CONTENTS, Selection, TurnRange, parse_selection
+from jp.attachment.conversation import CONTENTS, Selection, TurnRange, parse_selection
 
 BOUNDS = st.integers(-12, 12)
 NUMBERS = st.sets(st.integers(0, 15)).map(sorted)

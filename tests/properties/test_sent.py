@@ -10,22 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
-from jp.compaction.clipping import forked_stream
 from jp.compaction.fact_lines import FactLines
+from jp.compaction.overlays import forked_stream
 from jp.conversation.codec import decode, encode
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart
 from jp.conversation.forking import TurnRange
 from jp.conversation.thread import Parameters
-from jp.provider.base import WireRequest
+from jp.provider.base import (
+    BlockEnd,
+    Finished,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStart,
+    WireRequest,
+)
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStart
-from jp.turn.digests import digests_of
 from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
-from jp.turn.request import InlineLoader, RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.request import InlineLoader, RequestSettings, digests_of
 from jp.turn.sent import sent_requests, thread_of
+from jp.turn.settings import RetryPolicy
 
 ENDS = st.sampled_from(("stop", "tools", "length", "refused", "fails", "breaks", "misses"))
 

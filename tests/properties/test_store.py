@@ -10,7 +10,6 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.conversation.carriers import map_carriers
 from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
@@ -23,6 +22,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import ImageBlock, Payload, Resource, ResourceBlock, TextBlock
+from jp.conversation.thread import map_carriers
 from jp.workspace.blobs import DiskBlobs
 from jp.workspace.log import Log, open_log
 from jp.workspace.stamp import Stamps

@@ -17,14 +17,24 @@ import openai_wire
 from jp.conversation.codec import encode
 from jp.conversation.entries import JsonObject
 from jp.provider.anthropic.response import AnthropicDecoder
-from jp.provider.base import Framing, ResponseDecoder, WireRequest
+from jp.provider.base import (
+    BlockEnd,
+    Finished,
+    Framing,
+    InputReport,
+    KeepAlive,
+    Part,
+    ResponseDecoder,
+    ToolCallStart,
+    UsageReport,
+    WireRequest,
+)
 from jp.provider.chat.response import ChatDecoder
 from jp.provider.classification import Origin, Reply, classify
 from jp.provider.errors import ProviderError
 from jp.provider.google.response import GoogleDecoder
 from jp.provider.ollama.response import OllamaDecoder
 from jp.provider.openai.response import OpenaiDecoder
-from jp.provider.parts import BlockEnd, Finished, InputReport, KeepAlive, Part, ToolCallStart, UsageReport
 from jp.provider.reader import Reader
 from jp.turn.builder import EntryBuilder
 

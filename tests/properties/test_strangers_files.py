@@ -16,24 +16,21 @@ import pytest
 from hypothesis import given
 
 from choices import Choices, accepted, choices
-from jp.config.direction import Direction
+from jp.config.assignment import read_partial
+from jp.config.direction import Direction, RunMode
 from jp.config.keys import KeyPath, key_text
-from jp.config.kinds import RunMode
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
 from jp.config.model import AppConfig
-from jp.config.partial import read_partial
-from jp.config.restriction import field_in
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, known_keys
 from jp.config.tools import ToolConfig
-from jp.config.trust import resolve_trusted, without_lapsing
+from jp.config.trust import field_in, resolve_trusted, without_lapsing
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
 from jp.provider.registry import PROVIDERS, account_of, base_url_of, key_variables, parse_model_id
 from jp.tool.files.territory import Territory, Use
 from jp.tool.mcp.offered import offer
 from jp.tool.rules import Paths, run_mode
-from jp.tool.standing import STANDING
-from jp.tool.toolbox import is_enabled, settings_of
+from jp.tool.toolbox import STANDING, is_enabled, settings_of
 
 Raw = dict[str, Any]
 Draw = Callable[[Choices], Any]

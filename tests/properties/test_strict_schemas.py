@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import JsonObject
-from jp.provider.strict import StrictText, strict_answer
+from jp.provider.schemas import StrictText, strict_answer
 
 Schemas = st.SearchStrategy[JsonObject]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jinja2 import StrictUndefined, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from jp.process.templates import is_placing
+from jp.process.apart import is_placing
 
 PIECES = st.sampled_from([
     "{{ a }}", "{{ a.b }}", "{{ a['b'][1:] }}", "{% if a %}", "{% else %}", "{% endif %}", "{{ a | upper }}", "{{",

@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.projection import project
+from jp.compaction.projection import Projection, project
 from jp.compaction.restored import events_of
 from jp.compaction.transcript import ViewTranscript, transcript_of, whole_transcript
-from jp.compaction.view import Projection
 from jp.context.sanitize import sanitize_pairs
 from jp.context.types import Message, TextBlock
 from jp.conversation import resource

@@ -10,17 +10,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from choices import Choices, choices
+from jp.cli.conversation.usage import report_text, report_value
 from jp.cli.conversation.usage_report import report_of
-from jp.cli.conversation.usage_text import report_text
-from jp.cli.conversation.usage_value import report_value
-from jp.compaction.clipping import forked_stream
+from jp.compaction.overlays import forked_stream
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd, Digests, Usage
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import turns_of
 from jp.conversation.usage import TurnUsage, usage_by_turn
-from jp.provider.base import ModelDetails
-from jp.provider.parts import Part, TextDelta, UsageReport
+from jp.provider.base import ModelDetails, Part, TextDelta, UsageReport
 from jp.turn.cost_cap import Meter, least_cost, prices_of
 from jp.turn.spending import price_of, total_of
 from streams import any_streams

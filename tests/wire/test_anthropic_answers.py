@@ -15,8 +15,8 @@ import anthropic_wire as wire
 from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread, UserText
+from jp.provider.base import Finished, Part, TextDelta
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Finished, Part, TextDelta
 from loopback import HTML, JSON, SSE, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive
 from stories import Told, told

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 import chat_wire as wire
 from jp.conversation.thread import Parameters, Thread, UserText
+from jp.provider.base import Finished, Part, TextDelta
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Finished, Part, TextDelta
 from loopback import HTML, JSON, Loopback, Reply
 from provider_at import KEY, Ending, provider_at, receive
 from stories import Told, told

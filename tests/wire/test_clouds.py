@@ -21,15 +21,14 @@ import bedrock_wire
 import google_wire
 import openai_wire
 from certificates import one_authority
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.config.partial import read_partial
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, JpError
-from jp.provider.base import Provider
+from jp.provider.base import Finished, Part, Provider, TextDelta
 from jp.provider.counting import count_request, counted
 from jp.provider.errors import ProviderError
 from jp.provider.http import HttpProvider
-from jp.provider.parts import Finished, Part, TextDelta
 from jp.provider.registry import ModelId, create_provider
 from loopback import HTML, JSON, Loopback, Received, Reply
 from provider_at import KEY, provider_at, receive

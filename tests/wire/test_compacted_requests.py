@@ -23,7 +23,7 @@ import openai_oracle
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
 from jp.config.accounts import OpenrouterConfig
-from jp.config.compaction import ToolCallMode
+from jp.config.model import ToolCallMode
 from jp.conversation.entries import (
     AnyEntry,
     ChatResponse,
@@ -36,13 +36,13 @@ from jp.conversation.entries import (
 from jp.conversation.thread import Thread
 from jp.provider.anthropic.request import render as render_anthropic
 from jp.provider.base import WireRequest
-from jp.provider.cerebras.server import CerebrasAdapter
+from jp.provider.cerebras import CerebrasAdapter
 from jp.provider.google.request import render as render_google
-from jp.provider.llamacpp.server import LlamacppAdapter
+from jp.provider.llamacpp import LlamacppAdapter
 from jp.provider.ollama.request import Server
 from jp.provider.ollama.request import render as render_ollama
 from jp.provider.openai.request import render as render_openai
-from jp.provider.openrouter.adapter import create as create_openrouter
+from jp.provider.openrouter.request import create as create_openrouter
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from logs import ask, end, log, respond, say, start, think
 

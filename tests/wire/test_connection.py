@@ -16,8 +16,8 @@ import anthropic_wire as wire
 from jp.config.model import AppConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError
+from jp.provider.base import Finished, KeepAlive, Part, TextDelta
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Finished, KeepAlive, Part, TextDelta
 from jp.provider.registry import ModelId, create_provider
 from jp.provider.transport import HttpRequest, Limits, post
 from loopback import PATIENCE, Loopback, Received, Reply, sse

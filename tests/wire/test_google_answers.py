@@ -12,11 +12,11 @@ import pytest
 
 import google_wire as wire
 from google_oracle import told_by_sdk
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.config.partial import read_partial
 from jp.conversation.thread import Thread, UserText
+from jp.provider.base import Finished, Part, TextDelta
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Finished, Part, TextDelta
 from jp.provider.registry import create_provider, parse_model_id
 from loopback import HTML, JSON, Loopback, Reply
 from provider_at import KEY, Ending, provider_at, receive

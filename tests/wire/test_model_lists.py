@@ -12,11 +12,10 @@ import msgspec
 import pytest
 
 from certificates import one_authority
-from jp.provider.catalogue import sdk
-from jp.provider.catalogue import server as asked_server
-from jp.provider.catalogue.fetching import Fetched, fetch_models
-from jp.provider.catalogue.listed import Listed
-from jp.provider.catalogue.server import Server
+from jp.provider.catalogue import fetching
+from jp.provider.catalogue import fetching as asked_server
+from jp.provider.catalogue.fetching import Fetched, Server, fetch_models
+from jp.provider.catalogue.store import Listed
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.http import Account
 from jp.provider.transport import Limits
@@ -149,7 +148,7 @@ def test_an_sdk_lists_what_we_list_and_sends_what_we_send(kind: str, monkeypatch
 
     with Loopback(otherwise=played(recording)) as server:
         asked = server_at(server.url, kind)
-        assert sdk.has_sdk(asked)
+        assert fetching.has_sdk(asked)
         ours, theirs = fetch(asked), fetch(asked, with_sdk=True)
         first, second = server.requests
 
@@ -182,7 +181,7 @@ def test_where_an_sdk_fails_we_ask_ourselves() -> None:
 
 def test_an_sdk_is_for_its_own_provider_and_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def has(kind: str, provider: str = "") -> bool:
-        return sdk.has_sdk(server_at("http://127.0.0.1:1", kind, provider=provider))
+        return fetching.has_sdk(server_at("http://127.0.0.1:1", kind, provider=provider))
 
     assert [has(kind) for kind in (*VENDORS, "ollama")] == [True, True, True, False]
     assert not has("openai", "mine")

@@ -14,8 +14,8 @@ import openai_wire as wire
 from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import InputChange, JsonObject, Usage
 from jp.conversation.thread import Thread, ToolDefinition, UserText
+from jp.provider.base import BlockEnd, Finished, InputReport, Part, ReasoningDelta, TextDelta
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, InputReport, Part, ReasoningDelta, TextDelta
 from jp.provider.transport import HttpRequest, Limits
 from loopback import HTML, JSON, Loopback, Reply, sse
 from provider_at import Ending, provider_at, receive

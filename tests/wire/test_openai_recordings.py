@@ -11,7 +11,7 @@ import pytest
 from certificates import WITHOUT_CERTIFICATES
 from jp.conversation.entries import JsonObject, Usage
 from jp.conversation.thread import Thread, UserText
-from jp.provider.parts import BlockEnd, Part
+from jp.provider.base import BlockEnd, Part
 from loopback import Loopback
 from openai_oracle import assert_accepted
 from provider_at import provider_at, receive

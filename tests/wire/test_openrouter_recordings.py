@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from chat_oracle import assert_accepted, story_of_sdk
 from jp.conversation.entries import JsonObject, Usage
 from jp.conversation.thread import AssistantReasoning, AssistantText, Thread, UserText
-from jp.provider.parts import BlockEnd
+from jp.provider.base import BlockEnd
 from loopback import Loopback
 from provider_at import Ending, provider_at, receive
 from recordings import Exchange, Recording, as_expected, comparable, recording_of, reply_to, streamed

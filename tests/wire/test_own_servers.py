@@ -9,14 +9,13 @@ import anyio
 import pytest
 
 from anthropic_wire import message
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.config.partial import read_partial
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode, JpError
-from jp.provider.base import Provider
+from jp.provider.base import Provider, TextDelta
 from jp.provider.errors import ProviderError
 from jp.provider.keys import FoundKey
-from jp.provider.parts import TextDelta
 from jp.provider.registry import ModelId, create_provider
 from loopback import JSON, Loopback, Reply
 from provider_at import Ending, receive

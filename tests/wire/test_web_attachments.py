@@ -19,12 +19,12 @@ from cryptography import x509
 
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.web import fetching, markup_weight, page
-from jp.attachment.web.address import Address
+from jp.attachment.web import fetching, page
+from jp.attachment.web import page as markup_weight
+from jp.attachment.web.address import Address, Reach
 from jp.attachment.web.content import ContentType
 from jp.attachment.web.fetching import Fetched, FetchLimits
 from jp.attachment.web.handler import AT_ONCE, HttpHandler
-from jp.attachment.web.reach import Reach
 from jp.conversation.resource import Annotations, Resource
 from loopback import HTML, JSON, PATIENCE, Loopback, Received, Reply
 

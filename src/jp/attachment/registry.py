@@ -12,7 +12,7 @@ from jp.attachment.files.location import names_something
 
 
 def _file() -> AttachmentHandler:
-    from jp.attachment.files.handler import FileHandler
+    from jp.attachment.files.reading import FileHandler
 
     return FileHandler()
 
@@ -30,7 +30,7 @@ def _http() -> AttachmentHandler:
 
 
 def _command() -> AttachmentHandler:
-    from jp.attachment.command.handler import CommandHandler
+    from jp.attachment.command import CommandHandler
 
     return CommandHandler()
 

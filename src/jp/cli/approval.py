@@ -2,14 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from jp.cli.dialogue import Dialogue
 from jp.config.model import EditorConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.errors import JpError, reason_of
-from jp.tool.approver import Declined, Edited, Granted, Nobody, Proposal, Replaced
-from jp.tool.base import ToolOutput
+from jp.render.approval import Sheet, argument_lines, is_plain_name, value_text
+from jp.render.escape import escape, escape_line
+from jp.render.prompts import About, ask_key, tell
+from jp.render.tty import can_ask
+from jp.render.units import count_text, size_text
+from jp.tool.base import ToolOutput, other_than_text, text_of
+from jp.tool.consent import Declined, Edited, Granted, Nobody, Proposal, Replaced
+
+_LONGEST_VALUE = 60
+_LONGEST_CALL = 120
+
+_CALL_KEYS = {
+    "y": "run it",
+    "n": "do not run it",
+    "Y": "run it, and for the rest of this turn every call with these arguments",
+    "N": "do not run it, and for the rest of this turn no call with these arguments",
+    "p": "show the next page: what it would do, then all of the arguments",
+    "r": "do not run it, and say why",
+    "e": "edit the arguments",
+    "?": "help",
+}
+_RESULT_KEYS = {
+    "y": "give it to the model",
+    "n": "keep it back",
+    "p": "show the next page",
+    "r": "keep it back, and say why",
+    "e": "edit it",
+    "?": "help",
+}
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question with its keys, and what it is about."""
+
+    text: str
+    keys: Mapping[str, str]
+    about: About
+
+
+def call_question(proposal: Proposal, *, color: bool) -> Question:
+    """Return the question whether a call may run."""
+    name = escape_line(proposal.call.name)
+    call = _call_in_words(name, proposal.arguments)
+    texts = [escape(proposal.preview.removesuffix("\n"))] if proposal.preview else []
+    if proposal.arguments and not (texts and call):
+        texts.append(argument_lines(proposal.arguments))
+    if call is None and len(name) > _LONGEST_VALUE:
+        texts, name = [f"tool: {name}", *texts], "this tool"
+    about = About(
+        sheets=tuple(Sheet(text=text) for text in texts),
+        is_shown=bool(proposal.preview) or call is None,
+        color=color,
+    )
+    limits = f"{escape_line(proposal.limits)}\n" if proposal.limits else ""
+    return Question(text=f"{limits}Run {call or f'{name} with these arguments'}?", keys=_CALL_KEYS, about=about)
+
+
+def result_question(call: ToolCallRequest, output: ToolOutput) -> Question:
+    """Return the question whether the model gets a result."""
+    text = text_of(output)
+    size = f"{count_text(len(text.splitlines()), 'line')}, {size_text(len(text.encode('utf-8', 'replace')))}"
+    others = other_than_text(output)
+    beside = f", and {count_text(others, 'part')} that cannot be shown" if others else ""
+    failed = ", a failure" if output.is_error else ""
+    return Question(
+        text=f"Give the model the result of {escape_line(call.name)} ({size}{beside}{failed})?",
+        keys=_RESULT_KEYS,
+        about=About(sheets=(Sheet(text=escape(text)),) if text else ()),
+    )
+
+
+async def answer_to(question: Question) -> str | None:
+    """Return the key that the person chose; None where nobody can be asked. Whoever says nothing, says no."""
+    while True:
+        asked = f"{question.text} [{','.join(question.keys)}]"
+        key = await ask_key(asked, question.keys, default="n", about=question.about)
+        match key:
+            case None:
+                return "n" if can_ask() else None
+            case "p":
+                tell("There is nothing else to show.\n")
+            case _:
+                return key
+
+
+def _call_in_words(name: str, arguments: JsonObject) -> str | None:
+    """Return the call with all of its arguments, as long as they are short: `fs_read_file(path="a.py")`."""
+    values = [value_text(value) for value in arguments.values()]
+    said = ", ".join(f"{key}={value}" for key, value in zip(arguments, values, strict=True))
+    is_plain = all(map(is_plain_name, arguments)) and not any("\n" in str(value) for value in arguments.values())
+    is_short = len(name) + len(said) <= _LONGEST_CALL and all(len(value) <= _LONGEST_VALUE for value in values)
+    return f"{name}({said})" if is_plain and is_short else None
 
 
 class TerminalApprover:
@@ -43,7 +135,6 @@ class TerminalApprover:
             return await self._replaced(output) or await self._deliver(call, output)
 
     async def _approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
-        from jp.cli.approval_question import answer_to, call_question
 
         question = call_question(proposal, color=self._dialogue.color)
         while True:
@@ -55,7 +146,6 @@ class TerminalApprover:
                 return edited
 
     async def _deliver(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
-        from jp.cli.approval_question import answer_to, result_question
 
         question = result_question(call, output)
         while True:
@@ -82,13 +172,13 @@ class TerminalApprover:
 
     async def _replaced(self, output: ToolOutput) -> Replaced | None:
         """The result as the person writes it; None where that comes to nothing."""
-        from jp.tool.results import text_of
+        from jp.tool.base import text_of
 
         text = await self._written(text_of(output), ".md")
         return None if text is None else Replaced(text=text)
 
     async def _written(self, text: str, suffix: str) -> str | None:
-        from jp.cli.editing import edited_text
+        from jp.cli.editor import edited_text
 
         try:
             return await edited_text(text, suffix=suffix, config=self._editor)

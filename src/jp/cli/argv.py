@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jp.cli.tree import Command, Group
+from jp.cli.commands import Command, Group
 from jp.errors import UsageError
 
 Settings = tuple[tuple[str, str], ...]

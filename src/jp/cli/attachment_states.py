@@ -1,19 +1,21 @@
-"""How what a conversation attaches stands, for `jp attachment`."""
+"""Whether what a conversation attaches is still what was read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, get_args
+from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.attachment.base import AttachmentError, Declaration
-from jp.attachment.declaration import scheme_of
-from jp.attachment.history import history_of
-from jp.attachment.standing import Standing, State, Survey
+from jp.attachment.comparison import Standing, State, Survey
+from jp.attachment.declaration import history_of, scheme_of
+from jp.attachment.files.failures import alikeness
+from jp.attachment.resolution import tokens_of
 from jp.attachment.web.address import without_credentials
-from jp.attachment.weight import tokens_of
 from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace
 from jp.cli.query.attachments import Schemes
@@ -22,10 +24,55 @@ from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
+from jp.likeness import ALIKE
 from jp.render.units import count_text, size_text
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
+
+
+_SHOWN = 5
+_LIST = "list them with `jp attachment ls`"
+
+
+def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str:
+    """The declaration that `typed` stands for: as it is listed, as a path or URI of the same, or a part of only one.
+
+    `canonical` is what `typed` would be declared as, None where it is malformed; `declared` has the canonical form of
+    each declaration. A part begins where a word does.
+
+    Raises:
+        UsageError: it stands for none of them, or for several.
+    """
+    if typed in declared:
+        return typed
+    same = [text for text, form in declared.items() if canonical is not None and form == canonical]
+    found = same or _having(typed, declared)
+    if len(found) == 1 or same:
+        return found[0]
+    if not found:
+        raise UsageError(f"{typed!r} is not attached", hint=_near(typed, declared))
+    shown = ", ".join(map(repr, found[:_SHOWN]))
+    more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+    raise UsageError(f"{typed!r} is a part of {len(found):,} attachments: {shown}{more}", hint="give more of it")
+
+
+def _having(part: str, declared: Mapping[str, str]) -> list[str]:
+    """The declarations that have `part`: excludes where it begins with `!`, or where no other has it."""
+    body = part.removeprefix("!")
+    if not any(map(str.isalnum, body)):
+        return []
+    beginning = r"(?<![^\W_])" if body[0].isalnum() else ""
+    expression = re.compile(beginning + re.escape(body))
+    found = [text for text in declared if expression.search(unquote(text)) or expression.search(text)]
+    includes = [] if part.startswith("!") else [text for text in found if not text.startswith("!")]
+    return includes or [text for text in found if text.startswith("!")]
+
+
+def _near(typed: str, declared: Mapping[str, str]) -> str:
+    scores = [(alikeness(typed, unquote(text).replace("file:", "", 1)), text) for text in declared]
+    near = [text for score, text in sorted(scores, reverse=True) if score >= ALIKE][:2]
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else _LIST
 
 
 T = TypeVar("T")
@@ -133,7 +180,6 @@ def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) 
 
 
 def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[str, bool]:
-    from jp.cli.attachment_naming import meant
 
     malformed = None
     try:

@@ -1,24 +1,52 @@
-"""Drafts: what a user writes in an editor, kept on disk until it is answered.
-
-Each draft is a directory of its own that is named after its mark, so that two terminals never write the same one, and
-that also holds what editors put beside a file: swap files and backups, from which they can restore what was not saved.
-A lock tells a draft that somebody is writing from one that was left behind.
-"""
+"""Drafts: what a user writes in an editor, kept on disk until it is answered."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from jp.cli.draft_page import MARK, choose_mark, lay_out, text_above, trimmed
 from jp.cli.places import AnyWorkspace
 from jp.cli.stdin import MOST_BYTES, decode
 from jp.errors import JpError, StorageError, UsageError
 from jp.workspace.files import failure, make_directories, read_file, temporary_beside, write_all
 from jp.workspace.layout import MARKER, silo_directory
+
+MARK = re.compile(r"[0-9a-z]{8,32}")
+
+
+def lay_out(text: str, mark: str, below: str) -> str:
+    """The page. `mark` must not stand in `text`, see `choose_mark`."""
+    return f"{text}\n\n{_cut_line(mark)}\n\n{below}"
+
+
+def text_above(page: str, mark: str) -> str:
+    """The text above the cut line, all of the page where somebody removed that line."""
+    cut = _cut_line(mark)
+    lines = page.split("\n")
+    found = next((number for number, line in enumerate(lines) if line.rstrip() == cut), None)
+    if found is None:
+        return page
+    return "\n".join(lines[:found]).removesuffix("\n")
+
+
+def choose_mark(text: str, candidates: Iterable[str]) -> str:
+    """The first candidate that does not stand in `text`."""
+    return next(mark for mark in candidates if mark not in text)
+
+
+def trimmed(text: str) -> str:
+    """What is asked of a text from an editor: no blank lines around it, and line feeds only."""
+    lines = text.replace("\r\n", "\n").rstrip()
+    return re.sub(r"\A(?:[^\S\n]*\n)+", "", lines)
+
+
+def _cut_line(mark: str) -> str:
+    return f"<!-- jp {mark}: this line and everything below it is not asked -->"
+
 
 _PAGE = "query.md"
 _LOCK = "lock"

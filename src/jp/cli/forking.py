@@ -1,4 +1,4 @@
-"""Forks: prepared from a conversation that is only read, and then written, whole or not at all."""
+"""Forks: a range of turns, prepared from a conversation that is only read, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,23 +13,68 @@ from jp.cli.options import GlobalOptions
 from jp.cli.places import AnyWorkspace
 from jp.cli.settings import Sources, accepted_of, is_foreign, layers_from, layers_of
 from jp.cli.trust import require_none_ignored, trust_store
-from jp.cli.turn_range import parse_turn
-from jp.compaction.clipping import forked_stream
+from jp.compaction.overlays import forked_stream
 from jp.config.layers import Layer
 from jp.config.stored import frozen
 from jp.config.trust import mark_of_change
 from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange
-from jp.conversation.reverts import undone
-from jp.conversation.turns import turns_of
+from jp.conversation.turns import turns_of, undone
 from jp.errors import StorageError, UsageError
-from jp.workspace.forking import Seed
+from jp.workspace.lifecycle import Seed
 from jp.workspace.metadata import Metadata, Parent
 from jp.workspace.stamp import SYSTEM, timestamp
 from jp.workspace.store import Stream, original_of
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
+
+
+def parse_turns(text: str, count: int, *, option: str) -> TurnRange:
+    """The turns that `text` names of `count` turns. A range may reach beyond the last.
+
+    Raises:
+        UsageError: `text` is no range, or there are no such turns; it names `option`.
+    """
+    first, dots, end = text.partition("..")
+    try:
+        start = int(first) if first or not dots else 0
+        stop = (int(end) if end else -1) if dots else start
+    except ValueError:
+        message = f"{option} cannot be {text!r}"
+        raise UsageError(message, hint=f"write N, A..B, A.. or ..B, such as {option} 2..5") from None
+    start, stop = (number + count if number < 0 else number for number in (start, stop))
+    if 0 <= stop < start < count:
+        raise UsageError(
+            f"{option} {text}: the range is reversed, it ends before it begins",
+            hint=f"write {option} {stop}..{start}: from the first turn to the last one",
+        )
+    if not 0 <= start < count or stop < start:
+        raise _missing(f"{option} {text}", count)
+    return TurnRange(first=start, last=min(stop, count - 1))
+
+
+def parse_turn(text: str, count: int, *, option: str) -> int:
+    """The number of the turn that `text` names of `count` turns.
+
+    Raises:
+        UsageError: `text` is no number, or there is no such turn; it names `option`.
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        message = f"{option} cannot be {text!r}"
+        raise UsageError(message, hint=f"write the number of a turn, such as {option}=3 or {option}=-2") from None
+    found = number + count if number < 0 else number
+    if not 0 <= found < count:
+        raise _missing(f"{option}={text}", count)
+    return found
+
+
+def _missing(written: str, count: int) -> UsageError:
+    numbers = f"they are 0 to {count - 1}" if count else "there are none"
+    return UsageError(f"{written}: there is no such turn", hint=f"of this conversation's turns {numbers}")
+
 
 ChooseTurns = Callable[[Sequence[AnyEntry]], TurnRange]
 """Which turns of a stream a fork copies. It has at least one."""

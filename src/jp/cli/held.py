@@ -1,4 +1,4 @@
-"""An existing conversation with its settings, for commands that read or change it without asking a model."""
+"""An existing conversation with its settings, for commands that read or change it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,42 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jp.cli.options import GlobalOptions
-from jp.cli.output import notice
+from jp.cli.output import log, notice
 from jp.cli.places import AnyWorkspace, acquire, open_session, open_workspace
 from jp.cli.settings import Sources, layers_of, read_sources
 from jp.cli.targets import choose
-from jp.cli.tidying import tidy
 from jp.config.layers import Layer, Resolved
 from jp.conversation.entries import AnyEntry
-from jp.errors import UsageError
+from jp.errors import JpError, UsageError
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
+
+
+def tidy(options: GlobalOptions, workspace: AnyWorkspace) -> None:
+    """Remove some of the conversations that have expired, which `-v` names. What fails is left for another time."""
+    if not options.persist:
+        return
+    from jp.workspace.expiry import remove_expired
+    from jp.workspace.workspace import Workspace
+
+    if not isinstance(workspace, Workspace):
+        return
+    try:
+        removed = remove_expired(workspace)
+    except JpError as error:
+        log(options, f"expired conversations were not looked for: {error.message}")
+        return
+    for info in removed:
+        from jp.cli.drafts import discard_drafts, drafts_directory
+        from jp.cli.targets import title_of
+        from jp.cli.trust import trust_store
+
+        trust_store(options, workspace, info).forget()
+        discard_drafts(drafts_directory(workspace, info.id.digits, persistent=True, create=False))
+        log(options, f"removed {info.id} ({title_of(info)}): it expired at {info.metadata.expires_at}")
 
 
 class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):

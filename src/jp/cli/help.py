@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jp.cli.tree import Command, Group
+from jp.cli.commands import Command, Group
 
 WIDTH = 80
 _LONGEST_NAME = 30

@@ -47,7 +47,7 @@ def init(
     """
     from jp.cli.output import print_result
     from jp.cli.places import current_directory
-    from jp.config.places import FILE_NAME
+    from jp.config.files import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
 
@@ -97,9 +97,9 @@ def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
     """The providers and aliases that hold at `root`, or where its workspace will be: at least the user's own."""
     from msgspec.structs import replace
 
-    from jp.cli.trusted import own_config, trusted_config
+    from jp.cli.settings import own_config, trusted_config
     from jp.workspace.layout import MARKER
-    from jp.workspace.ownership import UnsafeWorkspaceError
+    from jp.workspace.trust import UnsafeWorkspaceError
 
     if (root / MARKER).is_dir():
         return trusted_config(replace(options, workspace=str(root))).providers.llm
@@ -113,7 +113,7 @@ def _create(options: GlobalOptions, root: Path, *, commit_conversations: bool) -
     """Make `root` a workspace, also where another user owns that directory: this user has chosen it."""
     from jp.cli.output import notice
     from jp.workspace.layout import MARKER, user_data_directory
-    from jp.workspace.ownership import accept_owners
+    from jp.workspace.trust import accept_owners
     from jp.workspace.workspace import create_workspace, keeps_out_of_git
 
     existed = (root / MARKER).is_dir()
@@ -129,7 +129,7 @@ def _create(options: GlobalOptions, root: Path, *, commit_conversations: bool) -
 def _check_own(root: Path) -> None:
     """Refuse to write into a workspace that another user has made at `root`."""
     from jp.workspace.layout import MARKER, user_data_directory
-    from jp.workspace.ownership import require_own
+    from jp.workspace.trust import require_own
 
     if os.path.lexists(root / MARKER):
         require_own(root, user_data_directory())
@@ -197,7 +197,7 @@ def _missing_key(model: str, settings: LlmConfig) -> list[str]:
 
 
 def _has_stored_key(provider: str) -> bool:
-    from jp.cli.user_keys import UserKeys
+    from jp.cli.keys import UserKeys
     from jp.errors import JpError
 
     try:

@@ -1,4 +1,4 @@
-"""`jp keys`: the keys of providers that are kept for the user."""
+"""`jp keys`, and the stored keys for whoever asks a provider."""
 
 from __future__ import annotations
 
@@ -10,7 +10,47 @@ from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
     from jp.config.model import AppConfig
+    from jp.provider.key_storage import KeyRing, KeyStorage
     from jp.provider.keys import FoundKey
+
+
+class UserKeys:
+    """The stored keys. Nothing is imported or read before one is asked for, and none gets into what jp says."""
+
+    def find(self, provider: str) -> FoundKey | None:
+        """The key that is stored for a provider.
+
+        Raises:
+            JpError: what is stored may not be used, or cannot be read.
+        """
+        from jp.cli.streams import keep_secret
+
+        found = open_key_storage().find(provider)
+        if found is not None:
+            keep_secret(found.key)
+        return found
+
+    def may_have(self, provider: str) -> bool:
+        """Whether a key has been stored for a provider."""
+        return open_key_storage().may_have(provider)
+
+
+def open_key_storage() -> KeyStorage:
+    """Where the user's keys are: the keyring, and a file in the user's data directory.
+
+    Raises:
+        StorageError: there is no place for the user's data.
+    """
+    from jp.provider.key_storage import KeyFile, KeyStorage
+    from jp.workspace.layout import user_data_directory
+
+    def ring() -> KeyRing | None:
+        from jp.provider.key_storage import open_ring
+
+        return open_ring()
+
+    return KeyStorage(KeyFile(user_data_directory() / "keys.json"), ring)
+
 
 _Provider = Annotated[
     str, typer.Argument(help="Such as anthropic, or the name of a server of yours.", metavar="PROVIDER")
@@ -35,9 +75,8 @@ def set_key(
         pass show anthropic | jp keys set anthropic --stdin
     """
     from jp.cli.output import notice, print_result
+    from jp.cli.settings import trusted_config
     from jp.cli.streams import keep_secret
-    from jp.cli.trusted import trusted_config
-    from jp.cli.user_keys import open_key_storage
     from jp.provider.keys import check_key
 
     require_persistence(options, "jp keys set")
@@ -66,8 +105,7 @@ def ls(options: GlobalOptions) -> None:
     import os
 
     from jp.cli.output import print_result
-    from jp.cli.trusted import trusted_config
-    from jp.cli.user_keys import UserKeys
+    from jp.cli.settings import trusted_config
     from jp.provider.keys import find_key
     from jp.provider.registry import FACTS, facts_in, key_variables
 
@@ -90,8 +128,7 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
         jp keys rm anthropic
     """
     from jp.cli.output import notice, print_result
-    from jp.cli.trusted import trusted_config
-    from jp.cli.user_keys import open_key_storage
+    from jp.cli.settings import trusted_config
     from jp.errors import JpError
 
     require_persistence(options, "jp keys rm")
@@ -108,7 +145,7 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
 
 
 def _check_provider(options: GlobalOptions, provider: str) -> None:
-    from jp.cli.trusted import trusted_config
+    from jp.cli.settings import trusted_config
     from jp.errors import UsageError
     from jp.provider.registry import facts_in
 

@@ -1,7 +1,4 @@
-"""What commands say of a model's window and prices.
-
-Never what a request is made of: that is a function of the log and the settings alone.
-"""
+"""A model's window and prices, as commands need them."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from jp.config.model import AppConfig, LlmConfig
 from jp.errors import JpError
 from jp.provider.base import ModelDetails
 from jp.provider.registry import ModelId
+from jp.turn.spending import DetailsOf
 
 if TYPE_CHECKING:
-    from jp.provider.catalogue.listed import Catalogue
-    from jp.provider.catalogue.store import CatalogueStore, Kept
+    from jp.provider.catalogue.store import Catalogue, CatalogueStore, Kept
 
 
 def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
@@ -66,3 +63,13 @@ def _catalogue(settings: LlmConfig, provider: str) -> Catalogue | None:
 @cache
 def _read_once(provider: str, base_url: str) -> Catalogue | None:
     return catalogue_store().read(provider, base_url).catalogue
+
+
+def pricing(config: AppConfig) -> DetailsOf:
+    """What is known of each model, looked up once. It never fails."""
+
+    @cache
+    def look_up(provider: str, name: str) -> ModelDetails:
+        return details_of(config, ModelId(provider, name))
+
+    return look_up

@@ -1,20 +1,32 @@
-"""Contents of a log, by their handles as they were and by their words: for people and for the model."""
+"""Contents of a log by their handles, for people and for the model."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from jp.compaction.log_contents import Leaf, recallable
-from jp.compaction.recalling import AmbiguousHandleError, find_content
-from jp.context.handles import assign_handles
+from jp.compaction.fact_lines import nonce_of
+from jp.compaction.log_contents import AmbiguousHandleError, Leaf, find_content, handles_of, recallable
+from jp.context.markers import assign_handles
 from jp.conversation.entries import AnyEntry, ChatRequest, TurnStart
 from jp.conversation.resource import AudioBlock, ImageBlock, Resource
 from jp.errors import UsageError
 from jp.tool.base import Stream, directory_of
 from jp.tool.recall import FoundContent, HandleError
 from jp.tool.search_history import FoundPassage
-from jp.tool.standing import ON_HIDDEN
+from jp.tool.toolbox import ON_HIDDEN
+
+
+class LogAddresses:
+    """The same names as in stand-ins. See `jp.tool.delivery.Addresses`."""
+
+    def nonce(self, entries: Sequence[AnyEntry]) -> str:
+        """See the port."""
+        return nonce_of(entries)
+
+    def handles(self, entries: Iterable[AnyEntry]) -> Mapping[str, str]:
+        """See the port."""
+        return handles_of(entries)
 
 
 def recalled(wanted: str, stream: Stream) -> FoundContent:

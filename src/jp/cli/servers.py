@@ -1,13 +1,4 @@
-"""MCP servers of a command: their tools, their resources, and for how long they run.
-
-    async with Servers(options, root=…, cache=…) as servers:
-        config = await servers.join(config)
-        Toolset(config, servers=servers.tools)
-
-A request goes out with what is remembered of each server, so nothing here waits for one, but where a server is asked
-for the first time. Servers are started once a request has left, or when one of their tools is called; what they list
-then counts from the next command on. All end with the context, whatever ends it.
-"""
+"""MCP servers of a command: their tools, their resources, and for how long they run."""
 
 from __future__ import annotations
 
@@ -24,18 +15,74 @@ from jp.cli.options import GlobalOptions
 from jp.cli.output import log, notice
 from jp.cli.places import current_directory
 from jp.config.model import AppConfig
-from jp.errors import JpError
+from jp.config.tools import McpServerConfig
+from jp.errors import ConfigurationError, JpError
+from jp.mcp.cache import ListingCache, fingerprint
+from jp.mcp.definitions import Listing, Opening
 
 if TYPE_CHECKING:
-    from jp.cli.server_listings import ServerListings
-    from jp.config.tools import McpServerConfig, ToolConfig
+    from jp.config.tools import ToolConfig
     from jp.conversation.resource import Resource
-    from jp.mcp.connection import Connection
-    from jp.mcp.definitions import Listing
-    from jp.mcp.ports import Call, Called
-    from jp.mcp.starting import Surroundings
-    from jp.process.sandbox.words import Limits
+    from jp.mcp.connection import Connection, Surroundings
+    from jp.mcp.session import Call, Called
+    from jp.process.sandbox.mechanisms import Limits
     from jp.tool.base import Tool
+
+
+class ServerListings:
+    """The tools of servers, remembered in `directory`. `known` is what requests of this command are made of."""
+
+    def __init__(self, options: GlobalOptions, *, root: Path, directory: Path) -> None:
+        self.known: dict[str, Listing] = {}
+        self._options = options
+        self._root = root
+        self._cache = ListingCache(directory)
+        self._remembered: dict[str, Listing] = {}
+
+    def recall(self, configured: Mapping[str, McpServerConfig], names: Collection[str]) -> list[str]:
+        """Take what is remembered of the servers; those of which that is nothing, sorted.
+
+        Raises:
+            ConfigurationError: there is no such server.
+        """
+        strange: list[str] = []
+        for name in sorted(names):
+            config = configured.get(name)
+            if config is None:
+                raise unknown_server(name, configured)
+            listing = self._cache.read(fingerprint(config, self._root))
+            if listing is None:
+                strange.append(name)
+            else:
+                self.known[name] = self._remembered[name] = listing
+        return strange
+
+    def opening(self, config: McpServerConfig) -> Opening:
+        """Return what the last session with the server began with."""
+        listing = self._cache.read(fingerprint(config, self._root))
+        return "initialize" if listing is None else listing.opening
+
+    def learn(self, name: str, config: McpServerConfig, listing: Listing) -> None:
+        """Remember what a server lists now. Requests of this command stay as they are."""
+        before = self._remembered.get(name)
+        self._remembered[name] = listing
+        if listing == before:
+            return
+        if before is not None and listing.tools != before.tools:
+            log(self._options, f"the tools of the MCP server {name!r} have changed: the next turn has them")
+        if not self._options.persist:
+            return
+        try:
+            self._cache.write(fingerprint(config, self._root), listing)
+        except JpError as error:
+            log(self._options, error.message)
+
+
+def unknown_server(name: str, known: Collection[str]) -> ConfigurationError:
+    """What is said where something names a server that is not configured."""
+    listed = f"the servers are: {', '.join(sorted(known))}" if known else "there are none"
+    hint = f"{listed}; `jp config set providers.mcp.{name}.command=…` declares one"
+    return ConfigurationError(f"there is no MCP server {name!r}", hint=hint)
 
 
 class Servers:
@@ -75,7 +122,6 @@ class Servers:
 
     @cached_property
     def _listings(self) -> ServerListings:
-        from jp.cli.server_listings import ServerListings
 
         return ServerListings(self._options, root=self._root, directory=self._cache / "mcp")
 
@@ -123,11 +169,11 @@ class Servers:
         return self._with_tools(config, say=lambda _: None)
 
     def _with_tools(self, config: AppConfig, *, say: Callable[[str], None]) -> AppConfig:
-        from jp.cli.built_in_tools import BUILT_IN, STANDING
+        from jp.cli.toolset import BUILT_IN, STANDING_TOOLS
         from jp.tool.mcp.offered import offer
         from jp.tool.mcp.tool import McpTool
 
-        offered = offer(config.conversation.tools, self._listings.known, taken={*BUILT_IN, *STANDING})
+        offered = offer(config.conversation.tools, self._listings.known, taken={*BUILT_IN, *STANDING_TOOLS})
         for sentence in offered.notices:
             say(sentence)
         for one in offered.tools:
@@ -154,7 +200,6 @@ class Servers:
             ConfigurationError: there is no such server.
         """
         if name not in self._connections:
-            from jp.cli.server_listings import unknown_server
             from jp.mcp.connection import Connection
 
             config = self._configured.get(name)
@@ -171,8 +216,8 @@ class Servers:
         return self._connections[name]
 
     def _around(self) -> Surroundings:
-        from jp.cli.file_names import private_directories
-        from jp.mcp.starting import Surroundings
+        from jp.cli.toolset import private_directories
+        from jp.mcp.connection import Surroundings
 
         private = tuple(private_directories())
         return Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ, private=private)
@@ -190,11 +235,11 @@ class Servers:
         return self.connection(name)
 
     async def read(self, server: str, uri: str) -> tuple[Resource, ...]:
-        """See `jp.attachment.mcp.handler.ResourceReader`."""
+        """See `jp.attachment.mcp.ResourceReader`."""
         return await self.connection(server).read(uri)
 
     async def listed_resources(self, server: str) -> tuple[str, ...]:
-        """See `jp.attachment.mcp.handler.ResourceReader`."""
+        """See `jp.attachment.mcp.ResourceReader`."""
         return await self.connection(server).resources()
 
     async def _ask(self, names: Collection[str]) -> None:
@@ -224,7 +269,7 @@ class Servers:
 
 
 class Talking:
-    """What is done with what servers say; see `jp.mcp.ports.Talk`. Those that are `awaited` are seen to fail anyway."""
+    """What is done with what servers say. Those that are `awaited` are seen to fail anyway."""
 
     def __init__(
         self,
@@ -266,8 +311,8 @@ class Caller:
 
 def _limits_of(config: McpServerConfig, around: Surroundings) -> Limits:
     """What confines the program of a server."""
-    from jp.mcp.starting import confinement
-    from jp.process.sandbox.words import Limits
+    from jp.mcp.connection import confinement
+    from jp.process.sandbox.mechanisms import Limits
 
     limits = confinement(config, around)
     if limits is None:

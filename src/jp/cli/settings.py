@@ -1,4 +1,4 @@
-"""The configuration that holds for a command: layers read, and merged."""
+"""The configuration that holds for a command, with and without a conversation."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from msgspec.structs import replace
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace, current_directory
+from jp.config.files import Places, user_directory
 from jp.config.layers import Ignored, Layer, Resolved
-from jp.config.places import Places, user_directory
 from jp.config.sources import cfg_layers, lower_layers
 from jp.config.stored import conversation_layers
 from jp.config.trust import Accepted, resolve_trusted, without_lapsing
 from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
-from jp.conversation.reverts import undone
+from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
 from jp.workspace.layout import MARKER, silo_directory
 from jp.workspace.store import original_of
 
 if TYPE_CHECKING:
+    from jp.config.model import AppConfig
     from jp.workspace.listing import ConversationInfo
 
 
@@ -133,3 +134,26 @@ def layers_from(
     gone = undone(entries)
     deltas = [(entry.id, entry.delta) for entry in entries if isinstance(entry, ConfigDelta) and entry.id not in gone]
     return conversation_layers(base, deltas, foreign=foreign, accepted=accepted).layers
+
+
+def trusted_config(options: GlobalOptions, *, say: bool = False) -> AppConfig:
+    """The configuration that holds, in which no stranger decides where a key goes, or which one.
+
+    `say`: with a notice where something is ignored.
+    """
+    from jp.cli.places import open_workspace
+    from jp.cli.trust import tell_ignored
+
+    resolved = read_sources(options, open_workspace(options)).resolve()
+    if say:
+        tell_ignored(options, resolved)
+    return resolved.config
+
+
+def own_config(options: GlobalOptions) -> AppConfig:
+    """The configuration outside of any workspace."""
+    from jp.workspace.layout import user_data_directory
+    from jp.workspace.workspace import Workspace
+
+    outside = Workspace(None, user_data=user_data_directory())
+    return read_sources(options, outside).resolve().config

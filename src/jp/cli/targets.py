@@ -33,7 +33,7 @@ from jp.workspace.listing import ConversationInfo
 from jp.workspace.session import Session
 
 if TYPE_CHECKING:
-    from jp.cli.picker.application import Offer
+    from jp.cli.picker import Offer
 
 _LISTED = 10
 _PREFIX = "jp-c"
@@ -67,7 +67,7 @@ def choose(target: str, workspace: AnyWorkspace, session: Session, *, archived: 
     chooser = _Chooser(workspace, session, archived=archived)
     found = chooser.found(target)
     while not isinstance(found, ConversationInfo):
-        from jp.cli.picker.application import pick
+        from jp.cli.picker import pick
 
         found = chooser.taken(pick(chooser.offer(found)), found)
     return found
@@ -80,7 +80,7 @@ async def choose_async(
     chooser = _Chooser(workspace, session, is_attended=is_attended)
     found = chooser.found(target)
     while not isinstance(found, ConversationInfo):
-        from jp.cli.picker.application import pick_async
+        from jp.cli.picker import pick_async
 
         found = chooser.taken(await pick_async(chooser.offer(found)), found)
     return found
@@ -205,8 +205,8 @@ class _Chooser:
         """A list for the picker."""
         from time import time
 
-        from jp.cli.picker.application import Offer
-        from jp.workspace.tail import last_request
+        from jp.cli.picker import Offer
+        from jp.workspace.store import last_request
 
         active = self._session.active()
         return Offer(
@@ -228,7 +228,7 @@ class _Chooser:
         return self._session.previous(without=others)
 
     def _has_person(self) -> bool:
-        from jp.cli.picker.application import can_pick
+        from jp.cli.picker import can_pick
 
         return self._is_attended and can_pick()
 
@@ -337,7 +337,7 @@ def _names(found: Sequence[Candidate]) -> str:
     """Those that were used last: id, title and age of each."""
     from time import time
 
-    from jp.cli.moments import ago
+    from jp.cli.values import ago
 
     now = time()
     newest = sorted(found, key=lambda candidate: (candidate.last_activity, candidate.id.deciseconds), reverse=True)

@@ -1,24 +1,151 @@
-"""Every tool that a configuration knows: jp's own, the user's commands, those of MCP servers and of other packages."""
+"""Every tool that a configuration knows, and what jp's own tools are joined with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
-from jp.cli.built_in_tools import BUILT_IN
 from jp.config.model import AppConfig
 from jp.config.tools import ToolConfig
-from jp.errors import ConfigurationError
-from jp.tool.sources import BuiltIn, InPackage, Local, OnServer, ToolSource, source_of
-from jp.tool.standing import STANDING, STANDING_SETTINGS
-from jp.tool.toolbox import ALL, check_offered, enabled_names, settings_of, settings_over, unknown_tool
+from jp.errors import ConfigurationError, JpError
+from jp.tool import toolbox
+from jp.tool.builtin import FILE_TOOLS
+from jp.tool.toolbox import (
+    ALL,
+    STANDING,
+    STANDING_SETTINGS,
+    BuiltIn,
+    InPackage,
+    Local,
+    OnServer,
+    ToolSource,
+    check_offered,
+    enabled_names,
+    settings_of,
+    settings_over,
+    source_of,
+    unknown_tool,
+)
+from jp.tool.web_fetch import FetchedPage, RefusedFetchError
 
 if TYPE_CHECKING:
     from jp.tool.base import ConfiguredTool, Tool, Toolbox
+    from jp.tool.files.surroundings import FileSurroundings, Ignored
+
+
+class AttachmentNames:
+    """See the port, `jp.tool.files.surroundings.FileSurroundings`."""
+
+    def real_path(self, path: str) -> str:
+        """See the port."""
+        from jp.attachment.files.location import CanonicalNames
+
+        return CanonicalNames().real_path(path)
+
+    def uri(self, path: str) -> str:
+        """See the port."""
+        from jp.attachment.files.location import CanonicalNames
+
+        return CanonicalNames().uri(path)
+
+    def mime_type(self, path: str) -> str:
+        """See the port."""
+        from jp.attachment.media import text_type
+
+        return text_type(path)
+
+    def ignored(self, base: str, root: str) -> Ignored:
+        """See the port."""
+        from jp.attachment.files.expansion import IgnoreRules
+
+        return IgnoreRules.around(base, root)
+
+    def private(self) -> Sequence[str]:
+        """See the port."""
+        return private_directories()
+
+
+def private_directories() -> Sequence[str]:
+    """Return where jp keeps data (keys, trust, conversations), what is remembered, and the user's own configuration."""
+    import os
+    from contextlib import suppress
+
+    from jp.config.files import user_directory
+    from jp.errors import StorageError
+    from jp.workspace.layout import user_cache_directory, user_data_directory
+
+    directories = [] if (configuration := user_directory(os.environ)) is None else [configuration]
+    # Without a home, nothing is kept.
+    with suppress(StorageError):
+        directories += [user_data_directory(), user_cache_directory()]
+    return [str(directory) for directory in directories]
+
+
+class AttachmentWeb:
+    """See the port, `jp.tool.web_fetch.Web`."""
+
+    async def fetch(self, url: str, *, allows_local: bool) -> FetchedPage:
+        """See the port.
+
+        Raises:
+            JpError: see the port.
+        """
+        from jp.attachment.base import Declaration, ResolveContext
+        from jp.attachment.web.address import OWN_NETWORK, PUBLIC, is_local, parse_address
+        from jp.attachment.web.handler import HttpHandler
+
+        address = parse_address(url)
+        if address.credentials:
+            raise JpError(f"{address.shown!r} was given with a name and a password, which are not sent")
+        if is_local(address.host) and not allows_local:
+            raise JpError(f"{address.shown!r} lies in the user's own network, which must not be reached")
+        from jp.attachment.web.fetching import RefusedError
+
+        # What resolves an address of the web looks at no directory.
+        context = ResolveContext(root=Path("/"), cwd=Path("/"))
+        try:
+            declaration = Declaration(uri=address.text, written=address.text)
+            reach = OWN_NETWORK if allows_local else PUBLIC
+            found = await HttpHandler().answer(declaration, context, reach=reach)
+        except RefusedError as error:
+            raise RefusedFetchError(error.message, status=error.status) from None
+        return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)
+
+
+def _on_files(make: Callable[[FileSurroundings], Tool]) -> Tool:
+
+    return make(AttachmentNames())
+
+
+def _run_command() -> Tool:
+
+    from jp.tool.local.execution import Sandbox
+    from jp.tool.local.tool import RunCommand
+
+    return RunCommand(Sandbox(name="run_command", default="workspace-write", private=private_directories))
+
+
+def _web_fetch() -> Tool:
+
+    from jp.tool.web_fetch import WebFetch
+
+    return WebFetch(AttachmentWeb())
+
+
+BUILT_IN: Mapping[str, Callable[[], Tool]] = {
+    **{name: partial(_on_files, make) for name, make in FILE_TOOLS.items()},
+    "run_command": _run_command,
+    "web_fetch": _web_fetch,
+}
+"""A function that imports and makes the tool, for each that is off until it is enabled."""
+
+STANDING_TOOLS = tuple(sorted(toolbox.STANDING))
+"""The names of those that a request offers by itself where they are of use."""
+
 
 _UNSET = ToolConfig()
 _NAMES = frozenset({*BUILT_IN, *STANDING})
@@ -64,7 +191,7 @@ class Toolset:
 
     @cached_property
     def _packaged(self) -> dict[str, str]:
-        from jp.tool.third_party import third_party_tools
+        from jp.tool.toolbox import third_party_tools
 
         return third_party_tools(self._cache_directory)
 
@@ -184,7 +311,6 @@ class Toolset:
             case BuiltIn() if name in _NAMES:
                 return self._built_in(name)
             case Local() if self.settings[name].command is not None:
-                from jp.cli.file_names import private_directories
                 from jp.tool.local.tool import LocalTool
                 from jp.workspace.layout import workspace_id
 
@@ -193,7 +319,7 @@ class Toolset:
             case OnServer() if self._servers is not None and name in self._servers:
                 return self._servers[name]
             case InPackage() if name in self._packaged:
-                from jp.tool.third_party import load
+                from jp.tool.toolbox import load
 
                 return load(name, self._packaged[name])
             case BuiltIn() | InPackage() | Local() | OnServer():

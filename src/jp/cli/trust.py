@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, cast
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace
-from jp.config.aliases import resolve_alias
 from jp.config.keys import KeyPath
 from jp.config.layers import Ignored, Layer, Resolved
-from jp.config.model import JsonObject
-from jp.config.restriction import overlap
-from jp.config.trust import UntrustedError, listed, mark_of_attachment, mark_of_change
+from jp.config.model import JsonObject, resolve_alias
+from jp.config.trust import UntrustedError, listed, mark_of_attachment, mark_of_change, overlap
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo

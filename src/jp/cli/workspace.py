@@ -126,7 +126,7 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     from jp.cli.places import current_directory
     from jp.render.escape import escape_line
     from jp.workspace.layout import explicit_root, user_data_directory
-    from jp.workspace.ownership import accept_owners, names_of, strangers_of
+    from jp.workspace.trust import accept_owners, names_of, strangers_of
 
     root = explicit_root(current_directory() / Path(path).expanduser())
     if strangers := strangers_of(root):

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, assert_never
 import msgspec
 
 from jp.compaction.log_contents import handles_of
-from jp.compaction.stripping import content_size, whole_size
-from jp.context.handles import checksum_of
+from jp.compaction.stand_ins import content_size, whole_size
+from jp.context.markers import checksum_of
 from jp.context.types import Call
 from jp.context.types import Facts as ToldFacts
-from jp.conversation.carriers import carriers_in
 from jp.conversation.entries import AnyEntry, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     BinaryContent,
@@ -30,6 +29,7 @@ from jp.conversation.resource import (
     formatted_of,
     size_in_bytes,
 )
+from jp.conversation.thread import carriers_in
 
 if TYPE_CHECKING:
     from jp.context.markers import Cutter
@@ -113,7 +113,7 @@ class FactLinesOf:
     def _line(
         self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None, *, is_digest: bool
     ) -> str | None:
-        from jp.context.stand_in import Stripped, digest_text, status_line
+        from jp.context.digest_lines import Stripped, digest_text, status_line
 
         def line(handle: str) -> str | None:
             named = msgspec.structs.replace(stripped, handle=handle)
@@ -161,7 +161,7 @@ def nonce_of(entries: Sequence[AnyEntry]) -> str:
 
 
 class StandingArtifacts:
-    """Originals that need not be kept: they stand in the log. See `jp.context.handles.Artifacts`."""
+    """Originals that need not be kept: they stand in the log. See `jp.context.markers.Artifacts`."""
 
     def __init__(self, handles: Mapping[str, str]) -> None:
         self._handles = handles

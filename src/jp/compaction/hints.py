@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from jp.config.compaction import ToolCallMode, ToolCallsConfig
+from jp.config.model import ToolCallMode, ToolCallsConfig
 from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.conversation.entries import ToolCallPolicy, ToolOverride
 

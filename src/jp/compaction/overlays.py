@@ -1,15 +1,16 @@
-"""Overlays: which compactions are in force, and what each of them covers."""
+"""Overlays: which compactions are in force, what each covers, and which wins at a place."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, Compaction
-from jp.conversation.reverts import undone
-from jp.conversation.turns import Cycle, Division, Placement, is_blank
+from jp.conversation.entries import AnyEntry, Compaction, ConfigDelta, Facts, ToolCallPolicy
+from jp.conversation.forking import TurnRange, extract
+from jp.conversation.turns import Cycle, Division, Placement, divide, is_blank, undone
 
 UNCOVERED_CYCLES = 3
 """How many of the newest cycles an overlay that ends inside a turn leaves alone, counted where it stands."""
@@ -96,3 +97,185 @@ def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int
 def _cycles_begun(placement: Placement, cycles_at: CyclesAt) -> int:
     """How many cycles of its turn had begun where the compaction stands."""
     return bisect_left(cycles_at(placement.turn), placement.events, key=lambda cycle: cycle.start)
+
+
+class Half(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17).
+
+    With `digest`, responses leave a digest: it has the facts of those that were recorded without evidence, by id.
+    `kept` are the ids of those that are left alone.
+    """
+
+    strip: bool = False
+    wishes: Mapping[str, bool] = {}
+    digest: Mapping[str, Facts] | None = None
+    kept: frozenset[str] = frozenset()
+
+    def strips(self, tool: str, identity: str = "") -> bool:
+        """Return whether the one of `tool` with the id `identity` is."""
+        return self.strip and identity not in self.kept and self.wishes.get(tool, True)
+
+
+KEEP = Half()
+
+
+class ToolPolicies(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to tool calls. Omitted calls are gone with their responses, whatever a tool wishes."""
+
+    omit: bool = False
+    requests: Half = KEEP
+    responses: Half = KEEP
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens at a place. Two types name the coverage itself: who summarises, and what it had seen."""
+
+    summary: Coverage | None = None
+    strip_reasoning: bool = False
+    tools: ToolPolicies = ToolPolicies()
+    superseded: Coverage | None = None
+
+
+class Winners:
+    """The policies of every place in a stream. `coverages` are in the log's order."""
+
+    def __init__(self, coverages: Sequence[Coverage]) -> None:
+        self._coverages = coverages
+        self._edges = sorted({edge for coverage in coverages for edge in (coverage.start, coverage.end)})
+        self._found: dict[int, Policies] = {}
+
+    def at(self, place: Point) -> Policies:
+        """What happens at a turn and cycle."""
+        stretch = bisect_right(self._edges, place)
+        found = self._found.get(stretch)
+        if found is None:
+            found = Policies()
+            for coverage in self._coverages:
+                if coverage.start <= place < coverage.end:
+                    found = _overlaid(found, coverage)
+            self._found[stretch] = found
+        return found
+
+    def summary_of(self, turn: int) -> Coverage | None:
+        """The summary that stands for the whole of a turn, which need not be read then."""
+        begin, end = (turn, 0), (turn + 1, 0)
+        is_uniform = bisect_right(self._edges, begin) == bisect_left(self._edges, end)
+        return self.at(begin).summary if is_uniform else None
+
+
+def _overlaid(policies: Policies, coverage: Coverage) -> Policies:
+    """`policies` with what `coverage` has an opinion on."""
+    compaction = coverage.compaction
+    if coverage.inside:
+        return replace(policies, summary=coverage)
+    tools = compaction.tool_calls
+    if coverage.only_responses:
+        if tools is None or tools.policy == "omit":
+            return policies
+        return replace(policies, tools=replace(policies.tools, omit=False, responses=_responses(compaction, tools)))
+    return Policies(
+        summary=coverage if coverage.summary else policies.summary,
+        strip_reasoning=policies.strip_reasoning or compaction.reasoning == "strip",
+        tools=policies.tools if tools is None else _tool_policies(compaction, tools),
+        superseded=policies.superseded if compaction.resources is None else coverage,
+    )
+
+
+def _tool_policies(compaction: Compaction, tools: ToolCallPolicy) -> ToolPolicies:
+    if tools.policy == "omit":
+        return ToolPolicies(omit=True)
+    wishes = {
+        tool: override.request == "strip"
+        for tool, override in compaction.tool_overrides.items()
+        if override.request is not None
+    }
+    requests = Half(strip=tools.request, wishes=wishes, kept=frozenset(compaction.kept))
+    return ToolPolicies(requests=requests, responses=_responses(compaction, tools))
+
+
+def _responses(compaction: Compaction, tools: ToolCallPolicy) -> Half:
+    wishes = {
+        tool: override.response == "strip"
+        for tool, override in compaction.tool_overrides.items()
+        if override.response is not None
+    }
+    digest = compaction.facts if tools.policy == "digest" else None
+    return Half(strip=tools.response, wishes=wishes, digest=digest, kept=frozenset(compaction.kept))
+
+
+class ForkedStream(msgspec.Struct, frozen=True, kw_only=True):
+    """The turns of a range as a stream of their own; see `jp.conversation.forking.Extract`.
+
+    `notices` says what of the source could not come along.
+    """
+
+    turns: TurnRange
+    entries: tuple[AnyEntry, ...]
+    before: tuple[ConfigDelta, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def forked_stream(entries: Sequence[AnyEntry], turns: TurnRange) -> ForkedStream:
+    """The fork of turns that exist.
+
+    A compaction that only leaves out or strips is clipped to what is copied. A summary that tells of more than that is
+    left behind, with a notice.
+    """
+    division = divide(entries)
+    identities = {turn.id: turn.number for turn in division.turns if turn.id}
+    clipper = _Clipper(turns, identities, undone(entries))
+    compactions = [clipper.clipped(placement) for placement in division.placements]
+    extracted = extract(entries, turns, compactions)
+    return ForkedStream(turns=turns, entries=extracted.entries, before=extracted.before, notices=tuple(clipper.notices))
+
+
+class _Clipper:
+    def __init__(self, turns: TurnRange, numbers: dict[str, int], undone_ids: frozenset[str]) -> None:
+        self._turns = turns
+        self._undone = undone_ids
+        self._numbers = numbers
+        self._identities = {number: identity for identity, number in numbers.items()}
+        self.notices: list[str] = []
+
+    def clipped(self, placement: Placement) -> Compaction | None:
+        """The compaction as it is in the fork; None where nothing of it concerns what is copied."""
+        compaction = placement.compaction
+        first, last = turns_covered(placement, self._numbers)
+        start, end = max(first, self._turns.first), min(last, self._turns.last)
+        if end < start:
+            return None
+        to_cycle = compaction.to_cycle if last in self._turns else None
+        summary_end = last if compaction.to_cycle is None else last - 1
+        summary = compaction.summary
+        if summary is not None and not (first in self._turns and summary_end <= self._turns.last):
+            if not is_blank(summary.text) and compaction.id not in self._undone:
+                self.notices.append(_left_behind(first, summary_end))
+            summary = None
+        if self._stays(compaction, last) and summary is compaction.summary:
+            return compaction
+        found = replace(
+            compaction,
+            from_turn=start - self._turns.first,
+            to_turn=end - self._turns.first,
+            from_id=self._identities.get(start),
+            to_id=self._identities.get(end),
+            to_cycle=to_cycle,
+            summary=summary,
+        )
+        return found if _says_anything(found) else None
+
+    def _stays(self, compaction: Compaction, last: int) -> bool:
+        """Whether the fork reads it as the source does, word for word."""
+        named = [identity for identity in (compaction.from_id, compaction.to_id) if identity is not None]
+        are_known = all(self._numbers.get(identity, -1) in self._turns for identity in named)
+        return self._turns.first == 0 and last <= self._turns.last and are_known
+
+
+def _says_anything(compaction: Compaction) -> bool:
+    policies = (compaction.summary, compaction.reasoning, compaction.tool_calls, compaction.resources)
+    return any(policy is not None for policy in policies)
+
+
+def _left_behind(first: int, last: int) -> str:
+    turns = f"turn {first}" if first == last else f"turns {first} to {last}"
+    return f"the summary of {turns} was left behind: it tells of turns that are not in the fork"

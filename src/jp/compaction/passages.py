@@ -1,8 +1,4 @@
-"""The passages of a log that can be searched: results of tools, arguments, messages and attachments.
-
-Each content is indexed where it was met first, and again only with another call. What an index holds is a function of
-the entries alone, so that adding what was appended gives the same as indexing all of them.
-"""
+"""The passages of a log that can be searched: results of tools, arguments, messages and attachments."""
 
 from __future__ import annotations
 
@@ -10,12 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol, TypeVar, assert_never
 
 from jp.compaction.log_contents import Leaf, LogContent, contents_in, message_text
-from jp.context.handles import checksum_of
+from jp.context.markers import checksum_of
 from jp.context.search import IndexedPassage, line_without_secrets, passages_of, rank_plainly
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, Payload, Resource
-from jp.conversation.reverts import undone
-from jp.conversation.turns import turns_of
+from jp.conversation.turns import turns_of, undone
 from jp.errors import JpError
 
 C = TypeVar("C", bound=Carrier)

@@ -17,14 +17,12 @@ from jp.compaction.large_items import LargeItem, largest_freed
 from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES, turns_covered
 from jp.compaction.projection import project
 from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
-from jp.compaction.stand_ins import StandIns
-from jp.compaction.stripping import content_size
+from jp.compaction.stand_ins import StandIns, content_size
 from jp.compaction.transcript import ViewTranscript, transcript_of
-from jp.config.compaction import ProfileConfig
+from jp.config.model import ProfileConfig
 from jp.config.tools import ToolConfig
 from jp.context.budget import estimate_messages
 from jp.context.items import items_of
-from jp.conversation.carriers import carriers_in
 from jp.conversation.entries import (
     LEAST_OBSERVED,
     AnyEntry,
@@ -36,11 +34,11 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.reverts import undone
-from jp.conversation.turns import Cycle, Placement, cycles_of, divide, is_blank
+from jp.conversation.thread import carriers_in
+from jp.conversation.turns import Cycle, Placement, cycles_of, divide, is_blank, undone
 
 if TYPE_CHECKING:
-    from jp.compaction.summarising import TextLoader
+    from jp.compaction.summaries import TextLoader
 
 Source = Literal["manual", "auto"]
 

@@ -1,17 +1,160 @@
-"""References: how snapshots that depend on others stand in a view (RFD 067)."""
+"""References: how snapshots of resources that depend on others are shown in a view (RFD 067)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.cut_forms import cut_handle
-from jp.compaction.deliveries import Delivery, Note
-from jp.compaction.wording import reference
-from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock, checksum
-from jp.conversation.thread import ReferenceBlock, ToolResult, UserResource, UserText, ViewEvent
+from jp.compaction.overlays import Coverage, Point
+from jp.compaction.stand_ins import shown_size
+from jp.compaction.wording import attachment_place, reference, result_place, superseded
+from jp.conversation.resource import Block, Carrier, Resource, ResourceBlock, TextBlock, checksum, formatted_of
+from jp.conversation.thread import NamedCall, ReferenceBlock, ToolResult, UserResource, UserText, ViewEvent
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """The events of a view from `start` on that come from the cycle at `point`; `superseded` as in `Policies`."""
+
+    start: int
+    point: Point
+    superseded: Coverage | None
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A snapshot in a view: in block `block` of the event at `position`."""
+
+    resource: Resource
+    event: UserResource | ToolResult
+    position: int
+    block: int
+    span: Span
+
+    @property
+    def named(self) -> NamedCall | None:
+        """The call that `place` names."""
+        match self.event:
+            case UserResource():
+                return None
+            case ToolResult(call=call, call_id=call_id):
+                return NamedCall(call=call, call_id=call_id)
+            case _:
+                assert_never(self.event)
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words for a model."""
+        match self.event:
+            case UserResource(turn=turn):
+                return attachment_place(turn)
+            case ToolResult(turn=turn, call_id=call_id):
+                return result_place(turn, call_id)
+            case _:
+                assert_never(self.event)
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Words in place of a snapshot, and the call that they name."""
+
+    text: str
+    named: NamedCall | None
+
+
+def deliveries_in(events: Sequence[ViewEvent], spans: Sequence[Span]) -> Iterator[Delivery]:
+    """The snapshots in a view, in order. `spans` are in order, too."""
+    ends = [span.start for span in spans[1:]] + [len(events)]
+    for span, end in zip(spans, ends, strict=False):
+        for position in range(span.start, end):
+            event = events[position]
+            if isinstance(event, UserResource):
+                yield Delivery(resource=event.resource, event=event, position=position, block=0, span=span)
+            elif isinstance(event, ToolResult):
+                yield from _in_result(event, position, span)
+
+
+def _in_result(event: ToolResult, position: int, span: Span) -> Iterator[Delivery]:
+    for number, block in enumerate(event.content):
+        if isinstance(block, ResourceBlock):
+            yield Delivery(resource=block.resource, event=event, position=position, block=number, span=span)
+
+
+_MARKED = r"\[\[cut:[0-9A-Za-z_-]{4,64}:([0-9a-f]{8,64}):\+[0-9]+\]\]"
+
+
+def cut_handle(carrier: Carrier) -> str | None:
+    """The handle of the whole content of `carrier` where a model is shown parts of it; else None.
+
+    What only looks like a marker names other content.
+    """
+    formatted = formatted_of(carrier)
+    if formatted is None:
+        return None
+    marked: list[str] = re.findall(_MARKED, formatted)
+    sha256 = checksum(carrier) if marked else ""
+    return next((handle for handle in marked if sha256.startswith(handle)), None)
+
+
+def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, Note]:
+    """The notes that stand for superseded snapshots, by position in `deliveries`.
+
+    A snapshot is superseded by the newest copy of its URI that the compaction had seen; so one that is delivered
+    later changes nothing. A copy that only refers to an older one, or is a diff against it, supersedes what came
+    before that one. A note that is not shorter than the snapshot is not made.
+    """
+    by_uri: dict[str, list[int]] = {}
+    for position, delivery in enumerate(deliveries):
+        by_uri.setdefault(delivery.resource.uri, []).append(position)
+    notes: dict[int, Note] = {}
+    for positions in by_uri.values():
+        group = [deliveries[position] for position in positions]
+        if len(group) > 1 and any(delivery.span.superseded is not None for delivery in group):
+            notes.update((positions[index], note) for index, note in _notes(group).items())
+    return notes
+
+
+def _notes(group: Sequence[Delivery]) -> dict[int, Note]:
+    roots = _roots(group)
+    points = [delivery.span.point for delivery in group]
+    newest: dict[int, int] = {}
+    notes: dict[int, Note] = {}
+    for index in reversed(range(len(group))):
+        delivery = group[index]
+        coverage = delivery.span.superseded
+        if coverage is None:
+            continue
+        seen = bisect_left(points, coverage.seen)
+        anchor = roots[seen - 1] if seen else index
+        if anchor <= index:
+            continue
+        newest[index] = newest.get(anchor, anchor)
+        newer = group[newest[index]]
+        note = superseded(delivery.resource.uri, checksum(delivery.resource), newer.place)
+        if len(note.encode()) < shown_size(delivery.resource):
+            notes[index] = Note(text=note, named=newer.named)
+        else:
+            del newest[index]
+    return notes
+
+
+def _roots(group: Sequence[Delivery]) -> list[int]:
+    """For each copy of one URI the copy that it needs in full to be read: itself, or one before it."""
+    roots: list[int] = []
+    latest: dict[str, int] = {}
+    for index, delivery in enumerate(group):
+        resource = delivery.resource
+        root = index
+        if resource.formatted_against is not None:
+            root = roots[latest[resource.formatted_against]] if resource.formatted_against in latest else index
+        elif index and resource.duplicate_of is not None and checksum(resource) == checksum(group[index - 1].resource):
+            root = roots[index - 1]
+        roots.append(root)
+        latest[delivery.event.origin] = index
+    return roots
+
 
 Shown = Note | Resource
 """What stands in place of a snapshot: words, or the snapshot in another form."""

@@ -1,4 +1,4 @@
-"""A projected view as the messages that `jp.context` works on. Nothing of it is lost: see `jp.compaction.restored`."""
+"""A projected view as the messages that `jp.context` works on."""
 
 from __future__ import annotations
 
@@ -7,16 +7,29 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from jp.compaction.message_blocks import block_of_resource, block_of_result
-from jp.compaction.projection import project
+from jp.compaction.projection import Projection, Summarised, project
 from jp.compaction.stand_ins import StatusLines
-from jp.compaction.view import Projection, Summarised
-from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, Transcript
+from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, Transcript
 from jp.context.types import Block as MessageBlock
 from jp.context.types import TextBlock as MessageText
-from jp.conversation.carriers import carriers_in
 from jp.conversation.entries import AnyEntry, Compaction, InquiryRequest, InquiryResponse, ToolCallResponse
-from jp.conversation.resource import Block, TextBlock, checksum, size_in_bytes
+from jp.conversation.resource import (
+    AudioBlock,
+    BinaryContent,
+    Block,
+    Carrier,
+    ImageBlock,
+    Resource,
+    ResourceBlock,
+    ResourceLink,
+    StoredContent,
+    TextBlock,
+    TextContent,
+    checksum,
+    content_of,
+    formatted_of,
+    size_in_bytes,
+)
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
@@ -26,7 +39,48 @@ from jp.conversation.thread import (
     UserResource,
     UserText,
     ViewEvent,
+    carriers_in,
 )
+
+
+def block_of_resource(resource: Resource, origin: str) -> MessageBlock:
+    """What a model is shown of a snapshot: `formatted` where there is one."""
+    return _block_of(resource, resource.mime_type or "", resource.uri, origin)
+
+
+def block_of_result(block: Block, origin: str) -> MessageBlock:
+    """What a model is shown of a block that a tool returned."""
+    match block:
+        case TextBlock():
+            return _block_of(block, "", "", origin)
+        case ResourceBlock(resource=resource):
+            return block_of_resource(resource, origin)
+        case ImageBlock(mime_type=mime_type) | AudioBlock(mime_type=mime_type):
+            return _block_of(block, mime_type, "", origin)
+        case ResourceLink():
+            words = (block.uri, block.title or block.name, block.description)
+            return MessageText(text="\n".join(filter(None, words)), uri=block.uri, origin=origin)
+        case _:
+            assert_never(block)
+
+
+def _block_of(carrier: Carrier, mime_type: str, uri: str, origin: str) -> MessageBlock:
+    formatted = formatted_of(carrier)
+    if formatted is not None:
+        return MessageText(text=formatted, uri=uri, origin=origin)
+    content = content_of(carrier)
+    match content:
+        case TextContent(text=text):
+            return MessageText(text=text, uri=uri, origin=origin)
+        case BinaryContent(data=data):
+            return StoredBlock(sha256=checksum(carrier), size=len(data), mime_type=mime_type, uri=uri, origin=origin)
+        case StoredContent(sha256=sha256, size=size, chars=chars, lines=lines):
+            return StoredBlock(
+                sha256=sha256, size=size, mime_type=mime_type, chars=chars, lines=lines, uri=uri, origin=origin
+            )
+        case _:
+            assert_never(content)
+
 
 RULE = "projection"
 """What `meta.digested` says of results for which a stand-in or a reference stands in the view already."""

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from jp.config.direction import Defining, Guarded, Harmless, Ordered
-from jp.config.kinds import CloudName, Positive, Price, Section, Url, VariableName
+from jp.config.direction import (
+    CloudName,
+    Defining,
+    Guarded,
+    Harmless,
+    Ordered,
+    Positive,
+    Price,
+    Section,
+    Url,
+    VariableName,
+)
 
 Stored = Annotated[bool, Ordered(order=(False, True))]
 """Whether a vendor may keep requests."""

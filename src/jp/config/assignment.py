@@ -1,31 +1,286 @@
-"""One `--cfg` value: the name of a fragment, a JSON object, or a key with a value.
-
-`key=value` sets from text, `key:=json` from JSON (`null` unsets), `key+=value` and `key:+=json` add.
-"""
+"""What a layer says, and one `--cfg` value, checked against the schema and turned into changes."""
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any, Literal, assert_never
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NoReturn, assert_never, cast
 
 import msgspec
 
-from jp.config.invalid import InvalidValueError, unexpected, unknown
 from jp.config.keys import KeyPath, is_index, key_text, parse_key
 from jp.config.merge import (
+    SEPARATORS,
     AddItems,
     Change,
     ChangeItem,
     ListChange,
+    ListStep,
     MapChange,
+    Put,
     ReplaceItems,
     TextChange,
     TextStep,
     Unset,
+    applied,
 )
-from jp.config.partial import read_partial, read_value, unset
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, expected
+from jp.config.schema import (
+    APP,
+    Free,
+    InvalidValueError,
+    Items,
+    MergedText,
+    Names,
+    Node,
+    Scalar,
+    Table,
+    example,
+    expected,
+    got,
+    unexpected,
+    unknown,
+)
 from jp.errors import reason_of
+
+_DEEPEST = 32
+"""Nobody nests deeper by hand, and whoever walks a change may do so by recursion."""
+
+_INTEGERS = range(-(2**63), 2**63)
+_STRATEGIES = ("append", "prepend", "replace")
+_DISCARD = "discard_when_merged"
+
+
+Refuse = Callable[[InvalidValueError], None]
+"""Raises the error, or keeps it: what it is about is then left out."""
+
+
+def raising(error: InvalidValueError) -> NoReturn:
+    """Refuse at the first error."""
+    raise error.explained()
+
+
+def read_partial(raw: Mapping[str, Any], root: Table = APP, *, refuse: Refuse = raising) -> MapChange:
+    """What `raw`, data as TOML or JSON gives it, asks for."""
+    return _Reader(root, refuse).table(root, raw, ())
+
+
+def read_value(node: Node, value: Any, path: KeyPath, root: Table) -> Change:
+    """What `value` asks for at `path`, where `node` stands; errors are raised."""
+    change = _Reader(root, raising).node(node, value, path)
+    return unset(node) if change is None else change
+
+
+def unset(node: Node) -> Change:
+    """What `null` asks for."""
+    match node:
+        case Table() | Names():
+            return MapChange(replace=True)
+        case Items(default=default, dedup=dedup):
+            return ListChange(steps=(ReplaceItems(default),), dedup_default=dedup)
+        case Free() | MergedText() | Scalar():
+            return Unset()
+        case _:
+            assert_never(node)
+
+
+class _Reader:
+    """One pass over one layer."""
+
+    def __init__(self, root: Table, refuse: Refuse) -> None:
+        self._root = root
+        self._refuse = refuse
+
+    def node(self, node: Node, value: Any, path: KeyPath) -> Change | None:
+        """The change, or None where the value was refused."""
+        change: Change | None
+        match node:
+            case _ if value is None:
+                change = unset(node)
+            case Table():
+                change = self.table(node, value, path)
+            case Names(value=below):
+                change = self._names(node, below, value, path)
+            case Items():
+                change = self._items(node, value, path)
+            case MergedText():
+                change = self._text(node, value, path)
+            case Free() | Scalar():
+                change = self._single(node, value, path)
+            case _:
+                assert_never(node)
+        return change
+
+    def table(self, table: Table, value: Any, path: KeyPath) -> MapChange:
+        """The change of a table with known keys; empty where the value is none."""
+        entries: dict[str, Change] = {}
+        for name, below in self._entries(table, value, path).items():
+            node = table.node(name)
+            if node is None:
+                self._refuse(unknown((*path, name), table, self._root))
+                continue
+            is_entry_removed = below is None and name not in table.fields
+            change = Unset() if is_entry_removed else self.node(node, below, (*path, name))
+            if change is not None:
+                entries[name] = change
+        return MapChange(entries)
+
+    def _entries(self, node: Node, value: Any, path: KeyPath) -> Mapping[str, Any]:
+        if len(path) > _DEEPEST:
+            message = f"{key_text(path[:4])}… is nested too deeply"
+            self._refuse(InvalidValueError(message, path, hint=f"At most {_DEEPEST} tables may stand in each other."))
+        elif isinstance(value, Mapping):
+            return cast("Mapping[str, Any]", value)
+        else:
+            self._refuse(unexpected(node, value, path))
+        return {}
+
+    def _names(self, node: Node, below: Node, value: Any, path: KeyPath) -> MapChange:
+        raw = self._entries(node, value, path)
+        replace = False
+        if is_long_map(raw):
+            raw, replace = raw["value"], raw["strategy"] == "replace"
+        entries: dict[str, Change] = {}
+        for name, entry in raw.items():
+            change = Unset() if entry is None else self.node(below, entry, (*path, name))
+            if change is not None:
+                entries[name] = change
+        return MapChange(entries, replace=replace)
+
+    def _single(self, node: Free | Scalar, value: Any, path: KeyPath) -> Change | None:
+        if isinstance(node, Free) and isinstance(value, Mapping):
+            return self._names(node, node, value, path)
+        if _is_json(value) if isinstance(node, Free) else _fits(node.annotation, value):
+            return Put(value)
+        self._refuse(unexpected(node, value, path))
+        return None
+
+    def _items(self, node: Items, value: Any, path: KeyPath) -> Change | None:
+        steps: tuple[ListStep, ...] | None = None
+        dedup = None
+        if isinstance(value, Mapping):
+            form = cast("Mapping[str, Any]", value)
+            if "value" in form:
+                dedup = self._option(form, "dedup", (True, False, "inherit"), path)
+                strategy = self._option(form, "strategy", _STRATEGIES, path)
+                discard = self._option(form, _DISCARD, (True, False), path)
+                steps = self._added(node, form["value"], path, strategy or "append", discard=bool(discard))
+                self._only(form, ("value", "strategy", "dedup", _DISCARD), path)
+            elif form and all(is_index(name) for name in form):
+                steps = self._changed_items(node, form, path)
+        elif isinstance(value, list | tuple):
+            steps = self._added(node, value, path, "append")
+        if steps is None:
+            self._refuse(unexpected(node, value, path))
+            return None
+        if not steps:  # of the elements that it changes, all were refused
+            return None
+        return ListChange(steps=steps, dedup=dedup if isinstance(dedup, bool) else None, dedup_default=node.dedup)
+
+    def _added(
+        self, node: Items, value: Any, path: KeyPath, strategy: str, *, discard: bool = False
+    ) -> tuple[ListStep, ...] | None:
+        if not isinstance(value, list | tuple):
+            return None
+        elements = cast("list[Any]", value)
+        read = (self._element(node.element, item, (*path, str(index))) for index, item in enumerate(elements))
+        items = tuple(item for item in read if item is not msgspec.UNSET)
+        if strategy == "replace":
+            return (ReplaceItems(items, discard_when_merged=discard),)
+        return (AddItems(items, front=strategy == "prepend", discard_when_merged=discard),)
+
+    def _element(self, node: Node, value: Any, path: KeyPath) -> Any:
+        if value is None or (isinstance(node, Table) and not isinstance(value, Mapping)):
+            self._refuse(unexpected(node, value, path))
+            return msgspec.UNSET
+        change = self.node(node, value, path)
+        plain: Any = msgspec.UNSET if change is None else applied(change)
+        if isinstance(node, Table):
+            missing = [name for name, field in node.fields.items() if field.required and name not in plain]
+            if missing:
+                hint = f"Add `{missing[0]} = {example(node.fields[missing[0]].node)}` to it."
+                self._refuse(InvalidValueError(f"{key_text(path)} lacks {missing[0]!r}", path, hint=hint))
+                return msgspec.UNSET
+        return plain
+
+    def _changed_items(self, node: Items, form: Mapping[str, Any], path: KeyPath) -> tuple[ListStep, ...]:
+        steps: list[ListStep] = []
+        for name, item in form.items():
+            change = Unset() if item is None else self.node(node.element, item, (*path, name))
+            if change is not None:
+                steps.append(ChangeItem(int(name), change))
+        return tuple(steps)
+
+    def _text(self, node: MergedText, value: Any, path: KeyPath) -> Change | None:
+        if isinstance(value, str):
+            return TextChange((TextStep(text=value),))
+        form = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+        text = form.get("value")
+        if not isinstance(text, str):
+            self._refuse(unexpected(node, value, path))
+            return None
+        strategy = self._option(form, "strategy", _STRATEGIES, path)
+        separator = self._option(form, "separator", tuple(SEPARATORS), path)
+        discard = self._option(form, _DISCARD, (True, False), path)
+        self._only(form, ("value", "strategy", "separator", _DISCARD), path)
+        step = TextStep(
+            text=text,
+            strategy=strategy or "replace",
+            separator=separator or "paragraph",
+            discard_when_merged=bool(discard),
+        )
+        return TextChange((step,))
+
+    def _option(self, form: Mapping[str, Any], name: str, choices: tuple[Any, ...], path: KeyPath) -> Any:
+        value = form.get(name)
+        if value is None or any(type(value) is type(choice) and value == choice for choice in choices):
+            return value
+        words = ", ".join(got(choice) for choice in choices)
+        place = (*path, name)
+        message = f"{key_text(place)} expects one of {words}, got {got(value)}"
+        self._refuse(InvalidValueError(message, place, hint="Leave it out, or write one of these."))
+        return None
+
+    def _only(self, form: Mapping[str, Any], names: tuple[str, ...], path: KeyPath) -> None:
+        for name in form:
+            if name not in names:
+                message = f"{key_text((*path, name))!r} is not known here"
+                hint = f"Known here: {', '.join(names)}."
+                self._refuse(InvalidValueError(message, (*path, name), hint=hint, of_key=True))
+
+
+def is_long_map(raw: Mapping[str, Any]) -> bool:
+    """Whether a table with free names is meant as `{value, strategy}`."""
+    if set(raw) != {"value", "strategy"} or not isinstance(raw["value"], Mapping):
+        return False
+    return isinstance(raw["strategy"], str) and raw["strategy"] in {"merge", "replace"}
+
+
+def _fits(annotation: Any, value: Any) -> bool:
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError:
+        return False
+    return not isinstance(value, int | float) or _is_number(value)
+
+
+def _is_number(value: float) -> bool:
+    return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
+
+
+def _is_json(value: Any, levels: int = _DEEPEST) -> bool:
+    match value:
+        case None | str() | bool():
+            return True
+        case int() | float():
+            return _is_number(value)
+        case list() | tuple() if levels:
+            return all(_is_json(item, levels - 1) for item in cast("list[Any]", value))
+        case dict() if levels:
+            return all(_is_json(item, levels - 1) for item in cast("dict[str, Any]", value).values())
+        case _:
+            return False
+
 
 Operator = Literal["=", "+="]
 

@@ -1,22 +1,20 @@
-"""One layout for configuration files: the same values, in the order of the model, with every comment.
-
-Tables that the model knows have headers of their own, whatever they were written as; other values stay as they are
-written, but for the white space in them.
-"""
+"""`jp config fmt`: one layout for configuration files, with every comment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import assert_never
 
 import msgspec
 
 from jp.config.assignment import node_at
-from jp.config.invalid import InvalidValueError
+from jp.config.edit import exclusive, replace_file, toml_key
+from jp.config.files import InvalidFileError, Places, candidates, checked, is_file, is_inside, load_group, read_text
 from jp.config.keys import KeyPath
-from jp.config.rewrite import toml_key
 from jp.config.scan import Array, Atom, Element, Header, Inline, Pair, Part, Remark, Value, element_path, scan
-from jp.config.schema import FILE, Free, Names, Node, Table
+from jp.config.schema import FILE, Free, InvalidValueError, Names, Node, Table
 from jp.errors import ConfigurationError
 
 _WIDTH = 100
@@ -350,3 +348,65 @@ def _rows(array: Array, path: KeyPath, indent: str) -> Iterator[str]:
 
 def _element(element: Element, path: KeyPath, indent: str) -> str:
     return _value(element.value, len(indent) + 1, (*path, "0"), indent)
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, and whether it has the one layout."""
+
+    path: Path
+    is_formatted: bool
+
+
+def files_read(places: Places) -> tuple[list[Path], list[Path]]:
+    """The files that are read, those that they extend included, and of these the ones that lie elsewhere.
+
+    Elsewhere is outside the workspace and the user's own directories.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is invalid.
+    """
+    found: dict[str, Path] = {}
+    for candidate in candidates(places):
+        group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
+        for layer in () if group is None else group.layers:
+            found.setdefault(os.path.realpath(layer.origin.where), Path(layer.origin.where))
+    homes = [home for home in (places.root, places.user, places.user_workspace) if home is not None]
+    inside = [path for path in found.values() if any(is_inside(path, home) for home in homes)]
+    return inside, [path for path in found.values() if path not in inside]
+
+
+def format_files(paths: Sequence[Path], *, write: bool, report: Callable[[Layout], None]) -> None:
+    """Format files; without `write` only look. Nothing is written where one of them is invalid.
+
+    `report` hears of each file, as soon as it has the layout.
+
+    Raises:
+        ConfigurationError: a file is missing, invalid, or written in a way that cannot be formatted.
+        StorageError: one could not be written.
+    """
+    layouts = [Layout(path=path, is_formatted=_formatted(path)[0]) for path in paths]
+    for layout in layouts:
+        if write and not layout.is_formatted:
+            _write(layout.path)
+        report(layout)
+
+
+def _write(path: Path) -> None:
+    with exclusive(path.parent):
+        is_formatted, text = _formatted(path)
+        if not is_formatted:
+            replace_file(path, text)
+
+
+def _formatted(path: Path) -> tuple[bool, str]:
+    """Whether a file has the layout, and its text in it."""
+    text = read_text(path) if is_file(path) or not path.exists() else None
+    if text is None:
+        message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"
+        raise InvalidFileError(message, hint="`jp config path` prints which files are read.")
+    checked(text, path)
+    try:
+        new = formatted(text)
+    except UnformattableError as error:
+        raise UnformattableError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
+    return new == text, new

@@ -1,8 +1,4 @@
-"""What a conversation keeps of the configuration: the base that it was created with, and deltas over it.
-
-It keeps what decides its requests (`assistant`, `conversation`). Who asks, how things look, and whose account pays is a
-matter of whoever continues it, and is never written into a directory that others may get.
-"""
+"""The configuration that a conversation keeps: its base and the deltas over it."""
 
 from __future__ import annotations
 
@@ -11,15 +7,14 @@ from typing import Any, assert_never, cast
 
 import msgspec
 
-from jp.config.aliases import with_model_resolved
-from jp.config.invalid import InvalidValueError
-from jp.config.layers import Layer, Origin, Resolved, as_data
+from jp.config.assignment import is_long_map, read_partial
+from jp.config.layers import Layer, Origin, Resolved, as_data, resolve
 from jp.config.merge import Change, ListChange, MapChange, lasting
-from jp.config.model import JsonObject
-from jp.config.original import adapted
-from jp.config.partial import is_long_map, read_partial
-from jp.config.schema import APP, Field, Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.model import JsonObject, with_model_resolved
+from jp.config.original import Spelling, adapted
+from jp.config.schema import APP, Field, Free, InvalidValueError, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.trust import mark_of_change
+from jp.errors import ConfigurationError
 
 KEPT = ("assistant", "conversation")
 
@@ -188,3 +183,54 @@ def _items_difference(node: Items, old: _State, new: _State) -> Any:
 def _is_same(old: Any, new: Any) -> bool:
     # Python takes 1, 1.0 and true for equal; a provider does not.
     return msgspec.json.encode(old) == msgspec.json.encode(new)
+
+
+def in_jps_spelling(base: JsonObject, *, beside_original: bool) -> JsonObject:
+    """A base configuration as jp spells it. `beside_original`: it is the original's, as its content shows, too."""
+    is_originals = beside_original or any(name not in KEPT for name in base)
+    return Spelling().take(base) if is_originals else base
+
+
+class OriginalSettings:
+    """The model and the attachments that hold after the base configuration and the deltas so far.
+
+    What the configuration of a workspace would add is no part of them.
+    """
+
+    def __init__(self, base: JsonObject) -> None:
+        self._spelling = Spelling()
+        self._layers: tuple[Layer, ...] = ()
+        self.provider = ""
+        self.model = ""
+        self.attachments: tuple[str, ...] = ()
+        self.change(base)
+
+    def change(self, delta: JsonObject) -> JsonObject:
+        """Apply the next delta, and give it in jp's spelling. What does not fit together changes nothing."""
+        spelled = self._spelling.take(delta)
+        layers = (*self._layers, *conversation_layers(_of_interest(spelled)).layers)
+        try:
+            config = resolve(layers).config
+        except ConfigurationError:
+            return spelled
+        self._layers = layers
+        provider, _, model = (config.assistant.model.id or "").partition("/")
+        self.provider, self.model = (provider, model) if model else ("", "")
+        self.attachments = config.conversation.attachments
+        return spelled
+
+
+def _of_interest(delta: JsonObject) -> JsonObject:
+    """The keys that are followed: reading all of a base configuration takes long."""
+    found: JsonObject = {}
+    match delta.get("assistant"):
+        case {"model": {"id": identity}}:
+            found["assistant"] = {"model": {"id": identity}}
+        case _:
+            pass
+    match delta.get("conversation"):
+        case {"attachments": attachments}:
+            found["conversation"] = {"attachments": attachments}
+        case _:
+            pass
+    return found

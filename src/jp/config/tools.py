@@ -15,11 +15,17 @@ from jp.config.direction import (
     Denials,
     Guarded,
     Harmless,
+    JsonObject,
     NeedsTrust,
     Offer,
     Ordered,
+    Positive,
+    RunMode,
+    Seconds,
+    Section,
+    Url,
+    VariableName,
 )
-from jp.config.kinds import JsonObject, Positive, RunMode, Seconds, Section, Url, VariableName
 
 Enable = bool | Literal["explicit", "always"]
 ResultMode = Literal["unattended", "ask", "edit", "skip"]

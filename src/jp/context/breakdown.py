@@ -1,18 +1,36 @@
-"""What fills a context, for whoever has to see why something is left out: numbers, names of tools, and no text.
-
-What a provider reported wins over estimates: these are scaled to it, so that what is shown adds up to what is billed.
-"""
+"""What fills a context, in buckets that add up."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar, get_args
 
 import msgspec
 
 from jp.context.items import Item, ItemKind
-from jp.context.shares import apportion
-from jp.context.triggers import Verdict
+from jp.context.policy import Verdict
+
+
+def apportion(weights: Sequence[int], total: int) -> tuple[int, ...]:
+    """`total` in shares by `weights`, which are not negative; the shares add up to it.
+
+    What rounding leaves goes to the largest remainders, and to earlier ones among equals. What has a weight has a share
+    of at least 1, as long as the total is enough for that. Without any weight, every share is 0.
+    """
+    whole = sum(weights)
+    if whole <= 0:
+        return (0,) * len(weights)
+    shares = [weight * total // whole for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda number: -(weights[number] * total % whole))
+    for number in by_remainder[: total - sum(shares)]:
+        shares[number] += 1
+    nothing = [number for number, weight in enumerate(weights) if weight and not shares[number]]
+    if total >= sum(map(bool, weights)):
+        for number in nothing:
+            shares[shares.index(max(shares))] -= 1
+            shares[number] = 1
+    return tuple(shares)
+
 
 Bucket = Literal[
     "system_prompt", "tool_definitions", "rules", "skills", "mcp_tools", "subagents", "memory", "conversation"

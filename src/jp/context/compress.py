@@ -14,21 +14,18 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.context.arguments import shrink_old_arguments
-from jp.context.boundary import group_at, start_of
 from jp.context.budget import estimate_message
 from jp.context.digest import Digester, digest_results, exact_start
-from jp.context.failure_policy import Circumstances, PolicyState
-from jp.context.groups import GroupIndex, index_groups, leading_systems
-from jp.context.head import protect_head
-from jp.context.leaving import stays
+from jp.context.digest_lines import ToolRule, ToolRules
+from jp.context.groups import GroupIndex, group_at, index_groups, leading_systems, start_of
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter
+from jp.context.policy import PolicyState, SummaryCircumstances
 from jp.context.summarizing import Outcome, summarising
-from jp.context.summary_asking import Setup
-from jp.context.summary_request import SummaryProvider, SummaryRequest
+from jp.context.summary_asking import Setup, SummaryProvider, SummaryRequest
+from jp.context.summary_fold import stays
 from jp.context.summary_schema import SummaryReply
-from jp.context.tail import TailLimits, TailSelection, select_tail_by_budget
-from jp.context.tool_kinds import ToolRule, ToolRules
+from jp.context.tail import TailLimits, TailSelection, protect_head, select_tail_by_budget
 from jp.context.types import Transcript
 
 _HEAD_PERCENT = 10
@@ -63,7 +60,7 @@ def compressing(
     rules: ToolRules = _NO_RULES,
     *,
     policy: PolicyState,
-    at: Circumstances,
+    at: SummaryCircumstances,
 ) -> Compressing:
     """Make `messages`, whose calls and results are in order, fit into `target` tokens.
 

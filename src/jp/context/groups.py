@@ -1,9 +1,4 @@
-"""Atomic groups: what a cut never goes through.
-
-A *round* is an assistant's message with calls and the tools' messages that stand right after it; any other message is a
-group of its own. Where a transcript is damaged, tools' messages that follow no call make a group, too, so that every
-message lies in exactly one.
-"""
+"""Atomic groups, which a cut never splits, and the places between them."""
 
 from __future__ import annotations
 
@@ -75,3 +70,26 @@ def pending_group(index: GroupIndex) -> int | None:
 
 def _last_round(messages: Sequence[Message]) -> int:
     return next((position for position in range(len(messages) - 1, -1, -1) if opens_round(messages[position])), -1)
+
+
+def align_back(index: GroupIndex, position: int) -> int:
+    """The last place for a cut that is not after `position`: the beginning of the group that holds it."""
+    return start_of(index, group_at(index, position))
+
+
+def align_forward(index: GroupIndex, position: int) -> int:
+    """The first place for a cut that is not before `position`."""
+    number = group_at(index, position)
+    start = start_of(index, number)
+    return start if position <= start else start_of(index, number + 1)
+
+
+def group_at(index: GroupIndex, position: int) -> int:
+    """The number of the group that holds message `position`; behind the last message, the number of groups."""
+    position = max(position, 0)
+    return index.group_of[position] if position < len(index.group_of) else len(index.groups)
+
+
+def start_of(index: GroupIndex, group: int) -> int:
+    """Where group number `group` begins; behind the last group, the number of messages."""
+    return index.groups[group].start if group < len(index.groups) else len(index.group_of)

@@ -1,19 +1,81 @@
-"""Shorter arguments of a call: long strings in JSON are cut, and every other byte stays.
-
-The text is spliced and never written anew, so keys, their order and repetition, spaces, escapes and the spelling of
-numbers are those that the model sent, and what parsed before parses after.
-"""
+"""Shorter arguments of calls: long strings in JSON are cut, and every other byte stays."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from jp.context.json_lexer import string_values
+from jp.context.groups import GroupIndex
 from jp.context.markers import Cutter, plan_cut, shortest_limit
+from jp.context.types import Call, Message, Transcript
+
+_TOKEN = re.compile(
+    r"[ \t\n\r]*+(?:"
+    r'(?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
+    r"|(?P<scalar>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)"
+    r"|(?P<brace>\{)|(?P<end_brace>\})|(?P<bracket>\[)|(?P<end_bracket>\])|(?P<comma>,)|(?P<colon>:))"
+)
+_BLANK = re.compile(r"[ \t\n\r]*+")
+
+_State = Literal["value", "first value", "key", "first key", "colon", "in object", "in array", "end"]
+_Step = _State | Literal["open object", "open array", "leaf", "close"]
+
+_OPENING: dict[str, _Step] = {
+    "string": "leaf",
+    "scalar": "leaf",
+    "brace": "open object",
+    "bracket": "open array",
+}
+_STEPS: dict[_State, dict[str, _Step]] = {
+    "value": _OPENING,
+    "first value": {**_OPENING, "end_bracket": "close"},
+    "key": {"string": "colon"},
+    "first key": {"string": "colon", "end_brace": "close"},
+    "colon": {"colon": "value"},
+    "in object": {"comma": "key", "end_brace": "close"},
+    "in array": {"comma": "value", "end_bracket": "close"},
+    "end": {},
+}
+
+
+def string_values(text: str, longer_than: int) -> list[tuple[int, int]] | None:
+    """From where to where the strings that are values stand in `text`, quotes included; None if it is not JSON.
+
+    Only those that have more than `longer_than` characters between their quotes. Names of members are none.
+    """
+    found: list[tuple[int, int]] = []
+    state: _State = "value"
+    inside: list[_State] = ["end"]
+    position = 0
+    while (token := _TOKEN.match(text, position)) is not None:
+        position = token.end()
+        kind = token.lastgroup or ""
+        step = _STEPS[state].get(kind)
+        if step is None:
+            return None
+        if step == "leaf":
+            start = token.start(kind)
+            if kind == "string" and position - start - 2 > longer_than:
+                found.append((start, position))
+            state = inside[-1]
+        elif step == "open object":
+            inside.append("in object")
+            state = "first key"
+        elif step == "open array":
+            inside.append("in array")
+            state = "first value"
+        elif step == "close":
+            inside.pop()
+            state = inside[-1]
+        else:
+            state = step
+    return found if state == "end" and _BLANK.fullmatch(text, position) else None
+
 
 MAX_LEAF = 400
 
@@ -146,3 +208,61 @@ def _spelled_from_end(inside: str, count: int) -> int:
     escapes = _ESCAPE.findall(end)
     length = len(end) - sum(map(len, escapes)) + len(escapes)
     return start + _spelled(end, length - count)
+
+
+class CallCut(msgspec.Struct, frozen=True, kw_only=True):
+    """What was cut in the arguments of call number `call` of message `position`."""
+
+    position: int
+    call: int
+    cuts: tuple[LeafCut, ...]
+
+
+class ShrunkCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """`messages` is the very object that came in where nothing was cut."""
+
+    messages: Transcript
+    cuts: tuple[CallCut, ...] = ()
+
+
+def shrink_old_arguments(
+    messages: Transcript,
+    index: GroupIndex,
+    cutter: Cutter,
+    *,
+    between: tuple[int, int],
+    max_leaf: int = MAX_LEAF,
+) -> ShrunkCalls:
+    """`messages` with shorter strings in the arguments of the calls between two positions, the second one excluded.
+
+    The first is where the protected head ends, the second where the exact tail starts. Pending calls and messages that
+    are `verbatim` stay as they are.
+    """
+    start, end = between
+    found: list[CallCut] = []
+    changed: dict[int, Message] = {}
+    for position in range(max(start, 0), min(end, len(messages))):
+        message = messages[position]
+        if not message.calls or message.meta.verbatim or index.groups[index.group_of[position]].pending:
+            continue
+        calls, cuts = _shrunk(position, message.calls, cutter, max_leaf)
+        if cuts:
+            found.extend(cuts)
+            changed[position] = replace(message, calls=calls)
+    if not changed:
+        return ShrunkCalls(messages=messages)
+    result = tuple(changed.get(position, message) for position, message in enumerate(messages))
+    return ShrunkCalls(messages=result, cuts=tuple(found))
+
+
+def _shrunk(
+    position: int, calls: Sequence[Call], cutter: Cutter, max_leaf: int
+) -> tuple[tuple[Call, ...], tuple[CallCut, ...]]:
+    results = [shrink_json_string_leaves(call.arguments, cutter, max_leaf=max_leaf) for call in calls]
+    cuts = tuple(
+        CallCut(position=position, call=number, cuts=result.cuts)
+        for number, result in enumerate(results)
+        if result.changed
+    )
+    shorter = tuple(replace(call, arguments=result.text) for call, result in zip(calls, results, strict=True))
+    return shorter, cuts

@@ -1,18 +1,79 @@
-"""Cut markers: what stands in a text where a part of it was left out.
-
-A marker carries the conversation's nonce, so no text that was written without knowing it can pass for one, and a handle
-by which the whole text can be recalled. A model that repeats one in a call would write it to a file: that is what
-`contains_marker` is for, before the call runs.
-"""
+"""Handles by which hidden content is recalled, and the markers of cuts that carry them."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 import msgspec
 
-from jp.context.handles import SHORTEST, Artifacts, checksum_of
+SHORTEST = 8
+"""Digits of a handle, unless two contents of one conversation begin alike."""
+
+
+class Artifacts(Protocol):
+    """Where a host keeps the originals of what is left out."""
+
+    def handle(self, sha256: str) -> str:
+        """The handle of the content with this checksum; nothing is stored yet."""
+        ...
+
+    def keep(self, content: str) -> str:
+        """Store `content`, if it is not there already, and return its handle."""
+        ...
+
+    def recall(self, handle: str) -> str | None:
+        """What was kept under `handle`, exactly; None where there is no such thing."""
+        ...
+
+
+def checksum_of(content: str | bytes) -> str:
+    """The sha256 of raw content in hexadecimal digits; of text, of its UTF-8.
+
+    Half of a surrogate pair, which JSON can spell and UTF-8 cannot, counts as the three bytes that it would have.
+    """
+    raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(raw).hexdigest()
+
+
+def assign_handles(checksums: Iterable[str]) -> dict[str, str]:
+    """The checksum for each handle of a conversation whose contents were first met in this order.
+
+    Each gets the shortest beginning that no earlier one shares; so nothing that comes later changes a handle.
+    """
+    assigned: dict[str, str] = {}
+    alike: dict[str, list[str]] = {}
+    for checksum in checksums:
+        others = alike.setdefault(checksum[:SHORTEST], [])
+        if checksum not in others:
+            assigned[_shortest(checksum, others)] = checksum
+            others.append(checksum)
+    return assigned
+
+
+def look_up(handle: str, assigned: Mapping[str, str]) -> str | None:
+    """The checksum that `handle` names: as it was assigned, or as the beginning of only one, in either case of letters.
+
+    None for what names nothing, or several.
+    """
+    wanted = handle.lower()
+    if wanted in assigned:
+        return assigned[wanted]
+    if len(wanted) < SHORTEST:
+        return None
+    found = [checksum for checksum in assigned.values() if checksum.startswith(wanted)]
+    return found[0] if len(found) == 1 else None
+
+
+def _shortest(checksum: str, others: Iterable[str]) -> str:
+    length = SHORTEST
+    for other in others:
+        while other.startswith(checksum[:length]):
+            length += 1
+    return checksum[:length]
+
 
 _NONCE = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")

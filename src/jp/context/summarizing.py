@@ -12,11 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.context.budget import PER_MESSAGE, estimate_message, estimate_messages
-from jp.context.commit_rule import WORTH_PERCENT, is_well_paired, is_worth_it
-from jp.context.failure_policy import (
-    Circumstances,
+from jp.context.groups import index_groups
+from jp.context.policy import (
     PolicyState,
-    Verdict,
+    SummaryCircumstances,
+    SummaryVerdict,
     after_answer,
     after_failure,
     after_ineffective,
@@ -25,17 +25,12 @@ from jp.context.failure_policy import (
     may_summarise,
     next_action,
 )
-from jp.context.groups import index_groups
-from jp.context.leaving import archive, leave
-from jp.context.pressure import BODY_LIMIT, Demote, bounding, relieve_pressure
-from jp.context.summary_asking import Asked, Setup, ask
-from jp.context.summary_fallback import told_locally
-from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Told, fold_state
-from jp.context.summary_request import SummaryProvider, SummaryRequest
-from jp.context.summary_row import is_summary, summary_row
+from jp.context.sanitize import WORTH_PERCENT, is_well_paired, is_worth_it
+from jp.context.summary_asking import Asked, Setup, SummaryProvider, SummaryRequest, ask
+from jp.context.summary_fold import Told, archive, fit_summary, fold_state, leave, told_locally
 from jp.context.summary_schema import ErrorKind, SummaryReply
-from jp.context.summary_state import SummaryState
+from jp.context.summary_text import SummaryState, is_summary, summary_row
+from jp.context.tail import BODY_LIMIT, Demote, bounding, relieve_pressure
 from jp.context.types import Transcript
 
 _LIMIT_PERCENT = 15
@@ -51,7 +46,7 @@ messages as they are: `unchanged` for a `reason`; `ineffective`, as the outcome 
 could be, so nobody was asked; `too_large`, as the request cannot be sent whatever leaves; `nothing`, as nothing can.
 """
 
-Reason = ErrorKind | Verdict | Literal["", "damaged"]
+Reason = ErrorKind | SummaryVerdict | Literal["", "damaged"]
 """Why a model did not account for it; `damaged`: calls and results are not in order."""
 
 
@@ -94,7 +89,7 @@ def run(steps: Steps, provider: SummaryProvider) -> Outcome:
 
 
 def summarising(
-    messages: Transcript, between: tuple[int, int], setup: Setup, *, policy: PolicyState, at: Circumstances
+    messages: Transcript, between: tuple[int, int], setup: Setup, *, policy: PolicyState, at: SummaryCircumstances
 ) -> Steps:
     """Have what stands between two positions, the second one excluded, stand in the transcript's one summary instead.
 
@@ -113,7 +108,7 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Compaction:
-    def __init__(self, messages: Transcript, between: tuple[int, int], setup: Setup, at: Circumstances) -> None:
+    def __init__(self, messages: Transcript, between: tuple[int, int], setup: Setup, at: SummaryCircumstances) -> None:
         self._messages = messages
         self._leaving = leave(messages, between, setup.cutter)
         self._setup = setup
@@ -144,7 +139,7 @@ class _Compaction:
             return after_failure(policy, asked.error.kind, self._at)
         return policy if asked.told is None else after_answer(policy)
 
-    def _concluded(self, asked: Asked, policy: PolicyState, verdict: Verdict) -> Outcome:
+    def _concluded(self, asked: Asked, policy: PolicyState, verdict: SummaryVerdict) -> Outcome:
         """What becomes of what was told; of nothing told, what the kind of failure allows."""
         error = asked.error
         reason: Reason = error.kind if error is not None else "" if verdict == "go" else verdict

@@ -1,21 +1,243 @@
-"""What a summarizer is shown of the messages that leave: originals without secrets, in bounds, in as few parts as fit.
-
-Summaries are not shown: what an earlier one knew is handed over typed. Reasoning is not shown either.
-"""
+"""What a summarizer is shown: originals in bounds, the user's words, and a ledger of events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
 
-from jp.context.anchors import is_real_user
+from jp.context.anchors import ANCHOR_LIMIT, is_real_user
 from jp.context.estimate import estimate_tokens
-from jp.context.excerpt import cut_plainly, without_secrets
-from jp.context.handles import Artifacts
-from jp.context.spoken import speaks
-from jp.context.types import Block, Message, ReasoningBlock, StoredBlock, TextBlock
+from jp.context.groups import index_groups, opens_round
+from jp.context.markers import Artifacts, Cutter
+from jp.context.redaction import cut_plainly, excerpt, without_secrets
+from jp.context.summary_schema import shortened
+from jp.context.types import Answered, Block, Facts, Message, ReasoningBlock, StoredBlock, TextBlock
+
+SPOKEN_LIMIT = 24_000
+
+
+class Spoken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Each message of the person once, oldest first.
+
+    `first` is what they began with. `active` is their newest, where no message after the summary is newer: it is being
+    worked on. `later` are those between.
+    """
+
+    first: str = ""
+    later: tuple[str, ...] = ()
+    active: str = ""
+
+    def all(self) -> tuple[str, ...]:
+        """All of them, oldest first."""
+        return tuple(text for text in (self.first, *self.later, self.active) if text)
+
+
+class SpokenFold(msgspec.Struct, frozen=True, kw_only=True):
+    """`evicted` are those for which there is no room any more, oldest first."""
+
+    spoken: Spoken
+    evicted: tuple[str, ...] = ()
+
+
+def speaks(message: Message) -> bool:
+    """Return whether the person says something in a message: a request, or an answer to a tool's question."""
+    return is_real_user(message) or bool(message.meta.said)
+
+
+def spoken_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
+    """Return what the person says in `messages`, without secrets, exact up to 4,000 characters each.
+
+    Attachments are named. Answers to tools' questions follow the request that the tools work on.
+    """
+    said: list[str] = []
+    for message in messages:
+        if is_real_user(message):
+            said.append(excerpt(_whole(message, cutter), ANCHOR_LIMIT, cutter))
+        elif message.meta.said:
+            answers = "\n".join(_answer(answered, cutter) for answered in message.meta.said)
+            said[-1:] = [f"{said[-1]}\n\n{answers}" if said else answers]
+    return tuple(said)
+
+
+def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: int = SPOKEN_LIMIT) -> SpokenFold:
+    """What stays of `said`, oldest first: the newest that `limit` has room for, and always the first and the active.
+
+    `begins` is whether the first of them is what the person began with, `is_active` whether the last is their newest.
+    """
+    left = list(said)
+    active = left.pop() if left and is_active else ""
+    first = left.pop(0) if left and begins else ""
+    room = limit - len(active) - len(first)
+    kept = 0
+    for text in reversed(left):
+        room -= len(text)
+        if room < 0:
+            break
+        kept += 1
+    gone = len(left) - kept
+    return SpokenFold(spoken=Spoken(first=first, later=tuple(left[gone:]), active=active), evicted=tuple(left[:gone]))
+
+
+def _answer(answered: Answered, cutter: Cutter) -> str:
+    question = excerpt(answered.question, ANCHOR_LIMIT, cutter)
+    return f"(asked: {question}) {excerpt(answered.answer, ANCHOR_LIMIT, cutter)}"
+
+
+def _whole(message: Message, cutter: Cutter) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    said = (block.text for block in message.content if isinstance(block, TextBlock) and not block.uri)
+    attached = (_name(block, cutter) for block in message.content)
+    return "\n\n".join(filter(None, (*said, *attached)))
+
+
+def _name(block: Block, cutter: Cutter) -> str:
+    """What says in one line that `block` was attached; nothing where it was not."""
+    match block:
+        case StoredBlock(sha256=sha256, size=size):
+            return _attached(block.mime_type or "content", block.uri, size, cutter.artifacts.handle(sha256))
+        case TextBlock(text=text, uri=uri) if uri:
+            size = len(text.encode("utf-8", "surrogatepass"))
+            return _attached("text", uri, size, cutter.artifacts.keep(text))
+        case TextBlock() | ReasoningBlock():
+            return ""
+        case _:
+            assert_never(block)
+
+
+def _attached(kind: str, uri: str, size: int, handle: str) -> str:
+    name = f" {uri}" if uri else ""
+    return f"[attached: {kind}{name}, {size} bytes, recall {handle}]"
+
+
+MOST_FILES = 80
+MOST_COMMANDS = 15
+LONGEST_COMMAND = 200
+LONGEST_OUTCOME = 240
+LONGEST_PATH = 240
+
+READING = frozenset({"read"})
+CHANGING = frozenset({"write", "edit", "patch", "delete", "move"})
+RUNNING = frozenset({"terminal", "test"})
+"""What `facts.kind` says of a tool. Kinds in none of these leave nothing in a ledger."""
+
+_CLOSED_PIPE = 141
+
+
+class _Arguments(msgspec.Struct, frozen=True):
+    """Where tools that run something have it."""
+
+    command: str | tuple[str, ...] = ""
+    cmd: str | tuple[str, ...] = ""
+    script: str = ""
+    code: str = ""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A command as it was given, and how it ended."""
+
+    command: str
+    outcome: str = ""
+
+
+class Ledger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The newest of each, in the order in which they were last touched or run."""
+
+    modified: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
+
+
+def ledger_of(messages: Sequence[Message], known: dict[str, str] | None = None) -> Ledger:
+    """What the tools in `messages` did, by their `facts`; nothing is read out of their output.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
+    known = {} if known is None else known
+    read: list[str] = []
+    modified: list[str] = []
+    commands: list[tuple[str, Message, Facts]] = []
+    for arguments, message, facts in _results(messages):
+        if facts.kind in RUNNING:
+            commands.append((arguments, message, facts))
+        elif facts.path and not message.is_error:
+            path = shortened(without_secrets(facts.path, known), LONGEST_PATH)
+            if facts.kind in CHANGING:
+                modified.append(path)
+            elif facts.kind in READING:
+                read.append(path)
+    newest = tuple(
+        Command(command=command_in(arguments, known), outcome=_outcome(message, facts))
+        for arguments, message, facts in commands[-MOST_COMMANDS:]
+    )
+    return _bounded(Ledger(modified=tuple(modified), read=tuple(read), commands=newest))
+
+
+def merge_ledgers(*ledgers: Ledger) -> Ledger:
+    """What all of them have, oldest first; where that is too much, the newest."""
+    return _bounded(
+        Ledger(
+            modified=tuple(path for ledger in ledgers for path in ledger.modified),
+            read=tuple(path for ledger in ledgers for path in ledger.read),
+            commands=tuple(command for ledger in ledgers for command in ledger.commands),
+        )
+    )
+
+
+def command_in(arguments: str, known: dict[str, str] | None = None) -> str:
+    """The command in the `arguments` of a call, redacted and shortened; where none can be told, the arguments.
+
+    `known` is what `jp.context.redaction.redacted` remembers.
+    """
+    try:
+        found = msgspec.json.decode(arguments, type=_Arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        found = _Arguments()
+    command = found.command or found.cmd or found.script or found.code or arguments
+    text = command if isinstance(command, str) else " ".join(command)
+    return shortened(without_secrets(text, known), LONGEST_COMMAND)
+
+
+def runs_command(arguments: Mapping[str, object] | str) -> bool:
+    """Return whether a call with these `arguments` has something run."""
+    if isinstance(arguments, str):
+        return False
+    return any(isinstance(arguments.get(name), str | list) and arguments.get(name) for name in ("command", "cmd"))
+
+
+def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Message, Facts]]:
+    """Each result that has facts, with the arguments of its call."""
+    for group in index_groups(messages).groups:
+        first = messages[group.start]
+        calls = {call.id: call.arguments for call in first.calls} if opens_round(first) else {}
+        for message in messages[group.start : group.end]:
+            if message.role == "tool" and message.meta.facts is not None:
+                yield calls.get(message.call_id, ""), message, message.meta.facts
+
+
+def _outcome(message: Message, facts: Facts) -> str:
+    """How a command ended. One that wrote to a pipe that nobody reads any more did what it should."""
+    if facts.exit_code in {0, _CLOSED_PIPE}:
+        return "succeeded"
+    failed = f"exit {facts.exit_code}" if facts.exit_code is not None else "failed" if message.is_error else "ended"
+    said = without_secrets(facts.first_error) if facts.first_error else ""
+    return shortened(f"{failed}: {said}" if said else failed, LONGEST_OUTCOME)
+
+
+def _bounded(ledger: Ledger) -> Ledger:
+    modified = _newest(ledger.modified)
+    known = frozenset(modified)
+    read = _newest([path for path in ledger.read if path not in known])
+    return Ledger(modified=modified, read=read, commands=ledger.commands[-MOST_COMMANDS:])
+
+
+def _newest(paths: Sequence[str]) -> tuple[str, ...]:
+    """The last `MOST_FILES` of `paths`, each where it stands last."""
+    found = dict.fromkeys(reversed(paths))
+    return tuple(reversed(list(found)[:MOST_FILES]))
+
 
 SAID_LIMIT = 6_000
 RESULT_LIMIT = 6_000

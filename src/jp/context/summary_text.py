@@ -1,8 +1,4 @@
-"""A summary as text, and back: what a model reads, bounded by markers that no other text can have.
-
-Every line of content is indented or follows a dash, so nothing in it can pass for a heading; and where content has
-what begins a marker, a backslash is put into it, whatever nonce it has.
-"""
+"""A summary as typed state, as text, and as a message."""
 
 from __future__ import annotations
 
@@ -12,8 +8,59 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from jp.context.summary_state import VERSION, SummaryState
+from jp.context.budget import size_of
+from jp.context.evidence import Mentions
+from jp.context.markers import Cutter, checksum_of
+from jp.context.redaction import excerpt
+from jp.context.summary_schema import NOTHING_SAID, StructuredSummary
+from jp.context.summary_source import Ledger, Spoken
+from jp.context.types import Digested, Message, Meta, TextBlock, Transcript, has_content, texts_of
+
+RULE = "summary"
+VERSION = 1
+"""What `meta.digested` has on a summary's message. A summary of another version is recognised and not read."""
+
+
+class Recallable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Something left out, and the handle that recalls it."""
+
+    handle: str
+    what: str
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Where a summary comes from.
+
+    `is_local` says that at least a part of it was made without a model. `unsupported` counts what a model claimed and
+    nothing bears out, over all `updates`.
+    """
+
+    is_local: bool = False
+    unsupported: int = 0
+    updates: int = 0
+
+
+class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """All of a summary; its text is rendered from this and reads back to it.
+
+    `answers` are the newest visible ones of the model, where no model accounted for them. `inherited` is the text of an
+    earlier summary that could not be read. `older_requirements` recalls those for which there is no room, and
+    `whole_request` the request being worked on, where there is room for its beginning and end alone.
+    """
+
+    account: StructuredSummary = NOTHING_SAID
+    spoken: Spoken = Spoken()
+    ledger: Ledger = Ledger()
+    mentions: Mentions = Mentions()
+    answers: tuple[str, ...] = ()
+    inherited: str = ""
+    older_requirements: str = ""
+    whole_request: str = ""
+    recallable: tuple[Recallable, ...] = ()
+    provenance: Provenance = Provenance()
+
 
 _FAMILY = re.compile(r"(?i)(\[\[/?)(\\*)(summary:)")
 _ESCAPED = re.compile(r"(?i)(\[\[/?\\*)\\(summary:)")
@@ -222,3 +269,54 @@ def _record(lines: list[str]) -> dict[str, str]:
             raise ValueError("a line of a record without a name")
         found[name] = value
     return found
+
+
+INHERITED_LIMIT = 3_000
+
+
+def is_summary(message: Message) -> bool:
+    """Whether `message` stands for others; by what it is, whatever its text looks like."""
+    return message.meta.kind == "summary"
+
+
+def summary_row(state: SummaryState, gone: Sequence[Message], nonce: str) -> Message:
+    """The message for `state`, which stands for the messages `gone`.
+
+    It has the user's role, so that system messages stay as they are, and is hidden and no person's. `meta.digested`
+    says by which version it was written; its checksum is that of the text.
+    """
+    text = render_summary(state, nonce)
+    digested = Digested(sha256=checksum_of(text), original_bytes=sum(map(size_of, gone)), rule=RULE, version=VERSION)
+    return Message(role="user", content=text, meta=Meta(kind="summary", hidden=True, digested=digested))
+
+
+def state_of(message: Message, cutter: Cutter) -> SummaryState:
+    """What the summary `message` knows; of one by another version or program, the beginning and end of its text."""
+    text = "\n\n".join(filter(None, texts_of(message)))
+    digested = message.meta.digested
+    if digested is not None and (digested.rule, digested.version) == (RULE, VERSION):
+        found = parse_summary(text, cutter.nonce)
+        if found is not None:
+            return found
+    return SummaryState(inherited=excerpt(text, INHERITED_LIMIT, cutter))
+
+
+def alternating(messages: Transcript) -> Transcript:
+    """`messages` for a provider that takes no two of one side in a row: a summary joins the message after it.
+
+    The text of that message stays a block of its own, byte for byte; a blank one leaves a summary. This is how messages
+    are sent and not how they are kept: who keeps it has a message of the person with a summary in it.
+    """
+    rows: list[Message] = []
+    for message in messages:
+        if rows and is_summary(rows[-1]) and message.role == "user" and not is_summary(message):
+            rows[-1] = _joined(rows[-1], message)
+        else:
+            rows.append(message)
+    return tuple(rows) if len(rows) < len(messages) else messages
+
+
+def _joined(summary: Message, message: Message) -> Message:
+    record = TextBlock(text="\n\n".join(texts_of(summary)))
+    own = (TextBlock(text=message.content),) if isinstance(message.content, str) else message.content
+    return replace(message, content=(record, *own), meta=message.meta if has_content(message) else summary.meta)

@@ -12,7 +12,6 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.carriers import carriers_in, map_carriers
 from jp.conversation.entries import (
     AnyEntry,
     ChatResponse,
@@ -31,7 +30,8 @@ from jp.conversation.entries import (
 )
 from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier, Resource, checksum
-from jp.conversation.reverts import undone
+from jp.conversation.thread import carriers_in, map_carriers
+from jp.conversation.turns import undone
 
 C = TypeVar("C", bound=Carrier)
 

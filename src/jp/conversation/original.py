@@ -1,9 +1,4 @@
-"""The stream of an original JP's conversation, `events.json`, as entries. Pure.
-
-Nothing is lost: what an entry has no place for, and whole events that are none of ours, become entries of the type
-`original`, which every version carries along. The ids of entries are made of what is converted and where it stands,
-so they are the same each time.
-"""
+"""The stream of an original JP's conversation, `events.json`, as entries. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ import codecs
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -32,11 +27,84 @@ from jp.conversation.entries import (
     Unknown,
 )
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
-from jp.conversation.original_events import Asker, Draft, Surroundings, read_event
-from jp.conversation.original_pairs import Kind, Link, answered
-from jp.conversation.original_values import Moment, moment_at, moment_of
+from jp.conversation.original_events import Asker, Draft, Moment, Surroundings, moment_at, moment_of, read_event
 from jp.conversation.turns import Turn, turns_of
 from jp.errors import JpError
+
+Kind = Literal["turn", "tool_request", "tool_response", "inquiry_request", "inquiry_response"]
+
+
+class Link(msgspec.Struct, frozen=True):
+    """An event that takes part: its position in the stream, what it is, and its id (none for the start of a turn)."""
+
+    position: int
+    kind: Kind
+    identity: str = ""
+
+
+def answered(links: Sequence[Link]) -> dict[int, int]:
+    """The position of its request, by the position of a response or of a question to the user.
+
+    Of requests with the same id, the oldest in the same turn that is still open is answered; then one that an earlier
+    turn left open; then one that comes later. A question belongs to the newest call whose id its own begins with.
+    """
+    return {**_pairs(links, "tool_request", "tool_response"), **_pairs(links, *_INQUIRIES), **_askers(links)}
+
+
+_INQUIRIES: tuple[Kind, Kind] = ("inquiry_request", "inquiry_response")
+
+
+def _pairs(links: Sequence[Link], request: Kind, response: Kind) -> dict[int, int]:
+    found: dict[int, int] = {}
+    open_here: dict[str, list[int]] = {}
+    open_before: dict[str, list[int]] = {}
+    unmatched: list[Link] = []
+    for link in links:
+        if link.kind == "turn":
+            _move(open_here, open_before)
+        elif link.kind == request:
+            open_here.setdefault(link.identity, []).append(link.position)
+        elif link.kind == response:
+            waiting = open_here.get(link.identity) or open_before.get(link.identity)
+            if waiting:
+                found[link.position] = waiting.pop(0)
+            else:
+                unmatched.append(link)
+    _move(open_here, open_before)
+    for link in unmatched:
+        if waiting := open_before.get(link.identity):
+            found[link.position] = waiting.pop(0)
+    return found
+
+
+def _move(source: dict[str, list[int]], target: dict[str, list[int]]) -> None:
+    for identity, positions in source.items():
+        target.setdefault(identity, []).extend(positions)
+    source.clear()
+
+
+def _askers(links: Sequence[Link]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    calls: dict[str, int] = {}
+    for link in links:
+        if link.kind == "tool_request":
+            calls[link.identity] = link.position
+        elif link.kind == "inquiry_request":
+            call = call_of(link.identity, calls)
+            if call is not None:
+                found[link.position] = calls[call]
+    return found
+
+
+def call_of(inquiry: str, calls: dict[str, int]) -> str | None:
+    """The call whose id the id of an inquiry, `<call>.<question>`, begins with: the longest such id of `calls`."""
+    head = inquiry
+    while "." in head:
+        head = head.rpartition(".")[0]
+        if head in calls:
+            return head
+    return None
+
 
 REMAINDER = "original"
 """The type of an entry that holds what has no other place: `event`, whole, or `fields` of the entry `of`."""

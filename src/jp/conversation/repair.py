@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from jp.conversation.entries import AnyEntry, RequestContext, ToolCallRequest, ToolCallResponse, Unknown
-from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
-from jp.conversation.reverts import undone
-from jp.conversation.turns import Attempt, Cycle, Turn, cycles_of, turns_of
+from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.conversation.turns import Attempt, Cycle, Turn, cycles_of, turns_of, undone
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,4 @@
-"""Resources and content blocks, shaped after MCP (RFD 065).
-
-Only the fields of MCP are needed to build one; jp's own (`name`, `title`, `description`, `formatted`) are optional.
-"""
+"""Resources and content blocks, shaped after MCP (RFD 065)."""
 
 from __future__ import annotations
 
@@ -9,6 +6,21 @@ import hashlib
 from typing import Literal, assert_never
 
 import msgspec
+
+_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+_ENCODED = tuple(chr(byte) if byte in _KEPT else f"%{byte:02X}" for byte in range(256))
+
+
+def file_uri(path: bytes | str) -> str:
+    """`file://` and the percent-encoded bytes of `path`, which is absolute and free of symlinks.
+
+    Unreserved characters (RFC 3986 §2.3) and `/` stay, every other byte becomes `%` and two uppercase digits; so
+    distinct paths have distinct URIs. A `str` is encoded as file names are: surrogates stand for bytes that are not
+    UTF-8. In which case and Unicode form a name is spelled only its directory knows, so that is the caller's part.
+    """
+    raw = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
+    return "file://" + "".join(map(_ENCODED.__getitem__, raw))
+
 
 TYPE_FIELD = "type"
 
@@ -196,3 +208,16 @@ def size_in_bytes(carrier: Carrier) -> int:
             return size
         case content:
             return len(raw_bytes(content))
+
+
+INTERRUPTED = "interrupted; effects unknown"
+"""The whole text of the error response of a call that was left open: by a repair in the log, or by a view."""
+
+INTERRUPTED_CONTENT = (TextBlock(text=INTERRUPTED),)
+"""The same, as the content of a response."""
+
+NOT_STARTED = "not run: the turn was stopped before this call was started, so it had no effects"
+"""The error response of a call that was left open where it is known that it was not started."""
+
+NOT_STARTED_CONTENT = (TextBlock(text=NOT_STARTED),)
+"""The same, as the content of a response."""

@@ -1,8 +1,8 @@
-"""Turns, cycles and attempts: the one numbering of a stream (0-based, inclusive)."""
+"""Turns, cycles and attempts, the one numbering of a stream (0-based, inclusive), and what reverts undo."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 import msgspec
@@ -222,3 +222,61 @@ def cycles_of(turn: Turn) -> list[Cycle]:
 def is_blank(text: str) -> bool:
     """Whether `text` is empty or white space: nothing that a provider accepts as a message."""
     return not text or text.isspace()
+
+
+def undone(entries: Sequence[AnyEntry]) -> frozenset[str]:
+    """The ids of entries that do not count: turns (by their `turn_start`), compactions, config deltas, reverts.
+
+    A revert concerns what stands before it in the log, and counts only where no later revert that counts names it.
+    So the newest one always counts, and whoever undoes a revert restores what it named. An entry without an id
+    cannot be named.
+    """
+    named: set[str] = set()
+    found: set[str] = set()
+    for entry in reversed(entries):
+        if entry.id in named:
+            found.add(entry.id)
+        elif isinstance(entry, Revert):
+            named.update(entry.entries)
+            named.discard("")
+    return frozenset(found)
+
+
+Undoable = TurnStart | Compaction | ConfigDelta
+
+
+def newest_undoable(entries: Sequence[AnyEntry]) -> tuple[Undoable, ...]:
+    """What an undo concerns, in the log's order; empty where there is nothing left to undo."""
+    gone = undone(entries)
+    standing = [entry for entry in entries if isinstance(entry, Undoable) and entry.id and entry.id not in gone]
+    if not standing:
+        return ()
+    newest = standing[-1]
+    if not isinstance(newest, Compaction) or not newest.at:
+        return (newest,)
+    first = len(standing) - 1
+    while first and _is_made_with(standing[first - 1], newest):
+        first -= 1
+    return tuple(standing[first:])
+
+
+def newest_undo(entries: Sequence[AnyEntry]) -> Revert | None:
+    """The undo that a redo takes back; None where there is none, or something new was done since."""
+    gone = undone(entries)
+    reverts = {entry.id for entry in entries if isinstance(entry, Revert)}
+    for entry in reversed(entries):
+        if isinstance(entry, Undoable) and entry.id not in gone:
+            return None
+        if isinstance(entry, Revert) and entry.id and entry.id not in gone and not reverts.issuperset(entry.entries):
+            return entry
+    return None
+
+
+def named_by(revert: Revert, entries: Sequence[AnyEntry]) -> tuple[Undoable, ...]:
+    """What `revert` undid, in the log's order."""
+    wanted = set(revert.entries)
+    return tuple(entry for entry in entries if isinstance(entry, Undoable) and entry.id in wanted)
+
+
+def _is_made_with(entry: Undoable, newest: Compaction) -> bool:
+    return isinstance(entry, Compaction) and entry.at == newest.at

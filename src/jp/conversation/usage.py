@@ -15,8 +15,7 @@ from jp.conversation.entries import (
     ToolCallRequest,
     Usage,
 )
-from jp.conversation.reverts import undone
-from jp.conversation.turns import Turn, turns_of
+from jp.conversation.turns import Turn, turns_of, undone
 
 _NOTHING = Usage()
 

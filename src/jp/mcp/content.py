@@ -1,4 +1,4 @@
-"""What servers deliver, as blocks and resources of jp's own. What cannot be read is said in words."""
+"""What servers deliver, as blocks and resources of jp's own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,35 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.mcp.links import is_textual
-from jp.mcp.uris import canonical_uri
+from jp.mcp.definitions import canonical_uri
 
 if TYPE_CHECKING:
     import mcp_types as types
+
+
+MOST_READ = 4
+"""So many links of one result are read."""
+
+_LARGEST = 256 * 1024
+"""In bytes, as the server says."""
+
+_TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml", "application/toml")
+
+
+def worth_reading(content: Iterable[types.ContentBlock]) -> list[types.ResourceLink]:
+    """The links of a result that are read at once; none where there are more than a few."""
+    links = [item for item in content if item.type == "resource_link"]
+    return [link for link in links if _is_small_text(link)] if len(links) <= MOST_READ else []
+
+
+def _is_small_text(link: types.ResourceLink) -> bool:
+    """What a link does not say is not held against it."""
+    return (link.mime_type is None or is_textual(link.mime_type)) and (link.size or 0) <= _LARGEST
+
+
+def is_textual(mime_type: str) -> bool:
+    """Whether what is of this type is text."""
+    return mime_type.startswith(_TEXTUAL) or mime_type.endswith(("+json", "+xml"))
 
 
 def blocks_of(server: str, content: Iterable[types.ContentBlock]) -> tuple[Block, ...]:

@@ -1,38 +1,324 @@
-"""An open session with a server: what it can be asked."""
+"""An open session with a server: what it can be asked, what it asks, and the tools that it lists."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 
 import msgspec
 from anyio import Event
 
 from jp import __version__
+from jp.config.direction import JsonObject
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
-from jp.mcp.bounds import BoundedTransport, Link
-from jp.mcp.content import blocks_of, resource_of
-from jp.mcp.definitions import Listing, Opening
-from jp.mcp.errors import ServerError
-from jp.mcp.failures import explained
-from jp.mcp.hearing import Hearing
-from jp.mcp.links import worth_reading
-from jp.mcp.listing import list_tools
-from jp.mcp.ports import Call, Called, Talk
-from jp.mcp.uris import canonical_uri
+from jp.mcp.bounds import BoundedTransport, Excess, Link
+from jp.mcp.content import blocks_of, resource_of, worth_reading
+from jp.mcp.definitions import (
+    ClosedError,
+    Hints,
+    Listing,
+    Opening,
+    RefusalError,
+    ServerError,
+    ServerTool,
+    canonical_uri,
+)
+from jp.mcp.forms import Elicitation, Filled, Page, form_of
 
 if TYPE_CHECKING:
     import mcp_types as types
-    from mcp.client import Client
+    from mcp.client import Client, ClientRequestContext, IncomingMessage
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import Tool
+
+
+_LONGEST = 2000
+_CLOSED = "Connection closed"
+
+
+def explained(server: str, error: BaseException) -> JpError:
+    """Why a session, or a request in it, has failed. Of several reasons it is the first."""
+    import httpx2
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
+    match error:
+        case JpError():
+            return error
+        case BaseExceptionGroup():
+            return explained(server, error.exceptions[0])
+        case MCPError():
+            return _refused(server, error)
+        case ValidationError():
+            return ServerError(f"the MCP server {server!r} sent an answer that is not what the protocol says")
+        case httpx2.HTTPError():
+            said = str(error) or type(error).__name__
+            return ServerError(f"the MCP server {server!r} cannot be reached: {said}")
+        case _:
+            said = (str(error) or type(error).__name__)[:_LONGEST]
+            return ServerError(f"the MCP server {server!r}: {said}")
+
+
+def speaks_otherwise(error: BaseException) -> bool:
+    """Return whether a server may have refused `initialize` because it knows only versions that begin without it."""
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+    from mcp_types import UNSUPPORTED_PROTOCOL_VERSION as UNSUPPORTED
+
+    codes = {HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED}
+    # What is raised from a group may be in it.
+    reasons, seen = [error], set[int]()
+    while reasons:
+        reason = reasons.pop()
+        if id(reason) in seen:
+            continue
+        seen.add(id(reason))
+        if isinstance(reason, MCPError):
+            return reason.code in codes
+        if isinstance(reason, BaseExceptionGroup):
+            reasons += cast("BaseExceptionGroup[BaseException]", reason).exceptions
+        reasons += [reason.__cause__] if reason.__cause__ is not None else []
+    return False
+
+
+def _refused(server: str, error: MCPError) -> JpError:
+    from mcp_types import CONNECTION_CLOSED
+
+    # Servers use the number for errors of their own.
+    if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
+        return ClosedError(f"the MCP server {server!r} has ended")
+    if isinstance(error.data, Excess):
+        return RefusalError(f"the MCP server {server!r} {error.data.sentence}")
+    return RefusalError(f"the MCP server {server!r} says: {error.message[:_LONGEST]}")
+
+
+class Talk(Protocol):
+    """Who is told what happens."""
+
+    def log(self, text: str) -> None:
+        """Something that only who looks for a reason wants to know."""
+        ...
+
+    def listed(self, server: str, listing: Listing) -> None:
+        """A server has said which tools it has, for the first time or because they have changed."""
+        ...
+
+    def failed(self, server: str, error: JpError) -> None:
+        """A server does not start, or has ended before its session was over."""
+        ...
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool to be called. `progress` shows how far it is, `elicit` answers what the server asks meanwhile."""
+
+    tool: str
+    arguments: JsonObject
+    progress: Callable[[str], None]
+    elicit: Callable[[Elicitation], Awaitable[Filled]]
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool has returned."""
+
+    content: tuple[Block, ...]
+    is_error: bool
+
+
+_DEEPEST = 32
+"""What lies deeper is any value: nobody writes such schemas by hand, and providers refuse them."""
+
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SINGLE = frozenset({"items", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems"})
+
+
+def object_schema(schema: object) -> JsonObject:
+    """A JSON Schema of type object, whose keywords have the types that JSON Schema gives them.
+
+    What a keyword cannot be is left out, so that it constrains nothing. `$schema` goes: every provider has a dialect.
+    """
+    cleaned = _cleaned(schema, 0)
+    cleaned.pop("$schema", None)
+    return {**cleaned, "type": "object", "properties": cleaned.get("properties", {})}
+
+
+def _is_object(value: object) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _cleaned(schema: object, depth: int) -> JsonObject:
+    """A schema without what no schema has. `true` allows anything, and so does what is none at all."""
+    if schema is False:
+        return {"not": {}}
+    if not _is_object(schema) or depth > _DEEPEST:
+        return {}
+    cleaned: JsonObject = {}
+    for keyword, value in schema.items():
+        kept = _keyword(keyword, value, depth)
+        if kept is not None:
+            cleaned[keyword] = kept
+    return cleaned
+
+
+def _keyword(keyword: str, value: object, depth: int) -> object:
+    """The value of a keyword; None where it cannot be that."""
+    if keyword in _NAMED:
+        return {name: _cleaned(below, depth + 1) for name, below in value.items()} if _is_object(value) else None
+    if keyword in _LISTED:
+        return [_cleaned(below, depth + 1) for below in value] or None if _is_list(value) else None
+    if keyword in _SINGLE:
+        return _cleaned(value, depth + 1)
+    if keyword == "additionalProperties":
+        return value if isinstance(value, bool) else _cleaned(value, depth + 1)
+    if keyword in {"required", "enum"}:
+        return _listed(keyword, value)
+    return _type(value) if keyword == "type" else value
+
+
+def _listed(keyword: str, value: object) -> list[Any] | None:
+    if not _is_list(value):
+        return None
+    return value if keyword == "enum" else [name for name in value if isinstance(name, str)]
+
+
+def _type(value: object) -> str | list[str] | None:
+    if isinstance(value, str):
+        return value
+    return ([name for name in value if isinstance(name, str)] or None) if _is_list(value) else None
+
+
+_MOST_PAGES = 100
+_MOST_TOOLS = 1000
+_LARGEST = 4 * 1024 * 1024
+_LONGEST_NAME = 256
+_LONGEST_DESCRIPTION = 16 * 1024
+
+
+async def list_tools(client: Client, server: str, *, opening: Opening) -> Listing:
+    """Every tool of the server called `server`, of those of one name the first. The session began with `opening`.
+
+    Raises:
+        ServerError: they are more than a server can mean.
+    """
+    tools: dict[str, ServerTool] = {}
+    cursor: str | None = None
+    size = 0
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            # The SDK keeps what a result must be, of tools that are not taken here, too.
+            size += len(msgspec.json.encode((tool.name, tool.description, tool.input_schema, tool.output_schema)))
+            if 0 < len(tool.name) <= _LONGEST_NAME:
+                tools.setdefault(tool.name, _of(tool))
+        cursor = page.next_cursor
+        if cursor is None or len(tools) > _MOST_TOOLS or size > _LARGEST:
+            break
+    listing = Listing(tools=tuple(tools[name] for name in sorted(tools)), opening=opening)
+    if cursor is not None or len(tools) > _MOST_TOOLS or size > _LARGEST:
+        most = f"{_MOST_TOOLS:,} tools or {_LARGEST:,} bytes of definitions"
+        raise ServerError(f"the MCP server {server!r} lists more than {most}")
+    return listing
+
+
+def _of(tool: Tool) -> ServerTool:
+    said = tool.annotations
+    hints = Hints()
+    if said is not None:
+        hints = Hints(
+            reads_only=said.read_only_hint,
+            destroys=said.destructive_hint,
+            repeatable=said.idempotent_hint,
+            open_world=said.open_world_hint,
+        )
+    title = tool.title or (None if said is None else said.title)
+    return ServerTool(
+        name=tool.name,
+        description=(tool.description or title or "").strip()[:_LONGEST_DESCRIPTION],
+        parameters=object_schema(tool.input_schema),
+        title=title,
+        hints=hints,
+    )
+
+
+_MOST_ASKED = 4
+"""So many questions of a server wait for answers at once; further ones get none."""
+
+_MOST_LOGGED = 1000
+_LONGEST_LOGGED = 2000
+
+
+class Hearing:
+    """Answers what the server `name` asks while calls run, and notes that its list of tools has changed."""
+
+    def __init__(self, name: str, talk: Talk) -> None:
+        self.changed = Event()
+        self._name = name
+        self._talk = talk
+        self._calls: list[Call] = []
+        self._asked = 0
+        self._logged = 0
+
+    @contextmanager
+    def during(self, call: Call) -> Generator[None]:
+        """The time in which `call` runs: what the server asks then may be about it."""
+        self._calls.append(call)
+        try:
+            yield
+        finally:
+            self._calls.remove(call)
+
+    async def message(self, message: IncomingMessage) -> None:
+        """Take a notification."""
+        import mcp_types as types
+
+        if isinstance(message, types.ToolListChangedNotification):
+            self.changed.set()
+
+    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Take a line of the server's log."""
+        if self._logged == _MOST_LOGGED:
+            self._talk.log(f"{self._name}: it has logged {_MOST_LOGGED:,} messages: no more are shown")
+        elif self._logged < _MOST_LOGGED:
+            self._talk.log(f"{self._name}: {params.level}: {str(params.data)[:_LONGEST_LOGGED]}")
+        self._logged += 1
+
+    async def elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """Have a question answered. It does not say which call it is about: the first that runs answers it."""
+        import mcp_types as types
+
+        del context
+        elicitation = self._elicitation(params)
+        if not self._calls or self._asked >= _MOST_ASKED:
+            return types.ElicitResult(action="cancel")
+        self._asked += 1
+        try:
+            filled: Filled = await self._calls[0].elicit(elicitation)
+        finally:
+            self._asked -= 1
+        if filled.action != "accept":
+            return types.ElicitResult(action=filled.action)
+        return types.ElicitResult(action="accept", content=filled.values)
+
+    def _elicitation(self, params: types.ElicitRequestParams) -> Elicitation:
+        if params.mode == "url":
+            return Page(server=self._name, message=params.message, url=params.url)
+        return form_of(self._name, params.message, params.requested_schema)
+
 
 T = TypeVar("T")
 
 _MOST_CHANGES = 20
 """So often a list that changes is read again in one session."""
 
-_LISTED = 10
+_MOST_URIS = 10
 
 
 @asynccontextmanager
@@ -122,7 +408,7 @@ class Session:
         if not self._client.server_capabilities.resources:
             return ()
         page = await self._asked(self._client.list_resources())
-        return tuple(canonical_uri(self._name, resource.uri) for resource in page.resources[:_LISTED])
+        return tuple(canonical_uri(self._name, resource.uri) for resource in page.resources[:_MOST_URIS])
 
     async def follow(self) -> None:
         """Read the list of tools again whenever the server says that it has changed, and tell of it."""

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from jp.conversation.interruption import INTERRUPTED_CONTENT
-from jp.conversation.resource import Block
+from jp.conversation.resource import INTERRUPTED_CONTENT, Block
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,

@@ -1,4 +1,4 @@
-"""What the turn needs of a provider, and what an adapter has to give."""
+"""The provider port: requests, the parts of a response, and what a model can do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,94 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from jp.conversation.entries import JsonObject
+from jp.conversation.entries import InputChange, JsonObject, Usage
 from jp.conversation.thread import Thread
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Part
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """More of the message in block `index`."""
+
+    index: int
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True):
+    """More of the reasoning in block `index`; empty text opens a block that has metadata only."""
+
+    index: int
+    text: str
+
+
+class DataDelta(msgspec.Struct, frozen=True):
+    """More of the structured output's JSON in block `index`."""
+
+    index: int
+    text: str
+
+
+class ToolCallStart(msgspec.Struct, frozen=True):
+    """A call begins in block `index`. `call_id` is never empty: an adapter makes one where the provider gives none."""
+
+    index: int
+    call_id: str
+    name: str
+
+
+class ToolArgumentsDelta(msgspec.Struct, frozen=True):
+    """More of the JSON text of a call's arguments."""
+
+    index: int
+    text: str
+
+
+class BlockEnd(msgspec.Struct, frozen=True):
+    """Block `index` is complete. `metadata` is opaque: signatures, item ids, encrypted reasoning."""
+
+    index: int
+    metadata: JsonObject | None = None
+
+
+class KeepAlive(msgspec.Struct, frozen=True):
+    """The provider is there but has nothing to say."""
+
+
+class UsageReport(msgspec.Struct, frozen=True):
+    """Tokens so far; a later report replaces an earlier one."""
+
+    usage: Usage
+
+
+class InputReport(msgspec.Struct, frozen=True):
+    """Changes that the provider made to the request; a later report replaces an earlier one."""
+
+    changes: tuple[InputChange, ...]
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """The response is complete. `detail` explains a refusal.
+
+    `is_final` says of an answer that reached its length that the provider does not want to be asked to go on with it.
+    """
+
+    reason: Literal["stop", "tools", "length", "refused"]
+    detail: str = ""
+    is_final: bool = False
+
+
+Part = (
+    TextDelta
+    | ReasoningDelta
+    | DataDelta
+    | ToolCallStart
+    | ToolArgumentsDelta
+    | BlockEnd
+    | KeepAlive
+    | UsageReport
+    | InputReport
+    | Finished
+)
+
 
 Framing = Literal["sse", "ndjson", "json"]
 """How a response is cut into events; `json` is one event that is the whole body."""
@@ -155,3 +239,51 @@ __all__ = [
     "Unfit",
     "WireRequest",
 ]
+
+
+Level = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model is asked to think, in the words of the vendors, least first."""
+
+
+class Abilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model family can do.
+
+    `thinking` is how much of it is asked for: by the model itself with an effort as a hint (`adaptive`), by a number
+    of tokens (`budget`), by one of its `levels`, or never (`none`). `thinking_off` is how it is turned off;
+    `between_tools` and `never` leave some of it. `levels` are those that it knows, least first. `least_budget` and
+    `most_budget` bound a number of tokens. `forced_tools` and `sampling` tell whether a choice of tool and a
+    temperature are accepted at all, `sampling_while_thinking` whether they go together with thinking,
+    `bound_thinking` whether reasoning is taken back only behind the prefix that it was produced behind, `reads` the
+    other models of the provider whose reasoning it takes, `structured` whether an answer can be held to a schema,
+    `structured_with_tools` whether beside tools as well. `images`, `documents` (PDF) and `recordings` (audio and video)
+    are what can be attached besides text, `media_in_results` whether these may stand in a tool's result. `streams` is
+    false for a model that only answers as a whole.
+    """
+
+    thinking: Literal["none", "adaptive", "budget", "levels"] = "adaptive"
+    thinking_off: Literal["disabled", "between_tools", "never"] = "disabled"
+    thinks_by_default: bool = False
+    levels: tuple[Level, ...] = ("low", "medium", "high", "xhigh", "max")
+    least_budget: int = 1024
+    most_budget: int | None = None
+    tools: bool = True
+    forced_tools: bool = True
+    sampling: bool = False
+    sampling_while_thinking: bool = False
+    bound_thinking: bool = False
+    reads: tuple[str, ...] = ()
+    structured: bool = True
+    structured_with_tools: bool = True
+    images: bool = True
+    documents: bool = True
+    recordings: bool = False
+    media_in_results: bool = True
+    streams: bool = True
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, from the table or inferred from its name (`known` is false)."""
+
+    details: ModelDetails
+    abilities: Abilities
+    known: bool = True

@@ -12,10 +12,9 @@ import msgspec
 from jp import __version__
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import Framing, ResponseDecoder, Sections, WireRequest
+from jp.provider.base import Framing, Part, ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.keys import missing_key
-from jp.provider.parts import Part
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
 
 if TYPE_CHECKING:

@@ -1,12 +1,238 @@
-"""What the user has stored: in the keyring where there is one, else in a file."""
+"""Keys that the user has stored: in the keyring of the system, else in a private file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import stat
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol, cast
 
-from jp.provider.key_file import KeyFile
-from jp.provider.key_ring import KeyRing, KeyRingError
+import msgspec
+
+from jp.errors import AuthenticationError, ConfigurationError, StorageError
 from jp.provider.keys import FoundKey
+
+_LARGEST = 1024 * 1024
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class ReadableByOthersError(ConfigurationError):
+    """The file's permissions let others read the keys."""
+
+
+class KeyFile:
+    """One JSON object: keys by provider."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def get(self, provider: str) -> str | None:
+        """The key of a provider, None where there is none.
+
+        Raises:
+            ReadableByOthersError: others may read the file, so it is not.
+            ConfigurationError: it is not what it should be.
+            StorageError: it cannot be read.
+        """
+        return self._read().get(provider)
+
+    def set(self, provider: str, key: str) -> None:
+        """Store a key, in the place of the one that is there.
+
+        Raises:
+            ConfigurationError: the file that is there may not be used.
+            StorageError: it could not be written; what was there still is.
+        """
+        with self._locked():
+            self._write({**self._read(), provider: key})
+
+    def remove(self, provider: str) -> bool:
+        """Remove a key, or the empty text in the place of one; whether there was a key.
+
+        Raises:
+            ConfigurationError: the file that is there may not be used.
+            StorageError: it could not be written.
+        """
+        if not self.path.exists():
+            return False
+        with self._locked():
+            keys = dict(self._read())
+            removed = keys.pop(provider, None)
+            if removed is not None:
+                self._write(keys)
+        return bool(removed)
+
+    def _read(self) -> Mapping[str, str]:
+        try:
+            data = self._content()
+        except OSError as error:
+            raise self._failed("read", error) from None
+        try:
+            return {} if data is None else msgspec.json.decode(data, type=dict[str, str])
+        except (msgspec.DecodeError, RecursionError):  # its message might quote a key
+            raise ConfigurationError(
+                f"{str(self.path)!r} does not hold keys as jp writes them",
+                hint="move it away, and store the keys again with `jp keys set PROVIDER`",
+            ) from None
+
+    def _content(self) -> bytes | None:
+        try:
+            # Without O_NONBLOCK, opening a pipe would wait for its writer.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            self._check(os.fstat(descriptor))
+            return os.read(descriptor, _LARGEST)
+        finally:
+            os.close(descriptor)
+
+    def _check(self, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigurationError(f"{str(self.path)!r} is no file", hint="move it away")
+        if status.st_uid != os.geteuid():
+            message = f"{str(self.path)!r} belongs to another user, so no key is taken from it"
+            raise ReadableByOthersError(message, hint="move it away, or let JP_USER_DATA_DIR name a directory of yours")
+        if status.st_mode & _OTHERS:
+            import shlex
+
+            message = f"others may read {str(self.path)!r}, so no key is taken from it"
+            raise ReadableByOthersError(message, hint=f"chmod 600 {shlex.quote(str(self.path))}")
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Hold a lock on the directory, so that two commands do not undo each other's change."""
+        import fcntl
+
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._failed("write", error) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _write(self, keys: Mapping[str, str]) -> None:
+        target = Path(os.path.realpath(self.path))
+        written = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
+        try:
+            descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.json.format(msgspec.json.encode(keys, order="sorted"), indent=2) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            written.replace(target)
+        except OSError as error:
+            with suppress(OSError):
+                written.unlink()
+            raise self._failed("write", error) from None
+
+    def _failed(self, action: str, error: OSError) -> StorageError:
+        message = f"cannot {action} {str(self.path)!r}: {error.strerror or error}"
+        return StorageError(message, hint="check its permissions and those of its directory with `ls -ld`")
+
+
+_SERVICE = "jp"
+
+
+class KeyRingError(AuthenticationError):
+    """The keyring does not do what it is asked for."""
+
+
+class Ring(Protocol):
+    """A backend of the library."""
+
+    priority: float
+
+    def get_password(self, service: str, username: str) -> str | None:
+        """The text that is kept under both names."""
+        ...
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Keep a text."""
+        ...
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Forget it."""
+        ...
+
+
+class KeyRing:
+    """The keys that a working backend keeps for jp."""
+
+    def __init__(self, ring: Ring) -> None:
+        self._ring = ring
+
+    def get(self, provider: str) -> str | None:
+        """The key of a provider; None where there is none.
+
+        Raises:
+            KeyRingError: the keyring does not tell.
+        """
+        try:
+            return self._ring.get_password(_SERVICE, provider)
+        except Exception as error:  # noqa: BLE001 - backends raise what their systems do
+            raise _failed("read", error) from None
+
+    def set(self, provider: str, key: str) -> None:
+        """Store a key, in the place of the one that is there.
+
+        Raises:
+            KeyRingError: the keyring does not keep it.
+        """
+        try:
+            self._ring.set_password(_SERVICE, provider, key)
+            kept = self._ring.get_password(_SERVICE, provider)
+        except Exception as error:  # noqa: BLE001 - backends raise what their systems do
+            raise _failed("write", error) from None
+        if kept != key:
+            raise KeyRingError("the keyring did not keep the key", hint=_WITHOUT)
+
+    def remove(self, provider: str) -> bool:
+        """Remove a key; whether there was one.
+
+        Raises:
+            KeyRingError: the keyring does not let it go.
+        """
+        if self.get(provider) is None:
+            return False
+        try:
+            self._ring.delete_password(_SERVICE, provider)
+        except Exception as error:  # noqa: BLE001 - backends raise what their systems do
+            raise _failed("write", error) from None
+        return True
+
+
+def open_ring() -> KeyRing | None:
+    """The keyring; None where the library is not installed, or finds none that works."""
+    import importlib.util
+    import warnings
+
+    if importlib.util.find_spec("keyring") is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries that look for what may not be there
+            import keyring
+
+            ring = cast("Ring", keyring.get_keyring())
+        works = float(ring.priority) > 0
+    except Exception:  # noqa: BLE001 - finding a backend asks the system, which fails in its own ways
+        return None
+    return KeyRing(ring) if works else None
+
+
+_WITHOUT = "unlock it, or do without: PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring"
+
+
+def _failed(action: str, error: Exception) -> KeyRingError:
+    # A backend's message might hold what it was to keep.
+    return KeyRingError(f"cannot {action} the keyring: {type(error).__name__}", hint=_WITHOUT)
 
 
 class KeyStorage:

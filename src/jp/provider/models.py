@@ -1,15 +1,16 @@
-"""What is known of models: the table, and what is inferred of a model that is not in it. Pure."""
+"""What is known of models: the tables, what is inferred, prices, and facts about prompt caches. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Protocol, cast
 
-from jp.conversation.entries import Usage
-from jp.provider.abilities import Abilities, Model
-from jp.provider.base import ModelDetails
+import msgspec
+
+from jp.conversation.entries import JsonObject, Usage
+from jp.provider.base import Abilities, Model, ModelDetails
 
 TABLE_DATE = "2026-11-22"
 """When the table was last compared with what the providers publish."""
@@ -127,3 +128,49 @@ def cost(usage: Usage, details: ModelDetails, *, long_cache: bool = False) -> fl
             return None
         total += tokens * (price or 0.0) * times
     return total / _MILLION
+
+
+def is_readable(metadata: JsonObject | None, provider: str, model: str, *, reads: Sequence[str] = ()) -> bool:
+    """Return whether `model` takes reasoning with this metadata: its own, or that of a model which it `reads`."""
+    return any(is_made_by(metadata, provider, maker) for maker in (model, *reads))
+
+
+def is_made_by(metadata: JsonObject | None, provider: str, model: str) -> bool:
+    """Whether `metadata` comes from this model of this provider; snapshots of a model take each other's."""
+    given = metadata or {}
+    maker = given.get("model")
+    if given.get("provider") != provider or not isinstance(maker, str):
+        return False
+    return canonical_name(maker) == canonical_name(model)
+
+
+class CacheFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """When a prompt can be expected to be read from a provider's cache.
+
+    It needs at least `minimum` tokens, and is kept for `short_secs` or `long_secs` after it was used last. `is_certain`
+    is false where nobody says that there is a cache: then one is expected only once it has shown itself.
+    """
+
+    minimum: int = 1024
+    short_secs: float = 300.0
+    long_secs: float = 3600.0
+    is_certain: bool = True
+
+    def lifetime(self, policy: str) -> float:
+        """For how many seconds a prompt is kept under a policy, `short` or `long`."""
+        return self.long_secs if policy == "long" else self.short_secs
+
+
+_CERTAIN = frozenset({"anthropic", "cerebras", "google", "openai", "openrouter", "script"})
+_MINIMUM = {
+    "claude-haiku-4-5": 4096,
+    "claude-opus-4-5": 4096,
+    "claude-opus-4-6": 4096,
+    "claude-sonnet-4-6": 2048,
+}
+"""Models that take more than the usual minimum."""
+
+
+def cache_facts(kind: str, name: str) -> CacheFacts:
+    """What is known of the cache for a model. `kind` is a provider of this version, as for `find_model`."""
+    return CacheFacts(minimum=_MINIMUM.get(canonical_name(name), 1024), is_certain=kind in _CERTAIN)

@@ -1,4 +1,4 @@
-"""From a model id to a provider. The only place that knows all of them; each is imported when it is asked for."""
+"""From a model id to a provider and its adapter. Each is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -8,21 +8,81 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, ModelFactsConfig
-from jp.config.aliases import resolve_alias
-from jp.config.model import AppConfig, LlmConfig, RequestConfig
+from jp.config.accounts import CloudAccount, GoogleConfig, ModelFactsConfig, OpenaiConfig, ServerConfig
+from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
 from jp.likeness import nearest
 from jp.provider.base import Provider
+from jp.provider.errors import ErrorKind
+from jp.provider.http import Adapter
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
-from jp.provider.mending import hints_of
 from jp.provider.models import known_names
-from jp.provider.server_address import LocalServer, address_of, is_loopback
 from jp.provider.transport import Limits
 
 if TYPE_CHECKING:
     from jp.provider.clouds import Cloud
     from jp.provider.http import Account
+
+
+class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a server usually listens, and the variable that says otherwise; it lists models as OpenAI's API does."""
+
+    port: int
+    variable: str = ""
+
+
+def is_loopback(base_url: str) -> bool:
+    """Return whether an address is this machine's: `localhost`, or a loopback address."""
+    from ipaddress import ip_address
+    from urllib.parse import urlsplit
+
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
+    """The base URL of a server. Who listens everywhere is asked on loopback."""
+    from urllib.parse import urlsplit
+
+    declared = environ.get(server.variable, "").strip() if server.variable else ""
+    text = declared if "://" in declared else f"http://{declared}"
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port, text = "", None, ""
+    if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here
+        host = "127.0.0.1"
+    scheme = "https" if text.startswith("https://") else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or server.port}"
+
+
+def hints_of(kind: str, provider: str, model: str) -> Mapping[ErrorKind, str]:
+    """Hints by the kind of the error. `kind` is what the server called `provider` speaks, `model` what is asked."""
+    match kind:
+        case "ollama":
+            setting = f"`providers.llm.{provider}.context_window`"
+            return {
+                "model_not_found": f"`ollama pull {model}` gets it, `ollama list` says which are there",
+                "context_too_long": f"set {setting} higher, as far as the model and the memory go, or send less",
+            }
+        case "llamacpp":
+            return {"context_too_long": "start the server with more room (`llama-server --ctx-size …`), or send less"}
+        case "openai-compatible":
+            return {
+                "invalid_request": f"`providers.llm.{provider}` has settings for what a server does not take, such as "
+                "`structured`; `jp query --dry-run --format json …` shows what is sent"
+            }
+        case _:
+            return {}
 
 
 class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -239,13 +299,13 @@ def create_provider(
 
         return create(model.name, root=root, scenario=settings.script.scenario)
     facts = facts_in(settings, model.provider)
-    from jp.provider.adapters import create_adapter
+
     from jp.provider.http import HttpProvider
 
     kind = kind_of(settings, model.provider)
     adapter = create_adapter(settings, model.provider, kind=kind)
     if (cloud := cloud_of(settings, model.provider)) is not None:
-        from jp.provider.sdk.provider import cloud_key, create
+        from jp.provider.sdk.signer import cloud_key, create
 
         variables = _cloud_variables(settings, cloud)
         found = cloud_key(cloud, variables, environ=environ, stored=stored) if needs_key else None
@@ -375,3 +435,72 @@ def limits_of(request: RequestConfig) -> Limits:
         idle_timeout=idle,
         max_response_bytes=request.max_response_bytes,
     )
+
+
+def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
+    """The adapter of a provider that speaks as `kind` does: itself, or for a server of the user's own, another.
+
+    Raises:
+        ConfigurationError: nobody speaks so.
+    """
+    match kind:
+        case "anthropic":
+            from jp.provider.anthropic.request import AnthropicAdapter
+
+            own = settings.anthropic
+            return AnthropicAdapter(own.beta_headers, provider=provider, chains=own.chain_on_max_tokens)
+        case "openai":
+            from jp.provider.openai.request import OpenaiAdapter
+
+            summary = settings.openai.reasoning_summary
+            return OpenaiAdapter(provider=provider, summary=summary, store=_may_store(settings, provider))
+        case "ollama":
+            from jp.provider.ollama.request import adapter_of
+
+            return adapter_of(settings, provider)
+        case "google":
+            from jp.provider.google.request import GoogleAdapter
+
+            # Vertex AI does not know the field: nothing is kept there unless the project says so.
+            in_cloud = _account_of(settings, provider).transport == "sdk"
+            return GoogleAdapter(provider=provider, store=None if in_cloud else _may_store(settings, provider))
+        case _:
+            return _speaking_chat(settings, provider, kind=kind)
+
+
+def _account_of(settings: LlmConfig, provider: str) -> OpenaiConfig | GoogleConfig | ServerConfig:
+    """The account of one that speaks as OpenAI or Google do."""
+    match provider:
+        case "openai":
+            return settings.openai
+        case "google":
+            return settings.google
+        case _:
+            return settings.servers[provider]
+
+
+def _may_store(settings: LlmConfig, provider: str) -> bool:
+    return _account_of(settings, provider).store
+
+
+def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
+    """The adapter of one that speaks Chat Completions."""
+    match kind:
+        case "openai-compatible":
+            from jp.provider import compatible
+
+            return compatible.create(settings.servers[provider], provider)
+        case "cerebras":
+            from jp.provider.cerebras import CerebrasAdapter
+
+            return CerebrasAdapter()
+        case "llamacpp":
+            from jp.provider import llamacpp
+
+            return llamacpp.create(settings, provider)
+        case "openrouter":
+            from jp.provider.openrouter import request
+
+            return request.create(settings.openrouter)
+        case _:
+            raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")

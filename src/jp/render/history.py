@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import assert_never
 
-from jp.conversation.carriers import CarrierChange, map_carriers
 from jp.conversation.entries import AnyEntry
+from jp.conversation.thread import CarrierChange, map_carriers
 from jp.conversation.turns import turns_of
 from jp.render.json_lines import entry_line
 from jp.render.sanitize import one_line, sanitize

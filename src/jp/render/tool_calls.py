@@ -7,8 +7,8 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from jp.compaction.cut_forms import cut_handle
-from jp.compaction.stripping import content_size
+from jp.compaction.references import cut_handle
+from jp.compaction.stand_ins import content_size
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     Block,

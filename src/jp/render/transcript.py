@@ -10,9 +10,8 @@ from typing import Any, Literal, assert_never, cast
 
 import msgspec
 
-from jp.compaction.view import Kept, ProjectedTurn, Projection, Summarised
+from jp.compaction.projection import Kept, ProjectedTurn, Projection, Summarised
 from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
-from jp.conversation.carriers import CarrierChange, map_view_carriers
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -46,18 +45,19 @@ from jp.conversation.resource import (
     resource_as_shown,
     size_in_bytes,
 )
-from jp.conversation.reverts import undone
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
     AssistantText,
+    CarrierChange,
     ToolCall,
     ToolResult,
     UserResource,
     UserText,
     ViewEvent,
+    map_view_carriers,
 )
-from jp.conversation.turns import Turn, turns_of
+from jp.conversation.turns import Turn, turns_of, undone
 from jp.errors import StorageError
 from jp.render.json_lines import SCHEMA, escape_controls
 from jp.render.sanitize import one_line

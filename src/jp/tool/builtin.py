@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def _create_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.create_file import CreateFile
+    from jp.tool.files.placing import CreateFile
 
     return CreateFile(surroundings)
 
 
 def _delete_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.delete_file import DeleteFile
+    from jp.tool.files.placing import DeleteFile
 
     return DeleteFile(surroundings)
 
@@ -41,7 +41,7 @@ def _modify_file(surroundings: FileSurroundings) -> Tool:
 
 
 def _move_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.move_file import MoveFile
+    from jp.tool.files.placing import MoveFile
 
     return MoveFile(surroundings)
 

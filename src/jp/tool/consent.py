@@ -1,25 +1,192 @@
-"""Whether a call may run and its result be given: what was decided beforehand, or the person who is asked."""
+"""Whether a call may run and its result be given: decided beforehand, remembered, or by the person who is asked."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Literal, Protocol, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.kinds import RunMode
-from jp.conversation.entries import JsonObject
+from jp.config.direction import RunMode
+from jp.config.tools import ResultMode
+from jp.conversation.entries import JsonObject, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
-from jp.tool.approver import Approver, Declined, Edited, Granted, Nobody, Proposal, Replaced
-from jp.tool.base import Confined, Previewed, Stream, ToolInvocation, ToolOutput
-from jp.tool.checking import CheckedCall, problems_of, with_arguments
-from jp.tool.permission import Allowed, Answers, Decision, Denied, decide, explain_withheld
-from jp.tool.remembered import RememberedAnswers
-from jp.tool.results import with_text
+from jp.tool.arguments import CheckedCall, problems_of, with_arguments
+from jp.tool.base import Confined, Previewed, Stream, ToolInvocation, ToolOutput, with_text
 from jp.tool.rules import Paths, run_mode
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person is asked about: a call with the arguments that it would run with.
+
+    `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit; `limits`
+    is what confines the call, empty where that is no matter.
+    """
+
+    call: ToolCallRequest
+    arguments: JsonObject
+    preview: str | None
+    problems: Callable[[JsonObject], Sequence[str]]
+    limits: str = ""
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True):
+    """Yes. `remember`: also to each such call of this turn."""
+
+    remember: bool = False
+
+
+class Declined(msgspec.Struct, frozen=True, kw_only=True):
+    """No, perhaps with a `reason`. `remember`: also to each such call of this turn."""
+
+    reason: str = ""
+    remember: bool = False
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """Other arguments, in which there are no problems."""
+
+    arguments: JsonObject
+
+
+class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+    """Another text in place of a result's."""
+
+    text: str
+
+
+class Nobody(msgspec.Struct, frozen=True):
+    """It turns out that nobody can be asked."""
+
+
+class Approver(Protocol):
+    """Asks a person, one question after the other."""
+
+    async def approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+        """Ask whether a call may run."""
+        ...
+
+    async def edit(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+        """Have the arguments of a call edited, and where that comes to nothing, ask."""
+        ...
+
+    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+        """Ask whether the model gets a result."""
+        ...
+
+    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+        """Have the text of a result edited, and where that comes to nothing, ask."""
+        ...
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """The call may run, or its result be given."""
+
+
+class Denied(msgspec.Struct, frozen=True, kw_only=True):
+    """The call must not run, or its result not be given.
+
+    `skipped`: the configuration says so. `refused`: `--deny-all` does. `declined`: the person who was asked did,
+    perhaps with a `reason`. `nobody`: it had to be asked, and nobody can be.
+    """
+
+    cause: Literal["skipped", "refused", "declined", "nobody"]
+    reason: str = ""
+
+
+Decision = Allowed | Denied
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line answers for this turn wherever a tool has to be asked about.
+
+    `approved` are the names of `--approve`, `approve_all` and `deny_all` the flags of those names; a name wins over
+    `deny_all`, and `deny_all` over `approve_all`.
+    """
+
+    approved: frozenset[str] = frozenset()
+    approve_all: bool = False
+    deny_all: bool = False
+
+
+def decide(name: str, mode: RunMode | ResultMode, answers: Answers) -> Decision | None:
+    """Whether a call of tool `name` may run, or its result be given; None where a person has to be asked.
+
+    What is to be skipped is skipped, whatever was approved; what is unattended is not asked about, so no answer
+    concerns it.
+    """
+    match mode:
+        case "skip":
+            return Denied(cause="skipped")
+        case "unattended":
+            return Allowed()
+        case "ask" | "edit":
+            return _answer(name, answers)
+        case _:
+            assert_never(mode)
+
+
+def _answer(name: str, answers: Answers) -> Decision | None:
+    if name in answers.approved:
+        return Allowed()
+    if answers.deny_all:
+        return Denied(cause="refused")
+    return Allowed() if answers.approve_all else None
+
+
+def explain(name: str, denied: Denied) -> str:
+    """What the model is told of a call that did not run."""
+    why = _reason(denied, f"calls of {name!r}", f"{name!r}")
+    return f"This call did not run: {why} Do not repeat it; go on without it, or say what it is needed for."
+
+
+def explain_withheld(name: str, denied: Denied) -> str:
+    """What the model is told in place of a result."""
+    why = _reason(denied, f"results of {name!r}", f"giving you the result of {name!r}")
+    return f"This call ran, but you are not given its result: {why} Do not repeat it."
+
+
+def _reason(denied: Denied, skipped: str, needing: str) -> str:
+    said = f" The user said: {denied.reason}" if denied.reason else ""
+    match denied.cause:
+        case "skipped":
+            why = f"the configuration says that {skipped} are skipped"
+        case "refused":
+            why = "the user denied everything in this turn that needs approval"
+        case "declined":
+            why = "the user was asked and declined"
+        case "nobody":
+            why = f"{needing} needs the user's approval, and nobody can be asked here"
+        case _:
+            assert_never(denied.cause)
+    return f"{why}.{said}"
+
+
+_Key = tuple[str, str, str]
+
+
+class RememberedAnswers:
+    """What a person answered once and for all of a turn; nothing of it is kept for the next."""
+
+    def __init__(self) -> None:
+        self._answers: dict[_Key, bool] = {}
+
+    def answer(self, stream: Stream, name: str, arguments: JsonObject) -> bool | None:
+        """Whether the call may run; None where nobody has said so of such a call."""
+        return self._answers.get(_key(stream, name, arguments))
+
+    def remember(self, stream: Stream, name: str, arguments: JsonObject, *, may_run: bool) -> None:
+        """Keep an answer."""
+        self._answers[_key(stream, name, arguments)] = may_run
+
+
+def _key(stream: Stream, name: str, arguments: JsonObject) -> _Key:
+    turn = next((entry.id for entry in reversed(stream.entries) if isinstance(entry, TurnStart)), "")
+    return turn, name, msgspec.json.encode(arguments, order="deterministic").decode()
+
 
 PREVIEW_SECS = 5.0
 """How long is waited for what a tool says that it would do."""

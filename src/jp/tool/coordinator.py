@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, ToolCallRequest
-from jp.conversation.resource import TextBlock
+from jp.conversation.entries import AnyEntry, Question, ToolCallRequest
+from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock, size_in_bytes
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
+from jp.tool.arguments import CheckedCall, check
 from jp.tool.base import (
+    Answer,
     CallOutcome,
     CallStarted,
     ConfiguredTool,
     Delivery,
+    Inquired,
     Inquirer,
     KeepsTime,
     NobodyToAsk,
@@ -27,19 +33,107 @@ from jp.tool.base import (
     ToolEvent,
     ToolInvocation,
     ToolOutput,
+    Unanswered,
     error_output,
 )
-from jp.tool.call_inquirer import CallInquirer
-from jp.tool.ceiling import within_ceiling
-from jp.tool.checking import CheckedCall, check
-from jp.tool.consent import Asking, Consent
-from jp.tool.ordering import CallOrder
-from jp.tool.permission import Allowed, Denied, explain
+from jp.tool.consent import Allowed, Asking, Consent, Denied, explain
+from jp.tool.rules import CallOrder
 from jp.tool.toolbox import definitions
 
 if TYPE_CHECKING:
     from anyio import CancelScope, CapacityLimiter
     from anyio.abc import TaskGroup
+
+
+class CallInquirer:
+    """Passes questions on to `inquirer`. `scope` stops the call; `is_unanswered` says that nobody could answer."""
+
+    def __init__(
+        self, call: ToolCallRequest, inquirer: Inquirer, scope: CancelScope, tell: Callable[[ToolEvent], None]
+    ) -> None:
+        self.is_unanswered = False
+        self._call = call
+        self._inquirer = inquirer
+        self._scope = scope
+        self._tell = tell
+        self._asking = 0
+        self._left = inf
+
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
+        """See the port."""
+        with self._standing_clock():
+            answer = await self._inquirer.ask(question, person_only=person_only)
+        if isinstance(answer, Answer):
+            self._tell(Inquired(call=self._call, question=question, answer=answer))
+        elif answer.cause == "nobody":
+            self.is_unanswered = True
+        return answer
+
+    @contextmanager
+    def _standing_clock(self) -> Generator[None]:
+        """Let no time of the call pass, as long as any of its questions is open."""
+        from anyio import current_time
+
+        if not self._asking:
+            self._left = self._scope.deadline - current_time()
+            self._scope.deadline = inf
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._scope.deadline = current_time() + self._left
+
+
+CEILING = 10 * 1024 * 1024
+"""Bytes that are kept of one result."""
+
+MOST_BLOCKS = 1000
+"""Blocks that are kept of one result."""
+
+
+def within_ceiling(output: ToolOutput, *, ceiling: int = CEILING, most_blocks: int = MOST_BLOCKS) -> ToolOutput:
+    """`output`; where it is beyond the ceiling, its beginning with a note that says so."""
+    sizes = [_size(block) for block in output.content]
+    if sum(sizes) <= ceiling and len(sizes) <= most_blocks:
+        return output
+    kept: list[Block] = []
+    left = ceiling
+    for block, size in zip(output.content[:most_blocks], sizes, strict=False):
+        if size > left:
+            kept += _beginning(block, left)
+            break
+        kept.append(block)
+        left -= size
+    note = f"[Only the beginning of the result was kept: it had {sum(sizes):,} bytes in {len(sizes):,} parts.]"
+    return replace(output, content=(*kept, TextBlock(text=note)))
+
+
+def _size(block: Block) -> int:
+    match block:
+        case ResourceBlock(resource=resource):
+            return size_in_bytes(resource)
+        case ResourceLink(uri=uri, description=description):
+            return len(uri) + len(description or "")
+        case _:
+            return size_in_bytes(block)
+
+
+def _beginning(block: Block, size: int) -> list[Block]:
+    """As much of a block as there is room for; of what is no text, nothing."""
+    match block:
+        case TextBlock(text=str() as text):
+            return [replace(block, text=_cut(text, size))]
+        case ResourceBlock(resource=Resource(text=str() as text) as resource):
+            return [ResourceBlock(resource=replace(resource, text=_cut(text, size)))]
+        case _:
+            return []
+
+
+def _cut(text: str, size: int) -> str:
+    return text.encode()[:size].decode(errors="ignore")
+
 
 AT_ONCE = 8
 """So many calls run at the same time; the others wait."""

@@ -1,20 +1,67 @@
-"""Who answers what a tool asks while it runs: the configuration, a person, or the model."""
+"""Questions that tools ask while they run, and `ask_user`, with which the model asks."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Protocol
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
 
 from jp.config.tools import QuestionConfig
-from jp.conversation.entries import Question, ToolCallRequest, TurnStart
+from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnStart
+from jp.conversation.resource import TextBlock
+from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.answers import expected, fits
-from jp.tool.base import Answer, Inquirer, Stream, Toolbox, Unanswered
+from jp.tool.base import Answer, Inquirer, Stream, Toolbox, ToolInvocation, ToolOutput, Unanswered, error_output
 
 if TYPE_CHECKING:
     from anyio import Lock
+
+
+ANSWER = "answer"
+"""The member that holds the answer, where it is asked for as JSON."""
+
+
+def fits(question: Question, value: Any) -> bool:
+    """Whether `value` answers `question`."""
+    match question.kind:
+        case "boolean":
+            return isinstance(value, bool)
+        case "select":
+            return value in question.options
+        case "text":
+            return isinstance(value, str)
+        case _:
+            assert_never(question.kind)
+
+
+def expected(question: Question) -> str:
+    """What an answer has to be, in words."""
+    match question.kind:
+        case "boolean":
+            return "true or false"
+        case "select":
+            return f"one of {', '.join(map(repr, question.options)) or 'no options'}"
+        case "text":
+            return "a text"
+        case _:
+            assert_never(question.kind)
+
+
+def answer_schema(question: Question) -> JsonObject:
+    """The JSON Schema of an object whose only member is the answer."""
+    match question.kind:
+        case "boolean":
+            answer: JsonObject = {"type": "boolean"}
+        case "select":
+            answer = {"type": "string", "enum": list(question.options)}
+        case "text":
+            answer = {"type": "string"}
+        case _:
+            assert_never(question.kind)
+    return {"type": "object", "properties": {ANSWER: answer}, "required": [ANSWER], "additionalProperties": False}
+
 
 _UNSET = QuestionConfig()
 _NOBODY = Unanswered(cause="nobody")
@@ -106,3 +153,56 @@ class _CallInquirer:
                 if answer != _NOBODY:
                     return answer
         return _NOBODY
+
+
+DEFINITION = ToolDefinition(
+    name="ask_user",
+    description=(
+        "Ask the user one question, and wait for the answer. For what only they can know or decide; what you can find "
+        "out or sensibly assume, do not ask."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "question": {"type": "string", "description": "The question, with what they need to know to answer it."},
+            "options": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The answers that they may choose from; without it they write one.",
+            },
+        },
+        "required": ["question"],
+        "additionalProperties": False,
+    },
+)
+
+_NO_PERSON = (
+    "Nobody can be asked here. Go on with what you would sensibly assume and say so, or say in your answer what you "
+    "need to know."
+)
+
+
+class AskUser:
+    """Asks a person, anew each time, and nobody else."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return DEFINITION
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """Ask."""
+        text = str(invocation.arguments["question"]).strip()
+        options = tuple(dict.fromkeys(map(str, invocation.arguments.get("options") or ())))
+        if not text:
+            return error_output("The question is empty, so nobody was asked.")
+        question = Question(
+            id=f"question-{next(self._numbers)}", text=text, kind="select" if options else "text", options=options
+        )
+        answer = await invocation.inquirer.ask(question, person_only=True)
+        if isinstance(answer, Answer):
+            return ToolOutput(content=(TextBlock(text=f"The user answered: {answer.value}"),))
+        return error_output(_NO_PERSON if answer.cause == "nobody" else "The user was asked, and gave no answer.")

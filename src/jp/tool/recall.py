@@ -13,7 +13,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.tool.base import Stream, ToolInvocation, ToolOutput, error_output
 from jp.tool.bounding import BOUND
-from jp.tool.standing import RECALL
+from jp.tool.toolbox import RECALL
 
 _NOTE = 120
 """How many bytes what is said below a page takes at most."""

@@ -12,7 +12,7 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import Stream, ToolInvocation, ToolOutput, error_output
 from jp.tool.bounding import BOUND
-from jp.tool.standing import SEARCH
+from jp.tool.toolbox import SEARCH
 
 _EXCERPTS = 5
 _MOST_EXCERPTS = 20

@@ -1,18 +1,135 @@
-"""Which tools the model may call, and how: the configuration's word on each. Pure."""
+"""Which tools the model may call, where they come from, and how they run: the configuration's word on each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from jp import likeness
-from jp.config.kinds import Section
-from jp.config.tools import ToolConfig
+from jp.config.direction import Section
+from jp.config.tools import Enable, RuleConfig, ToolConfig
+from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
-from jp.errors import ConfigurationError
-from jp.tool.base import ConfiguredTool, Tool, Toolbox
+from jp.entry_points import entries_of, load_entry, package_of
+from jp.errors import ConfigurationError, JpError, UsageError
+from jp.tool.base import ConfiguredTool, Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
+
+
+class BuiltIn(msgspec.Struct, frozen=True):
+    """It comes with jp."""
+
+    @property
+    def text(self) -> str:
+        """As `source` has it."""
+        return "builtin"
+
+
+class Local(msgspec.Struct, frozen=True):
+    """It is a command that the configuration has."""
+
+    @property
+    def text(self) -> str:
+        """As `source` has it."""
+        return "local"
+
+
+class OnServer(msgspec.Struct, frozen=True):
+    """An MCP server has it, under the name `tool`."""
+
+    server: str
+    tool: str
+
+    @property
+    def text(self) -> str:
+        """As `source` has it."""
+        return f"mcp.{self.server}.{self.tool}"
+
+
+class InPackage(msgspec.Struct, frozen=True):
+    """Another Python package brings it, if any does."""
+
+    @property
+    def text(self) -> str:
+        """As a person is told: no `source` says it."""
+        return "package"
+
+
+ToolSource = BuiltIn | Local | OnServer | InPackage
+
+
+def source_of(name: str, settings: ToolConfig, built_in: Collection[str]) -> ToolSource:
+    """Where the tool `name` comes from. `built_in` are the names of those that come with jp.
+
+    Without a `source`, a tool with a command is local; else it comes with jp, or with another package.
+
+    Raises:
+        ConfigurationError: the source is none.
+    """
+    match (settings.source or "").split(".", 2):
+        case [""]:
+            if settings.command is not None:
+                return Local()
+            return BuiltIn() if name in built_in else InPackage()
+        case ["builtin"]:
+            return BuiltIn()
+        case ["local", *_]:
+            return Local()
+        case ["mcp", server, *tool] if server and tool != [""]:
+            return OnServer(server, tool[0] if tool else name)
+        case _:
+            raise ConfigurationError(
+                f"'conversation.tools.{name}.source' cannot be {settings.source!r}",
+                hint="it is `builtin`, `local`, `mcp.SERVER`, `mcp.SERVER.TOOL` or `mcp.SERVER.*`",
+            )
+
+
+RECALL = "recall"
+SEARCH = "search_history"
+REFRESH = "refresh_resource"
+
+ON_HIDDEN = frozenset({RECALL, SEARCH})
+"""Those that read what a view hides. Their results are copies of it."""
+
+ON_CONTENT = frozenset({*ON_HIDDEN, REFRESH})
+"""Those that read what a conversation has."""
+
+STANDING = frozenset({*ON_CONTENT, "ask_user", "describe_tools"})
+"""All of them, by name."""
+
+_UNATTENDED = ToolConfig(enable="always", run="unattended")
+STANDING_SETTINGS: Mapping[str, ToolConfig] = {
+    **dict.fromkeys(sorted(STANDING), _UNATTENDED),
+    REFRESH: ToolConfig(enable="always", run="unattended", rules=(RuleConfig(arguments={"uri": "cmd:**"}, run="ask"),)),
+}
+"""What holds for each where the configuration does not say otherwise: what runs a command asks like a command."""
+
+
+def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bool) -> frozenset[str]:
+    """Which of them the next request of a conversation with these entries offers.
+
+    All where it offers other tools (`has_tools`). Those that read what a conversation has, besides, where something is
+    attached (`attaches`) and wherever a request has attached something or offered tools before, undone or not. A
+    compaction adds none: tools that appear in mid-conversation change the prefix of everything in it.
+    """
+    if has_tools:
+        return STANDING
+    return ON_CONTENT if attaches or any(map(_offered_some, entries)) else frozenset()
+
+
+def _offered_some(entry: AnyEntry) -> bool:
+    match entry:
+        case ChatRequest(resources=resources, attachments=attachments):
+            return bool(resources or attachments)
+        case RequestContext(tools=tools):
+            return tools is not None
+        case _:
+            return False
+
 
 S = TypeVar("S", bound=Section)
 
@@ -105,3 +222,173 @@ def nearest(name: str, known: Collection[str]) -> str:
     names = sorted(known)
     near = likeness.nearest(name, names)
     return f"did you mean {near[0]!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"
+
+
+OFF = "!"
+"""What stands before the name of a tool that is taken away."""
+
+_WILD = frozenset("*?[")
+
+
+class Switching:
+    """Switches tools on and off, one after the other.
+
+    `settings` is `conversation.tools`, `names` are the tools that patterns match. `is_known` says whether there is a
+    tool of some other name, too. `groups` has for tools that are named in a body the name that speaks for all of them.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, ToolConfig],
+        names: Collection[str],
+        is_known: Callable[[str], bool],
+        *,
+        groups: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._names = names
+        self._is_known = is_known
+        self._groups = groups or {}
+        self._switched: dict[str, bool] = {}
+
+    def switch(self, specifications: Sequence[str]) -> dict[str, bool]:
+        """Which tools change, by name: whether they are offered from now on.
+
+        A specification is a tool's name or a pattern, with `!` before it to take away. A pattern leaves alone what is
+        offered by name only (`explicit`) or in any case (`always`).
+
+        Raises:
+            UsageError: a name or a pattern means no tool, or a tool that is always offered is to be taken away.
+        """
+        for text in specifications:
+            name = text.removeprefix(OFF)
+            if _WILD.isdisjoint(name):
+                self._switch_one(name, on=name == text)
+            else:
+                self._switch_all(name, on=name == text)
+        return self._switched
+
+    def _switch_one(self, name: str, *, on: bool) -> None:
+        option = _option(on=on)
+        if not self._is_known(name):
+            raise UsageError(f"{option} names an unknown tool {name!r}", hint=nearest(name, self._names))
+        state = self._state(name)
+        if not on and state == "always":
+            raise UsageError(
+                f"{option} cannot take {name!r} away: it is always offered",
+                hint=f"the configuration says so; `--cfg conversation.tools.{name}.enable=false` overrides it",
+            )
+        if on is not _is_offered(state):
+            self._switched[name] = on
+
+    def _switch_all(self, pattern: str, *, on: bool) -> None:
+        found = [name for name in sorted(self._names) if fnmatchcase(name, pattern)]
+        if not found:
+            raise UsageError(f"{_option(on=on)} {pattern!r} matches no tool", hint=nearest(pattern, self._names))
+        for name in found:
+            state = self._state(name)
+            if state not in {"explicit", "always"} and on is not _is_offered(state):
+                self._switched[name] = on
+
+    def _state(self, name: str) -> Enable | None:
+        for spoken in (name, self._groups.get(name, name)):
+            if spoken in self._switched:
+                return self._switched[spoken]
+        return settings_of(name, self._settings).enable
+
+
+def _is_offered(state: Enable | None) -> bool:
+    return state is True or state == "always"
+
+
+def _option(*, on: bool) -> str:
+    return "--tool" if on else "--no-tool"
+
+
+GROUP = "jp.tools"
+"""The entry point group. The name of an entry is the tool's name, its value a tool or a callable that gives one."""
+
+_REMEDY = "update or uninstall the package that provides it"
+_CACHE_NAME = "tools.json"
+
+
+class ToolDefectError(JpError):
+    """A tool of another package did what no tool may do."""
+
+
+def third_party_tools(cache_directory: Path | None) -> dict[str, str]:
+    """The entry points of other packages: a value such as `package.module:Tool` for each tool's name.
+
+    `cache_directory` may be missing or not writable: then every call looks anew.
+    """
+    return entries_of(GROUP, None if cache_directory is None else cache_directory / _CACHE_NAME)
+
+
+def load(name: str, value: str) -> Tool:
+    """Import the tool that an entry point names.
+
+    Raises:
+        ConfigurationError: it cannot be imported, or is no tool of that name.
+    """
+    try:
+        found = load_entry(value)
+        tool = found if hasattr(found, "definition") and not isinstance(found, type) else _made(found)
+        definition = _definition(tool)
+    except (Exception, SystemExit) as error:
+        message = f"the tool {name!r} comes from {package_of(GROUP, name, value)}, which failed to load: {error}"
+        raise ConfigurationError(message, hint=_REMEDY) from error
+    if definition is None or definition.name != name or not callable(getattr(tool, "run", None)):
+        message = f"the tool {name!r} comes from {package_of(GROUP, name, value)}, which is no tool of that name"
+        raise ConfigurationError(message, hint=_REMEDY)
+    return _Checked(cast("Tool", tool), definition)
+
+
+def _made(found: object) -> object:
+    if not callable(found):
+        raise TypeError("it is neither a tool nor a callable that gives one")
+    make = cast("Callable[[], object]", found)
+    return make()
+
+
+def _definition(tool: object) -> ToolDefinition | None:
+    """What a tool says of itself, None where that is no definition. It is asked once: it must not change."""
+    said = getattr(tool, "definition", None)
+    if not isinstance(said, ToolDefinition):
+        return None
+    return msgspec.convert(msgspec.to_builtins(said), ToolDefinition)
+
+
+class _Checked:
+    """A tool whose results are looked at: what is none is the tool's defect, not jp's."""
+
+    def __init__(self, tool: Tool, definition: ToolDefinition) -> None:
+        self._tool = tool
+        self._definition = definition
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return self._definition
+
+    @property
+    def reads_only(self) -> bool:
+        """See `ReadsOnly`."""
+        return isinstance(self._tool, ReadsOnly) and bool(self._tool.reads_only)
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port.
+
+        Raises:
+            ToolDefectError: what came is no output.
+        """
+        return _checked(self._definition.name, await self._tool.run(invocation))
+
+    async def preview(self, invocation: ToolInvocation) -> str | None:
+        """See `Previewed`: what the tool says of a call, if it says anything."""
+        return await self._tool.preview(invocation) if isinstance(self._tool, Previewed) else None
+
+
+def _checked(name: str, output: object) -> ToolOutput:
+    if not isinstance(output, ToolOutput):
+        raise ToolDefectError(f"{name} gave {type(output).__name__!r} where a ToolOutput has to be")
+    return output

@@ -9,26 +9,41 @@ from typing import assert_never
 import msgspec
 
 from jp.conversation.entries import ChatResponse, CycleEnd, Finish, ToolCallRequest, ToolCallResponse, Usage
-from jp.conversation.interruption import NOT_STARTED_CONTENT
-from jp.provider.errors import ProviderError
-from jp.provider.parts import (
+from jp.conversation.resource import NOT_STARTED_CONTENT
+from jp.conversation.thread import Thread, ToolResult, UserResource, UserText
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
     InputReport,
     KeepAlive,
     Part,
+    Provider,
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
     UsageReport,
 )
-from jp.turn.builder import EntryBuilder
-from jp.turn.joining import Follower, Joiner, StrayError
+from jp.provider.errors import ProviderError
+from jp.provider.models import is_made_by
+from jp.turn.builder import EntryBuilder, Follower, Joiner, StrayError
 from jp.turn.ports import CallAnswered, CallMade, TurnPorts
 from jp.turn.preparation import Prepared
-from jp.turn.rejection import rejected_reasoning
+
+
+def rejected_reasoning(provider: Provider, thread: Thread, error: ProviderError, *, again: bool) -> tuple[str, ...]:
+    """The ids of the answers whose reasoning `error` says cannot be sent as the model's own, of those in `thread`.
+
+    All that this model made, where the error does not say which, or where the cycle fails by it `again`: so a request
+    that was rejected twice is not rejected a third time. Messages and calls may carry a part of it, too.
+    """
+    if error.kind != "rejected_reasoning":
+        return ()
+    answers = (event for event in thread.events if not isinstance(event, (UserText, UserResource, ToolResult)))
+    own = tuple(event.origin for event in answers if is_made_by(event.metadata, provider.id, thread.model))
+    located = () if again else provider.locate_rejected(thread, error)
+    return located or own
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,8 +34,8 @@ from jp.conversation.thread import (
 )
 from jp.conversation.turns import Answer, is_blank
 from jp.provider.base import Sections, WireRequest
-from jp.provider.opaque import is_readable
-from jp.turn.digests import digests_of
+from jp.provider.models import is_readable
+from jp.turn.request import digests_of
 
 
 class Renders(Protocol):

@@ -9,7 +9,7 @@ import msgspec
 
 from jp.conversation.entries import Digests, Usage
 from jp.conversation.usage import RequestUsage, prompt_tokens
-from jp.provider.caching import CacheFacts
+from jp.provider.models import CacheFacts
 
 Section = Literal["tools", "system", "message", "parameters", "nothing", "untold"]
 """`untold`: the log does not say what was sent."""

@@ -1,17 +1,42 @@
-"""The calls of one cycle: every one has its response in the log at the end, whatever ends it."""
+"""The calls of one cycle: each has its response in the log at the end, whatever ends it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.entries import Facts, InquiryRequest, InquiryResponse, ToolCallRequest, ToolCallResponse
-from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.compaction.fact_lines import NO_NONCE, nonce_of
+from jp.conversation.entries import AnyEntry, Facts, InquiryRequest, InquiryResponse, ToolCallRequest, ToolCallResponse
+from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
 from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent
-from jp.turn.copied_markers import refusal_of
+from jp.tool.toolbox import RECALL
 from jp.turn.ports import CallAnswered, TurnPorts
+
+
+def refusal_of(call: ToolCallRequest, entries: Sequence[AnyEntry]) -> ToolCallResponse | None:
+    """The answer to `call` where its arguments have a marker of this log in them: then it must not run.
+
+    A call to recall what a marker stands for runs.
+    """
+    if call.name == RECALL:
+        return None
+    from jp.context.markers import contains_marker, marked_handles
+
+    nonce = nonce_of(entries)
+    arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    # What stands in for a nonce is nothing that nobody else writes.
+    if not contains_marker(arguments, nonce if nonce != NO_NONCE else f"[[cut:{nonce}:"):
+        return None
+    handles = ", ".join(marked_handles(arguments, nonce))
+    what = f" ({handles})" if handles else ""
+    text = (
+        f"Not run: the arguments have a marker `[[cut:…]]` in them{what}. It stands for text of which the middle is "
+        "not shown to you any more, and is not that text. Recall it, and call again with the whole text in its place."
+    )
+    return ToolCallResponse(request=call.id, content=(TextBlock(text=text),), is_error=True)
 
 
 class CallsRun:

@@ -15,20 +15,22 @@ from msgspec.structs import replace
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import Usage
 from jp.conversation.usage import prompt_tokens
-from jp.provider.base import ModelDetails, Provider, WireRequest
-from jp.provider.models import cost
-from jp.provider.parts import (
+from jp.provider.base import (
     DataDelta,
     Finished,
+    ModelDetails,
     Part,
+    Provider,
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
     UsageReport,
+    WireRequest,
 )
+from jp.provider.models import cost
+from jp.turn.measuring import RelayingProvider
 from jp.turn.prompt_size import prompt_size
-from jp.turn.relaying import RelayingProvider
 
 CUT = "the limit on what it may cost"
 """Why an answer that was cut here is not whole."""

@@ -17,7 +17,7 @@ from jp.turn.machine import Ask, AttemptEnded, Ending, EndTurn, Limits, RunTools
 from jp.turn.ports import TurnPorts
 from jp.turn.preparation import Preparation, Prepared
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy, waiting_time
+from jp.turn.settings import RetryPolicy, waiting_time
 
 
 class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):

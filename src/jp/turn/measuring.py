@@ -1,4 +1,4 @@
-"""What providers report of requests, beside what was estimated of the same: what a calibration is learned from."""
+"""Providers in front of another one, and what they measure: estimates beside reported usage."""
 
 from __future__ import annotations
 
@@ -8,10 +8,39 @@ from contextlib import aclosing
 import msgspec
 
 from jp.conversation.entries import Usage
+from jp.conversation.thread import Thread
 from jp.conversation.usage import prompt_tokens
-from jp.provider.base import Provider, WireRequest
-from jp.provider.parts import Part, UsageReport
-from jp.turn.relaying import RelayingProvider
+from jp.provider.base import Part, Provider, Sections, UsageReport, WireRequest
+from jp.provider.errors import ProviderError
+
+
+class RelayingProvider:
+    """All of a provider but its stream: that is where who stands in front of another one does what it is for."""
+
+    def __init__(self, inner: Provider) -> None:
+        self.inner = inner
+
+    @property
+    def id(self) -> str:
+        """See the port."""
+        return self.inner.id
+
+    @property
+    def renderer(self) -> int:
+        """See the port."""
+        return self.inner.renderer
+
+    def render(self, thread: Thread) -> WireRequest:
+        """See the port."""
+        return self.inner.render(thread)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """See the port."""
+        return self.inner.sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """See the port."""
+        return self.inner.locate_rejected(thread, error)
 
 
 class Measured(msgspec.Struct, frozen=True):

@@ -1,7 +1,9 @@
-"""What a turn needs from outside."""
+"""What a turn needs from outside, and the clock that it has."""
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -187,3 +189,21 @@ class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
         self.renderer.entry(self.recorder.append(entry))
         for other in self.recorder.entries[count + 1 :]:
             self.renderer.entry(other)
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def monotonic(self) -> float:
+        """Seconds from any start."""
+        return time.monotonic()
+
+    def jitter(self) -> float:
+        """A number from 0 to 1."""
+        return random.random()  # noqa: S311  spreads retries, protects nothing
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        from anyio import sleep
+
+        await sleep(seconds)

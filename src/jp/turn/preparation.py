@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Digests
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
-from jp.provider.effort import corrected_parameters
 from jp.provider.errors import ProviderError
+from jp.provider.parameters import corrected_parameters
 from jp.turn.bound_reasoning import Rendered, render_bound
-from jp.turn.digests import digests_of, message_digests
 from jp.turn.ports import TurnPorts
 from jp.turn.request import (
     ContentCache,
@@ -21,7 +20,9 @@ from jp.turn.request import (
     build_thread,
     context_entry,
     context_in_force,
+    digests_of,
     is_same_context,
+    message_digests,
 )
 
 FREE_CHOICES = frozenset({"auto", "none"})

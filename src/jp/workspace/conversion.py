@@ -8,12 +8,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from jp.conversation.carriers import map_carriers
 from jp.conversation.codec import encode
 from jp.conversation.entries import AnyEntry, ChatRequest, Header, Original
 from jp.conversation.resource import Carrier
-from jp.workspace.blobs import BlobStore
-from jp.workspace.content import stored
+from jp.conversation.thread import map_carriers
+from jp.workspace.blobs import BlobStore, stored
 from jp.workspace.lifecycle import new_nonce
 from jp.workspace.log_file import LogFile
 from jp.workspace.stamp import Stamps

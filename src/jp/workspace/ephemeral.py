@@ -23,7 +23,7 @@ from jp.workspace.store import Stream, original_of
 from jp.workspace.workspace import ConversationNotFoundError, Workspace
 
 if TYPE_CHECKING:
-    from jp.workspace.forking import Seed
+    from jp.workspace.lifecycle import Seed
 
 
 class _Held(msgspec.Struct, kw_only=True):
@@ -94,7 +94,7 @@ class EphemeralWorkspace:
         header = new_header(stamps, nonce="" if seed is None else seed.nonce)
         stream = Stream(conversation=info.directory.name, entries=[header], blobs=MemoryBlobs())
         if seed is not None:
-            from jp.workspace.forking import stamped
+            from jp.workspace.lifecycle import stamped
 
             entries = [*stream.entries, *stamped(seed.entries, stamps)]
             stream = replace(stream, entries=entries, blobs=MemoryBlobs(seed.blobs))

@@ -126,7 +126,7 @@ def _home(environment: Mapping[str, str]) -> Path:
 def find_root(start: Path) -> Path | None:
     """Return the nearest directory at or above `start` with a `.jp` directory in it, or with a link of that name.
 
-    Whose it is, and that it is no link, is checked by `jp.workspace.ownership`.
+    Whose it is, and that it is no link, is checked by `jp.workspace.trust`.
     """
     absolute = start.absolute()
     for directory in (absolute, *absolute.parents):

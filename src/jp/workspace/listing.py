@@ -142,7 +142,7 @@ def _last_activity(directory: Path, metadata: Metadata) -> float:
     """When a conversation without a log of jp's was active last."""
     if metadata.last_activated_at is not None:
         # A clone gives all files the same date, and the original says it itself.
-        from jp.conversation.original_values import moment_of
+        from jp.conversation.original_events import moment_of
 
         if (moment := moment_of(metadata.last_activated_at)) is not None:
             return moment.milliseconds / 1000

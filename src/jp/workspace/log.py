@@ -9,15 +9,14 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
-from jp.conversation.carriers import map_carriers
 from jp.conversation.codec import UnwritableEntryError, encode
 from jp.conversation.entries import AnyEntry, CycleEnd, Unknown
 from jp.conversation.ids import ENTROPY_BYTES, entry_id
 from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier
+from jp.conversation.thread import map_carriers
 from jp.errors import StorageError
-from jp.workspace.blobs import BlobStore
-from jp.workspace.content import stored
+from jp.workspace.blobs import BlobStore, stored
 from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA
 from jp.workspace.log_file import LogFile
 from jp.workspace.stamp import SYSTEM, Stamps, timestamp

@@ -97,7 +97,7 @@ def _in_jps_spelling(metadata: Metadata) -> Metadata:
     if not any(moment and "T" not in moment for moment in written.values()):
         return metadata
 
-    from jp.conversation.original_values import moment_of
+    from jp.conversation.original_events import moment_of
 
     read = {name: moment_of(moment) for name, moment in written.items()}
     return replace(metadata, **{name: moment.at for name, moment in read.items() if moment is not None})

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jp.errors import StorageError
-from jp.workspace.forking import named_in
 from jp.workspace.layout import is_in_archive, storage_at
-from jp.workspace.lifecycle import remove_conversation
+from jp.workspace.lifecycle import named_in, remove_conversation
 from jp.workspace.listing import ConversationInfo, info_of
 from jp.workspace.lock import Lock
 from jp.workspace.metadata import read_metadata

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from jp.config.original_settings import OriginalSettings
+from jp.config.stored import OriginalSettings
 from jp.conversation.entries import AnyEntry, JsonObject, Original
 from jp.conversation.ids import ConversationId
 from jp.conversation.original import MalformedOriginalError, convert

@@ -9,12 +9,11 @@ from typing import TypeVar
 import msgspec
 
 from jp.conversation.codec import MalformedEntryError, decode
-from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Original, Unknown
+from jp.conversation.entries import FORMAT, AnyEntry, ChatRequest, Header, JsonObject, Original, Unknown
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError, reason_of
-from jp.workspace.blobs import BlobStore
-from jp.workspace.content import inlined
-from jp.workspace.files import SMALL, failure, read_file
+from jp.workspace.blobs import BlobStore, inlined
+from jp.workspace.files import SMALL, failure, open_to_read, read_file
 from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS
 
 C = TypeVar("C", bound=Carrier)
@@ -229,6 +228,31 @@ def read_base_config(directory: Path) -> JsonObject:
         msg = f"{str(path)!r} is not what it should be: {reason_of(error)}"
         raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None
 
-    from jp.config.original_settings import in_jps_spelling
+    from jp.config.stored import in_jps_spelling
 
     return in_jps_spelling(found, beside_original=(directory / ORIGINAL_EVENTS).exists())
+
+
+_TAIL_BYTES = 64 * 1024
+_MARK = b'"chat_request"'
+
+
+def last_request(directory: Path) -> str:
+    """What was asked last in a conversation; empty where that does not stand near the end of its log."""
+    try:
+        with open(open_to_read(directory / EVENTS), "rb") as file:  # noqa: PTH123 - a descriptor
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read(_TAIL_BYTES)
+    except OSError:
+        return ""
+    for line in reversed(tail.split(b"\n")):
+        if _MARK not in line:
+            continue
+        try:
+            entry = decode(line)
+        except MalformedEntryError:
+            continue
+        if isinstance(entry, ChatRequest):
+            return entry.content
+    return ""

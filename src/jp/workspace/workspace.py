@@ -30,13 +30,13 @@ from jp.workspace.listing import ConversationInfo, directories_in, directory_nam
 from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_log
 from jp.workspace.metadata import Metadata, update_metadata
-from jp.workspace.ownership import require_own
 from jp.workspace.session import SESSIONS, Session, SessionKey
 from jp.workspace.stamp import SYSTEM, Stamps
 from jp.workspace.store import Stream, read_base_config, read_stream
+from jp.workspace.trust import require_own
 
 if TYPE_CHECKING:
-    from jp.workspace.forking import Seed
+    from jp.workspace.lifecycle import Seed
 
 _REPLACE_LINK = "put the directory itself in its place"
 _NEVER_COMMITTED = "# Written by jp.\n/.id\n*.tmp\n*.torn-*\n/conversations/.*\n"
@@ -139,7 +139,7 @@ class Workspace:
                 target, others, base_config=base_config, metadata=metadata, topic=words, stamps=self.stamps
             )
         else:
-            from jp.workspace.forking import plant_conversation
+            from jp.workspace.lifecycle import plant_conversation
 
             files = (base_config, metadata)
             conversation_id, directory = plant_conversation(

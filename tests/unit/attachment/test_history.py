@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.history import Copy, Delivery, assumed_in, claimed, history_of
+from jp.attachment.declaration import Copy, Delivery, assumed_in, claimed, history_of
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

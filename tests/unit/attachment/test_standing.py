@@ -18,12 +18,11 @@ from jp.attachment.base import (
     Resolution,
     ResolveContext,
 )
-from jp.attachment.comparison import Difference
-from jp.attachment.files import expansion, snapshot
-from jp.attachment.history import history_of
+from jp.attachment.comparison import Difference, Standing, Survey
+from jp.attachment.declaration import history_of
+from jp.attachment.files import expansion, location
 from jp.attachment.registry import AttachmentRegistry
 from jp.attachment.resolution import ResolvedAttachments, plan_resolution, resolve_all
-from jp.attachment.standing import Standing, Survey
 from jp.conversation.entries import AnyEntry, ChatRequest, TurnStart
 from jp.conversation.resource import Resource, checksum
 
@@ -112,9 +111,9 @@ def test_only_a_file_of_the_same_size_is_read(listed: Listed, monkeypatch: pytes
     (listed.root / "a.txt").write_text("x", encoding="utf-8")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> snapshot.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
         read.append(names)
-        return snapshot.read(base, names, max_bytes)
+        return location.read(base, names, max_bytes)
 
     monkeypatch.setattr(comparison, "read", counted)
 
@@ -228,9 +227,9 @@ def test_what_no_model_can_read_does_not_come_in_addition(listed: Listed, monkey
     (listed.root / "d" / "latin").write_bytes(b"caf\xe9")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> snapshot.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
         read.append(names)
-        return snapshot.read(base, names, max_bytes)
+        return location.read(base, names, max_bytes)
 
     with monkeypatch.context() as patched:
         patched.setattr(comparison, "read", counted)
@@ -248,9 +247,9 @@ def test_what_would_be_too_much_to_attach_is_not_read(listed: Listed, monkeypatc
         (listed.root / "d" / f"new{number}").write_bytes(b"x" * 3_000 + b"\xff")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> snapshot.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
         read.append(names)
-        return snapshot.read(base, names, max_bytes)
+        return location.read(base, names, max_bytes)
 
     monkeypatch.setattr(comparison, "read", counted)
     standing = listed.standing("d", context=replace(listed.context, max_bytes=700))
@@ -273,9 +272,9 @@ def test_what_cannot_be_read_any_more(listed: Listed, monkeypatch: pytest.Monkey
     listed.attach("a.txt", "d")
     write(listed.root, "d/new")
 
-    def refused(base: str, names: Sequence[str]) -> snapshot.Glance:
+    def refused(base: str, names: Sequence[str]) -> location.Glance:
         if names[-1] == "b":
-            return snapshot.glance(base, names)
+            return location.glance(base, names)
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(comparison, "glance", refused)
@@ -332,11 +331,11 @@ def test_a_comparison_can_be_left(listed: Listed, monkeypatch: pytest.MonkeyPatc
     listed.attach("d")
     begun, goes_on, looked = threading.Event(), threading.Event(), list[Sequence[str]]()
 
-    def slow(base: str, names: Sequence[str]) -> snapshot.Glance:
+    def slow(base: str, names: Sequence[str]) -> location.Glance:
         looked.append(names)
         begun.set()
         goes_on.wait(5)
-        return snapshot.glance(base, names)
+        return location.glance(base, names)
 
     monkeypatch.setattr(comparison, "glance", slow)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.cli.argv import GLOBAL_OPTIONS, Option, Settings, extract, find, first_impression, is_bound
-from jp.cli.tree import Command, Group
+from jp.cli.commands import Command, Group
 from jp.errors import UsageError
 
 QUERY = Command("query", "m:query", "Ask", aliases=("q",))

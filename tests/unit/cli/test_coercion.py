@@ -8,8 +8,7 @@ import pytest
 import typer
 from typer.core import TyperArgument, TyperOption
 
-from jp.cli.coercion import SLOT, PlainValue, make_plain
-from jp.cli.lazy import build
+from jp.cli.loading import SLOT, PlainValue, build, make_plain
 from jp.cli.options import GlobalOptions
 
 
@@ -120,7 +119,7 @@ def test_typer_still_looks_into_the_slot_first(kind: type[TyperOption | TyperArg
     ) -> None: ...
 
     (parameter,) = [each for each in build(command).params if isinstance(each, kind)]
-    assert getattr(parameter, SLOT) is None, "the slot has moved: see jp.cli.coercion"
+    assert getattr(parameter, SLOT) is None, "the slot has moved: see jp.cli.loading"
     make_plain(parameter)
 
     assert isinstance(getattr(parameter, SLOT), PlainValue)

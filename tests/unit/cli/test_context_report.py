@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from msgspec.structs import replace
 
+from jp.cli.conversation.context import report_value
 from jp.cli.conversation.context_report import ContextReport, Known, report_of
-from jp.cli.conversation.context_value import report_value
 from jp.compaction.fact_lines import FactLines
-from jp.context.handles import checksum_of
+from jp.context.markers import checksum_of
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from jp.cli.compacting.measured import LastCycle
+from jp.cli.conversation.context import report_text
 from jp.cli.conversation.context_report import ContextReport
-from jp.cli.conversation.context_text import report_text
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Measurement, Part, Room, break_down
+from jp.context.cache_hints import Volatile
 from jp.context.items import Item
-from jp.context.volatile import Volatile
 from jp.conversation.entries import Usage
 from jp.render.theme import Look
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.cli.external import locate, replace_process, unknown_command
-from jp.cli.tree import ROOT, Group
+from jp.cli.app import locate, replace_process, unknown_command
+from jp.cli.commands import ROOT, Group
 from jp.errors import ExitCode, JpError
 
 

@@ -4,8 +4,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from jp.cli.argv import GLOBAL_OPTIONS
+from jp.cli.commands import ROOT, Command, Group
 from jp.cli.help import EXIT_CODES, OPTIONS, WIDTH, Page, group_page, root_page
-from jp.cli.tree import ROOT, Command, Group
 from jp.errors import ExitCode
 
 GROUPS = [node for node in ROOT.commands if isinstance(node, Group)]

@@ -10,10 +10,10 @@ from itertools import groupby
 import pytest
 
 from jp.cli.argv import extract, find
+from jp.cli.commands import ROOT, Command, walk
 from jp.cli.help import EXAMPLES, EXIT_CODES
-from jp.cli.lazy import LoadedCommand
+from jp.cli.loading import LoadedCommand
 from jp.cli.options import read_options
-from jp.cli.tree import ROOT, Command, walk
 from jp.errors import ExitCode
 
 COMMANDS = {path: LoadedCommand(command, path) for path, command in walk(ROOT, above=("jp",))}

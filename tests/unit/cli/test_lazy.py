@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from inline_snapshot import snapshot
 
-from jp.cli.lazy import LoadedCommand, build
+from jp.cli.commands import Command, walk
+from jp.cli.loading import LoadedCommand, build
 from jp.cli.options import GlobalOptions
-from jp.cli.tree import Command, walk
 from jp.errors import ExitCode, UsageError
 from trial import ROOT
 

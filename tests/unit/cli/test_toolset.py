@@ -102,7 +102,7 @@ def test_other_packages_are_looked_for_only_where_a_name_is_nobody_elses(monkeyp
         del directory
         pytest.fail("looked for")
 
-    monkeypatch.setattr("jp.tool.third_party.third_party_tools", look)
+    monkeypatch.setattr("jp.tool.toolbox.third_party_tools", look)
     tools = toolset(**{"*": ToolConfig(enable=False), "greet": GREET, "fs_read_file": ToolConfig()})
 
     assert list(tools.toolbox()) == ["greet"]

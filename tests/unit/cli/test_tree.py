@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from jp.cli.argv import GLOBAL_OPTIONS
-from jp.cli.lazy import LoadedCommand
-from jp.cli.tree import ROOT, Command, Group, walk
+from jp.cli.commands import ROOT, Command, Group, walk
+from jp.cli.loading import LoadedCommand
 
 COMMANDS = list(walk(ROOT, above=(ROOT.name,)))
 

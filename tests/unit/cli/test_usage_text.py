@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from jp.cli.conversation.usage import changed_text, report_text, report_value
 from jp.cli.conversation.usage_report import CycleRow, ProviderChange, Report, TurnRow, report_of
-from jp.cli.conversation.usage_text import changed_text, report_text
-from jp.cli.conversation.usage_value import report_value
 from jp.compaction.savings import Saved, Savings
 from jp.config.model import AppConfig
 from jp.conversation.entries import (

@@ -8,7 +8,7 @@ from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
-from jp.config.compaction import PROFILES
+from jp.config.model import PROFILES
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from jp.compaction.clipping import ForkedStream, forked_stream
+from jp.compaction.overlays import ForkedStream, forked_stream
 from jp.conversation.entries import AnyEntry, Compaction, Header, Revert, SummaryPolicy, ToolCallPolicy
 from jp.conversation.forking import TurnRange
 from logs import ask, say, start

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.cut_forms import cut_handle
+from jp.compaction.references import cut_handle
 from jp.conversation.resource import Carrier, ImageBlock, Payload, Resource, TextBlock, checksum
 
 TEXT = TextBlock(text="all of it")

@@ -11,8 +11,8 @@ from jp.compaction.fact_lines import FactLines, StandingArtifacts
 from jp.compaction.log_contents import Leaf, contents_in, handles_of
 from jp.context.markers import contains_marker
 from jp.conversation.entries import AnyEntry, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
-from jp.conversation.interruption import INTERRUPTED_CONTENT
 from jp.conversation.resource import (
+    INTERRUPTED_CONTENT,
     Block,
     ImageBlock,
     Resource,

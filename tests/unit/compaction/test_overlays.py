@@ -4,8 +4,7 @@ import pytest
 
 from jp.compaction.overlays import Point, compactions_in_force, coverages
 from jp.conversation.entries import AnyEntry, Compaction, Revert
-from jp.conversation.reverts import undone
-from jp.conversation.turns import cycles_of, divide
+from jp.conversation.turns import cycles_of, divide, undone
 from logs import log, whole_turn
 
 THREE_TURNS = [entry for number in range(3) for entry in whole_turn(number)]

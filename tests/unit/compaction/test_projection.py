@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from jp.compaction.projection import project
+from jp.compaction.projection import Kept, Origin, Summarised, project
 from jp.compaction.stand_ins import StatusLines
-from jp.compaction.view import Kept, Origin, Summarised
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,

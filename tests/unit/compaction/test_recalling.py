@@ -4,8 +4,7 @@ import hashlib
 
 import pytest
 
-from jp.compaction.log_contents import Leaf
-from jp.compaction.recalling import find_content
+from jp.compaction.log_contents import Leaf, find_content
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from jp.compaction.projection import Kept, ProjectedTurn, Projection
 from jp.compaction.restored import RestoreError, events_of
 from jp.compaction.transcript import transcript_of
-from jp.compaction.view import Kept, ProjectedTurn, Projection
 from jp.context.types import Call, Message, Meta, ReasoningBlock, StoredBlock, TextBlock
 from jp.conversation import resource
 from jp.conversation.thread import (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.overlays import coverages
+from jp.compaction.overlays import Policies, Winners, coverages
 from jp.compaction.projection import project
-from jp.compaction.winners import Policies, Winners
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,

@@ -11,13 +11,11 @@ from msgspec.structs import replace
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.log_contents import LogContent, contents_in
 from jp.compaction.ranges import Range
-from jp.compaction.summarising import LogArtifacts, Summarised, messages_of, summarising, superseded_states
-from jp.context.handles import checksum_of
-from jp.context.summary_asking import Terms
-from jp.context.summary_request import Asking, SummaryRequest
+from jp.compaction.summaries import LogArtifacts, Summarised, messages_of, summarising, superseded_states
+from jp.context.markers import checksum_of
+from jp.context.summary_asking import Asking, SummaryRequest, Terms
 from jp.context.summary_schema import StructuredSummary, SummaryError, SummaryReply
-from jp.context.summary_state import SummaryState
-from jp.context.summary_text import parse_summary
+from jp.context.summary_text import SummaryState, parse_summary
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import hashlib
 
+from jp.compaction.projection import Kept, ProjectedTurn, Projection, Summarised
 from jp.compaction.transcript import RULE, transcript_of, whole_transcript
-from jp.compaction.view import Kept, ProjectedTurn, Projection, Summarised
 from jp.context.types import Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, TextBlock
 from jp.conversation import entries as log
 from jp.conversation import resource

@@ -20,8 +20,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     ToolOverride,
 )
-from jp.conversation.interruption import INTERRUPTED_CONTENT
-from jp.conversation.resource import Resource, TextBlock
+from jp.conversation.resource import INTERRUPTED_CONTENT, Resource, TextBlock
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from jp.compaction.overlays import Coverage, Point
-from jp.compaction.winners import Policies, Winners
+from jp.compaction.overlays import Coverage, Point, Policies, Winners
 from jp.conversation.entries import Compaction, SummaryPolicy, ToolCallPolicy, ToolOverride
 
 

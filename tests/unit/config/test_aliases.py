@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.aliases import resolve_alias, with_model_resolved
+from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin, resolve
-from jp.config.model import AppConfig
-from jp.config.partial import read_partial
+from jp.config.model import AppConfig, resolve_alias, with_model_resolved
 from jp.errors import ConfigurationError
 
 ALIASES = {"fast": "haiku", "haiku": "anthropic/claude-haiku", "a": "b", "b": "a", "self": "self"}

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from jp.config.assignment import Assignment, CfgValue, FragmentName, JsonPatch, assign, change_of, parse_cfg
-from jp.config.invalid import InvalidValueError
 from jp.config.merge import applied
-from jp.config.schema import FILE
+from jp.config.schema import FILE, InvalidValueError
 from jp.errors import ConfigurationError
 
 ATTACHED: dict[str, Any] = {"conversation": {"attachments": ["a"]}}

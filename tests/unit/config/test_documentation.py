@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.config import accounts, compaction, model, tools
+from jp.config import accounts, model, tools
+from jp.config.edit import toml_value
 from jp.config.keys import KeyPath, key_text
 from jp.config.model import AppConfig, Extension
-from jp.config.rewrite import toml_value
 from jp.config.schema import FILE, Field, Items, Names, Node, Table, expected, known_keys
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -26,7 +26,7 @@ END = "<!-- end of keys -->\n"
 @cache
 def meanings() -> dict[tuple[str, str], str]:
     """The text under each field of the model, by class and field."""
-    trees = [ast.parse(inspect.getsource(module)) for module in (model, accounts, compaction, tools)]
+    trees = [ast.parse(inspect.getsource(module)) for module in (model, accounts, model, tools)]
     classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     return {(node.name, name): text for node in classes for name, text in _texts(node)}
 

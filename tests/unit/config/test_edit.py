@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jp.config import writing
+from jp.config import edit
 from jp.config.assignment import FragmentName, parse_cfg
 from jp.config.edit import edited, set_in_file
 from jp.config.schema import FILE
@@ -248,7 +248,7 @@ def test_permissions_and_links_are_kept(path: Path, tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_in_file(path, ["user.name=x"])
-    monkeypatch.setattr(writing.os, "fsync", full_disk)
+    monkeypatch.setattr(edit.os, "fsync", full_disk)
 
     with pytest.raises(StorageError, match=r"config\.toml' could not be written: No space left on device"):
         set_in_file(path, ["user.name=y"])
@@ -259,7 +259,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: p
 
 def test_a_directory_that_cannot_be_written_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_in_file(path, ["user.name=x"])
-    monkeypatch.setattr(writing.os, "open", only_reading)
+    monkeypatch.setattr(edit.os, "open", only_reading)
 
     with pytest.raises(StorageError, match="could not be written: Permission denied"):
         set_in_file(path, ["user.name=y"])

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from jp.config.assignment import Assignment
-from jp.config.environment import environment_assignments, key_of
 from jp.config.keys import key_text
 from jp.config.model import Section
 from jp.config.schema import Table
+from jp.config.sources import environment_assignments, key_of
 from jp.errors import ConfigurationError
 
 

@@ -7,12 +7,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from jp.config.assignment import FragmentName, change_of, parse_cfg
+from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
 from jp.config.explain import Explanation, explain
+from jp.config.files import parse_toml
 from jp.config.keys import KeyPath
 from jp.config.layers import Layer, Origin, resolve
-from jp.config.partial import read_partial
-from jp.config.toml import parse_toml
 from jp.errors import ConfigurationError
 
 Said = tuple[str, Any, str]

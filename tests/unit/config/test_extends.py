@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.extends import Group, expanded, is_inside, load_group
+from jp.config.files import Group, expanded, is_inside, load_group
 from jp.config.layers import resolve
 from jp.errors import ConfigurationError
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from jp.config.assignment import FragmentName
-from jp.config.fragments import fragment_layers
+from jp.config.files import Places, fragment_layers
 from jp.config.layers import Layer
-from jp.config.places import Places
 from jp.errors import ConfigurationError
 
 

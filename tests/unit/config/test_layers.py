@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from jp.config.assignment import FragmentName, change_of, parse_cfg
+from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
 from jp.config.keys import parse_key
 from jp.config.layers import DEFAULT, Contribution, Layer, LayerKind, Origin, as_data, contributions, resolve
 from jp.config.merge import AddItems, ListChange, MapChange, Put, Unset
 from jp.config.model import AppConfig
-from jp.config.partial import read_partial
 from jp.errors import ConfigurationError
 
 USER = Origin(kind="user", where="/u/config.toml")

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from jp.config.invalid import InvalidValueError
+from jp.config.assignment import read_partial
 from jp.config.merge import applied
-from jp.config.partial import read_partial
-from jp.config.schema import APP, FILE
+from jp.config.schema import APP, FILE, InvalidValueError
 
 
 def read(raw: dict[str, Any], below: object = None) -> object:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.config import places
-from jp.config.places import Candidate, Places, candidates, user_directory
+from jp.config import files
+from jp.config.files import Candidate, Places, candidates, user_directory
 
 LINUX = ".config/jp"
 MAC = "Library/Application Support/jp"
@@ -25,13 +25,13 @@ MAC = "Library/Application Support/jp"
 def test_the_users_directory_follows_the_environment(
     environ: dict[str, str], directory: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places.sys, "platform", "linux")
+    monkeypatch.setattr(files.sys, "platform", "linux")
 
     assert user_directory(environ) == directory
 
 
 def test_a_mac_has_its_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places.sys, "platform", "darwin")
+    monkeypatch.setattr(files.sys, "platform", "darwin")
 
     assert user_directory({"HOME": "/h"}) == Path("/h", MAC)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jp.config.rewrite import rewritten, toml_key, toml_value
+from jp.config.edit import rewritten, toml_key, toml_value
 from jp.errors import ConfigurationError
 
 ORIGINAL = """\
@@ -151,7 +151,7 @@ def test_a_list_may_stand_where_something_else_did() -> None:
 
 
 def test_what_cannot_be_kept_is_left_to_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jp.config.rewrite._changed", broken)
+    monkeypatch.setattr("jp.config.edit._changed", broken)
 
     with pytest.raises(ConfigurationError, match="cannot be kept") as caught:
         rewritten("a = 1", {"a": 2})

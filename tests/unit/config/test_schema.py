@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from jp.config.assignment import node_at
+from jp.config.assignment import node_at, read_partial
 from jp.config.keys import parse_key
 from jp.config.model import Section, UniqueTexts
-from jp.config.partial import read_partial
 from jp.config.schema import (
     APP,
     FILE,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin, Resolved, resolve
-from jp.config.partial import read_partial
 from jp.config.stored import conversation_layers, delta, frozen
 
 

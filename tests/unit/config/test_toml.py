@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from jp.config.files import InvalidFileError, checked, is_file, read_text
 from jp.config.merge import MapChange, applied
-from jp.config.toml import InvalidFileError, checked, is_file, read_text
 from jp.errors import ConfigurationError
 
 

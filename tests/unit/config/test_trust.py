@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from jp.config.assignment import read_partial
 from jp.config.direction import Limit, Ordered
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
-from jp.config.partial import read_partial
 from jp.config.trust import (
     UntrustedError,
     load_paths,

@@ -5,8 +5,8 @@ import json
 from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
-from jp.context.arguments import shrink_old_arguments
 from jp.context.groups import index_groups
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter
 from jp.context.types import Call, Message, Meta, Transcript
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.boundary import align_back, align_forward, group_at, start_of
-from jp.context.groups import index_groups
+from jp.context.groups import align_back, align_forward, group_at, index_groups, start_of
 from jp.context.types import Call, Message
 
 CALLS = Message(role="assistant", calls=(Call(id="a", name="run", arguments="{}"),))

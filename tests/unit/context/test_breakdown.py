@@ -13,7 +13,7 @@ from jp.context.breakdown import (
     break_down,
 )
 from jp.context.items import Item, items_of
-from jp.context.triggers import Numbers, decide
+from jp.context.policy import Numbers, decide
 from jp.context.types import (
     Call,
     Digested,

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.context.cache_carriers import Carrier, cache_hints
-from jp.context.cache_hints import Limits
+from jp.context.cache_hints import Carrier, Limits, cache_hints
 from jp.context.types import Call, Message, Meta, ReasoningBlock, StoredBlock, TextBlock, Transcript
 
 SYSTEM = Message(role="system", content="Be brief. " * 100)

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from jp.context.cache_key import PrefixError, PrefixKey, ToolSchema, compare_prefixes, static_prefix_key
+from jp.context.cache_hints import PrefixError, PrefixKey, ToolSchema, compare_prefixes, static_prefix_key
 
 SYSTEM = ("Be brief.", "Rules.")
 RUN = ToolSchema(name="run", wire=b'{"name":"run","input":{"type":"object","required":["a","b"],"n":1}}')

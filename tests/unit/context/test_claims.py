@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from jp.context.claims import UNSUPPORTED, Evidence, check_claims, claims_in
+from jp.context.summary_asking import UNSUPPORTED, Evidence, check_claims, claims_in
 from jp.context.summary_schema import Decision, MendedError, TouchedFiles
 from summaries import ACCOUNT
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 import transcripts
-from jp.context.commit_rule import is_well_paired, is_worth_it
+from jp.context.sanitize import is_well_paired, is_worth_it
 from jp.context.types import Call, Message, Meta, Transcript
 from summaries import ran, user
 from transcript_validator import complaints

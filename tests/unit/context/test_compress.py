@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from artifacts import MemoryArtifacts
 from jp.context.budget import estimate_messages
 from jp.context.compress import Compressed, compressing, run
+from jp.context.digest_lines import ToolRule
 from jp.context.markers import Cutter
-from jp.context.tool_kinds import ToolRule
 from jp.context.types import Message, Transcript
 from summaries import ACCOUNT, AT, FRESH, NONCE, SYSTEM, TERMS, Played, answer, ran, setup, user, work
 from transcript_validator import complaints

@@ -7,11 +7,10 @@ from msgspec.structs import replace
 from artifacts import MemoryArtifacts
 from jp.context.anchors import latest_real_user
 from jp.context.budget import Budget, estimate_messages
-from jp.context.digest import Digester, Digests, digest_in_time, digest_results, exact_start
-from jp.context.digest_gate import Decision, Occasion
+from jp.context.digest import Decision, Digester, Digests, Occasion, digest_in_time, digest_results, exact_start
+from jp.context.digest_lines import ToolRule
 from jp.context.groups import index_groups
-from jp.context.handles import checksum_of
-from jp.context.tool_kinds import ToolRule
+from jp.context.markers import checksum_of
 from jp.context.types import Call, Content, Digested, Facts, Message, Meta, StoredBlock, TextBlock, Transcript, texts_of
 
 RULES = {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.context.budget import Budget, threshold
-from jp.context.digest_gate import Decision, Occasion, decide_digest, digest_threshold, least_reclaimed
+from jp.context.digest import Decision, Occasion, decide_digest, digest_threshold, least_reclaimed
 
 BUDGET = Budget(window=200_000, reserved=20_000)
 

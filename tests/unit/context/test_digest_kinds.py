@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.digest_kinds import Result, digest_of
-from jp.context.tool_kinds import ToolKind
+from jp.context.digest_lines import Result, ToolKind, digest_of
 from jp.context.types import Facts
 
 GREP = "src/a.py:12:def one():\nsrc/b.py:3:    one()\nsrc/a.py:40:one()  # " + "x" * 120 + "\nsrc/c.py:1:one\n"

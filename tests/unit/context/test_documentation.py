@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from jp.context.budget import Budget
-from jp.context.handles import Artifacts
-from jp.context.markers import Cutter, marked_handles
+from jp.context.markers import Artifacts, Cutter, marked_handles
 from jp.context.types import Call, Message, Transcript
 
 PAGE = Path(__file__).parents[3] / "docs" / "context.md"
@@ -74,7 +73,7 @@ def test_the_host_of_the_page_has_summaries_written() -> None:
         Message(role="user", content="go, and keep it green"),
         Message(role="assistant", content="I went. " * 2_000),
     ) * 9
-    at = names["Circumstances"](now=0.0, configuration="", used=0)
+    at = names["SummaryCircumstances"](now=0.0, configuration="", used=0)
     fence = "a1B2c3D4e5F6a7B8"
 
     found = names["summarise"](messages, (0, 16), cutter, names["Summarizer"](complete), at, fence)

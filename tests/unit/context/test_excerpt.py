@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import transcripts
-from jp.context.excerpt import cut_plainly, excerpt, without_secrets
 from jp.context.markers import marked_handles, shortest_limit
+from jp.context.redaction import cut_plainly, excerpt, without_secrets
 from summaries import NONCE, cutter
 
 

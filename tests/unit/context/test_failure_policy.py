@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from jp.context.failure_policy import (
-    Circumstances,
+from jp.context.policy import (
     PolicyState,
+    SummaryCircumstances,
     after_answer,
     after_failure,
     after_ineffective,
@@ -18,11 +18,11 @@ from jp.context.failure_policy import (
 )
 from jp.context.summary_schema import ErrorKind
 
-AT = Circumstances(now=1_000.0, configuration="one", used=50_000)
+AT = SummaryCircumstances(now=1_000.0, configuration="one", used=50_000)
 FRESH = PolicyState()
 
 
-def later(seconds: float) -> Circumstances:
+def later(seconds: float) -> SummaryCircumstances:
     return replace(AT, now=AT.now + seconds)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from artifacts import MemoryArtifacts
-from jp.context.handles import assign_handles, checksum_of, look_up
+from jp.context.markers import assign_handles, checksum_of, look_up
 
 A = "12345678" + "a" * 56
 B = "12345678" + "b" * 56

@@ -4,7 +4,7 @@ import pytest
 
 from jp.context.budget import group_costs
 from jp.context.groups import index_groups
-from jp.context.head import Head, protect_head
+from jp.context.tail import Head, protect_head
 from jp.context.types import Call, Message, Meta, Transcript
 
 SYSTEM = Message(role="system", content="You help.")

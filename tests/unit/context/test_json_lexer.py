@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.json_lexer import string_values
+from jp.context.leaves import string_values
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jp.context.handles import checksum_of
-from jp.context.leaving import archive, leave
-from jp.context.spoken import Spoken
-from jp.context.summary_row import summary_row
-from jp.context.summary_state import SummaryState
+from jp.context.markers import checksum_of
+from jp.context.summary_fold import archive, leave
+from jp.context.summary_source import Spoken
+from jp.context.summary_text import SummaryState, summary_row
 from jp.context.types import Call, Digested, Message, Meta, ReasoningBlock, StoredBlock, TextBlock, Transcript
 from summaries import ACCOUNT, NONCE, SYSTEM, ManyArtifacts, answer, cutter, ran, user
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 import transcripts
-from jp.context.ledger import Command, Ledger, command_in, ledger_of, merge_ledgers, runs_command
+from jp.context.summary_source import Command, Ledger, command_in, ledger_of, merge_ledgers, runs_command
 from jp.context.types import Facts, Message, Meta
 from summaries import ran, touched, user
 

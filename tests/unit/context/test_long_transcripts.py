@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from artifacts import MemoryArtifacts
-from jp.context.anchors import latest_real_user
-from jp.context.arguments import shrink_old_arguments
-from jp.context.boundary import align_back
+from jp.context.anchors import latest_real_user, split
 from jp.context.budget import group_costs
-from jp.context.groups import index_groups
-from jp.context.head import protect_head
+from jp.context.groups import align_back, index_groups
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter
 from jp.context.sanitize import sanitize_pairs
-from jp.context.split import split
 from jp.context.summarizing import run, summarising
 from jp.context.summary_asking import Terms
-from jp.context.tail import TailLimits, select_tail_by_budget
+from jp.context.tail import TailLimits, protect_head, select_tail_by_budget
 from jp.context.types import Call, Message, Transcript
 from summaries import ACCOUNT, AT, FRESH, NONCE, ManyArtifacts, Played, setup
 

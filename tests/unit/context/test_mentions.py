@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.mentions import INDEX_LIMIT, Mentions, classified, mentions_in, merge_mentions
+from jp.context.evidence import INDEX_LIMIT, Mentions, classified, mentions_in, merge_mentions
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.outcomes import ended, extent
+from jp.context.digest_lines import ended, extent
 
 
 @pytest.mark.parametrize(

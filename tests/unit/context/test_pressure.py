@@ -5,9 +5,8 @@ from msgspec.structs import replace
 from artifacts import MemoryArtifacts
 from jp.context.budget import estimate_messages
 from jp.context.groups import index_groups
-from jp.context.handles import checksum_of
-from jp.context.markers import Cutter, marked_handles
-from jp.context.pressure import Relief, bounding, relieve_pressure
+from jp.context.markers import Cutter, checksum_of, marked_handles
+from jp.context.tail import Relief, bounding, relieve_pressure
 from jp.context.types import Call, Digested, Message, Meta, StoredBlock, TextBlock, Transcript, texts_of
 
 NONCE = "5eed5eed"

@@ -3,14 +3,14 @@ from __future__ import annotations
 import json
 
 from artifacts import MemoryArtifacts
-from jp.context.arguments import shrink_old_arguments
 from jp.context.budget import estimate_messages
 from jp.context.digest import Digester, digest_results
+from jp.context.digest_lines import ToolRule
 from jp.context.groups import index_groups
+from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter, marked_handles
 from jp.context.redaction import redact
 from jp.context.sanitize import sanitize_pairs
-from jp.context.tool_kinds import ToolRule
 from jp.context.types import Transcript, texts_of
 from recorded import recorded_transcripts
 from transcript_validator import complaints

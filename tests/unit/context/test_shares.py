@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.shares import apportion
+from jp.context.breakdown import apportion
 
 
 @pytest.mark.parametrize(

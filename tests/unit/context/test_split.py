@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.split import SeamError, rejoin, split, split_at
+from jp.context.anchors import SeamError, rejoin, split, split_at
 from jp.context.types import Call, Message, Meta, Transcript
 
 SYSTEM = Message(role="system", content="You help.")

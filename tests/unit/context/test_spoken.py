@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from artifacts import MemoryArtifacts
-from jp.context.handles import checksum_of
-from jp.context.markers import Cutter
-from jp.context.spoken import Spoken, fold_spoken, spoken_in
+from jp.context.markers import Cutter, checksum_of
+from jp.context.summary_source import Spoken, fold_spoken, spoken_in
 from jp.context.types import Answered, Message, Meta, StoredBlock, TextBlock
 from summaries import answer, cutter, user
 

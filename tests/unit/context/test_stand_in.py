@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.context.stand_in import Stripped, stand_in
-from jp.context.tool_kinds import ToolRule
+from jp.context.digest_lines import Stripped, ToolRule, stand_in
 from jp.context.types import Call, Facts
 
 CALL = Call(id="c", name="run", arguments='{"command": "pytest -q"}')

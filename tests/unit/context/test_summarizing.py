@@ -5,13 +5,11 @@ import pytest
 from msgspec.structs import replace
 
 from jp.context.anchors import latest_real_user, latest_visible_assistant
-from jp.context.failure_policy import PolicyState
-from jp.context.handles import checksum_of
-from jp.context.markers import contains_marker
+from jp.context.markers import checksum_of, contains_marker
+from jp.context.policy import PolicyState
 from jp.context.summarizing import summary_limit
-from jp.context.summary_row import is_summary
 from jp.context.summary_schema import SummaryError
-from jp.context.summary_text import LOCAL_NOTE, closing, opening, parse_summary
+from jp.context.summary_text import LOCAL_NOTE, closing, is_summary, opening, parse_summary
 from jp.context.types import Call, Message, Meta, ReasoningBlock, Transcript
 from summaries import (
     ACCOUNT,

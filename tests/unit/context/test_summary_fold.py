@@ -4,15 +4,21 @@ from msgspec.structs import replace
 
 from artifacts import MemoryArtifacts
 from jp.context.estimate import estimate_tokens
-from jp.context.ledger import Command, Ledger
-from jp.context.mentions import Mentions
-from jp.context.spoken import Spoken
-from jp.context.summary_fallback import answers_in, told_locally
-from jp.context.summary_fit import fit_summary
-from jp.context.summary_fold import Computed, Told, fold_state, fold_summaries, with_whole_request, without_secrets
+from jp.context.evidence import Mentions
+from jp.context.summary_fold import (
+    Computed,
+    Told,
+    answers_in,
+    fit_summary,
+    fold_state,
+    fold_summaries,
+    told_locally,
+    with_whole_request,
+    without_secrets,
+)
 from jp.context.summary_schema import NOTHING_SAID, Decision
-from jp.context.summary_state import Provenance, Recallable, SummaryState
-from jp.context.summary_text import render_summary
+from jp.context.summary_source import Command, Ledger, Spoken
+from jp.context.summary_text import Provenance, Recallable, SummaryState, render_summary
 from jp.context.types import Message, Meta
 from summaries import ACCOUNT, NONCE, answer, cutter, requirements_of, user
 

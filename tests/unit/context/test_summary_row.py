@@ -3,8 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jp.context.budget import size_of
-from jp.context.summary_row import alternating, is_summary, state_of, summary_row
-from jp.context.summary_state import SummaryState
+from jp.context.summary_text import SummaryState, alternating, is_summary, state_of, summary_row
 from jp.context.types import Digested, Message, Meta, TextBlock
 from summaries import ACCOUNT, NONCE, SYSTEM, WORK, answer, cutter, user
 

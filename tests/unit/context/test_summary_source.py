@@ -5,7 +5,7 @@ import pytest
 import transcripts
 from artifacts import MemoryArtifacts
 from jp.context.estimate import estimate_tokens
-from jp.context.handles import checksum_of
+from jp.context.markers import checksum_of
 from jp.context.summary_source import original_text, parts_of, read_source
 from jp.context.types import (
     Call,

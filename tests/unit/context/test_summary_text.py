@@ -4,8 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from jp.context.summary_schema import Decision
-from jp.context.summary_state import Provenance, SummaryState
-from jp.context.summary_text import LOCAL_NOTE, PREFACE, closing, opening, parse_summary, render_summary
+from jp.context.summary_text import (
+    LOCAL_NOTE,
+    PREFACE,
+    Provenance,
+    SummaryState,
+    closing,
+    opening,
+    parse_summary,
+    render_summary,
+)
 from summaries import ACCOUNT, NONCE
 
 STATE = SummaryState(

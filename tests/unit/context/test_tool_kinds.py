@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.tool_kinds import ToolRule, kind_of, shown, subject_of
+from jp.context.digest_lines import ToolRule, kind_of, shown, subject_of
 from jp.context.types import Call, Facts
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from jp.context.triggers import Circumstances, NotTriggered, Numbers, Triggered, Verdict, decide
+from jp.context.policy import Circumstances, NotTriggered, Numbers, Triggered, Verdict, decide
 
 BELOW = Numbers(used=70, projected=79, threshold=80, limit=100, reclaimable=30, least=10)
 ABOVE = replace(BELOW, projected=80)

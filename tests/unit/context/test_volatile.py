@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.volatile import find_volatile, redacted
+from jp.context.cache_hints import find_volatile, redacted
 
 
 def kinds(text: str) -> list[str]:

@@ -5,7 +5,6 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
-from jp.conversation.carriers import carriers_in, map_carriers, map_view_carriers
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -26,7 +25,15 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.thread import (
+    ToolResult,
+    UserResource,
+    UserText,
+    ViewEvent,
+    carriers_in,
+    map_carriers,
+    map_view_carriers,
+)
 
 C = TypeVar("C", bound=Carrier)
 

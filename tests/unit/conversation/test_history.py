@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import AnyEntry, Compaction, ConfigDelta, Header, Revert
-from jp.conversation.history import named_by, newest_undo, newest_undoable
+from jp.conversation.turns import named_by, newest_undo, newest_undoable
 from logs import ask, say, start
 
 TURN: list[AnyEntry] = [start(0), ask("hello"), say("hi")]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.json_schema import pointer, schemas_in
+from jp.conversation.schemas import pointer, schemas_in
 
 INNER: JsonObject = {"type": "string"}
 

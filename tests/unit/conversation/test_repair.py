@@ -16,9 +16,8 @@ from jp.conversation.entries import (
     TurnStart,
     Unknown,
 )
-from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
 from jp.conversation.repair import Repair, repair
-from jp.conversation.resource import Block, TextBlock
+from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, Block, TextBlock
 
 ASKED: list[AnyEntry] = [
     Header(id="h", format=1, created_at="t", nonce="n"),

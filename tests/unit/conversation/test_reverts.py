@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import AnyEntry, Compaction, ConfigDelta, Revert, TurnStart, Unknown
-from jp.conversation.reverts import undone
+from jp.conversation.turns import undone
 
 C = Compaction(id="c", from_turn=0, to_turn=0)
 D = ConfigDelta(id="d", delta={})

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.schema_dsl import MAX_DEPTH, SchemaSyntaxError, parse_dsl
+from jp.conversation.schemas import MAX_DEPTH, SchemaSyntaxError, parse_dsl
 
 STRING: JsonObject = {"type": "string"}
 INTEGER: JsonObject = {"type": "integer"}

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote_to_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.conversation.uri import file_uri
+from jp.conversation.resource import file_uri
 
 
 def test_unreserved_characters_and_slashes_stay() -> None:

@@ -20,11 +20,11 @@ from jp.conversation.resource import (
     TextBlock,
 )
 from jp.errors import ConfigurationError, JpError
-from jp.mcp import listing, process, stdio
+from jp.mcp import session, transport
 from jp.mcp.connection import Connection
-from jp.mcp.errors import RefusalError, ServerError
+from jp.mcp.definitions import RefusalError, ServerError
 from jp.mcp.forms import Elicitation, Filled, Form, Page
-from jp.mcp.ports import Called
+from jp.mcp.session import Called
 from mcp_connections import PATIENCE, Heard, calling, connected, server, with_server
 
 
@@ -193,7 +193,7 @@ def test_a_list_is_bounded_and_names_that_nobody_can_mean_are_left_out(
         with pytest.raises(ServerError, match="the MCP server 's' lists more than 100 tools"):
             await connection.listing()
 
-    monkeypatch.setattr(listing, "_MOST_TOOLS", 100)
+    monkeypatch.setattr(session, "_MOST_TOOLS", 100)
     with_server(few, tmp_path, server(MCP_TOOLS=f"echo,,{'x' * 300},echo"))
     with_server(many, tmp_path, server(MCP_TOOLS=",".join(f"tool{number}" for number in range(101))))
 
@@ -225,7 +225,7 @@ def test_a_call_that_is_given_up_is_cancelled_and_the_session_goes_on(tmp_path: 
 def test_a_server_that_ends_in_mid_call_is_an_error_for_it_and_every_later_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, why: str
 ) -> None:
-    monkeypatch.setattr(stdio, "LONGEST_MESSAGE", 1_000_000)
+    monkeypatch.setattr(transport, "LONGEST_MESSAGE", 1_000_000)
 
     async def work(connection: Connection, heard: Heard) -> None:
         for name in (tool, "echo"):
@@ -250,9 +250,9 @@ def test_a_server_that_ends_in_mid_call_is_an_error_for_it_and_every_later_one(
 def test_a_server_that_does_not_start_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, why: str
 ) -> None:
-    monkeypatch.setattr(process, "GRACE_SECS", 0.05)
+    monkeypatch.setattr(transport, "GRACE_SECS", 0.05)
     if start == "blanks":  # of the shortest lines there would be a million
-        monkeypatch.setattr(stdio, "_MOST_NOISE", 10_000)
+        monkeypatch.setattr(transport, "_MOST_NOISE", 10_000)
     config = McpServerConfig(
         command=server().command,
         arguments=server().arguments,
@@ -322,7 +322,7 @@ def test_a_server_gets_what_programs_need_what_was_named_and_no_secret(tmp_path:
 
 
 def test_nothing_of_a_server_outlives_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE_SECS", 0.05)
+    monkeypatch.setattr(transport, "GRACE_SECS", 0.05)
     os.mkfifo(tmp_path / "alive")
     alive = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
 

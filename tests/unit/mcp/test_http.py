@@ -9,7 +9,7 @@ import pytest
 from jp.config.tools import McpServerConfig
 from jp.conversation.resource import TextBlock
 from jp.errors import ConfigurationError, JpError
-from jp.mcp import http
+from jp.mcp import transport
 from jp.mcp.connection import Connection
 from mcp_connections import Heard, calling, connected, with_server
 from mcp_http import SESSION, HttpServer, serving
@@ -82,7 +82,7 @@ def test_a_header_whose_variable_is_not_set_is_named(tmp_path: Path) -> None:
 def test_a_server_that_refuses_or_sends_too_much_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: HttpServer, why: str
 ) -> None:
-    monkeypatch.setattr(http, "LONGEST_MESSAGE", 1_000_000)
+    monkeypatch.setattr(transport, "LONGEST_MESSAGE", 1_000_000)
     with serving(server):
         message = failure(McpServerConfig(url=server.url), tmp_path)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
-from jp.mcp.messages import message_of
+from jp.mcp.transport import message_of
 
 
 @pytest.mark.parametrize(

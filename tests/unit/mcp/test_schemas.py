@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jp.mcp.schemas import object_schema
+from jp.mcp.session import object_schema
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.mcp.uris import LONGEST, canonical_uri, split_uri
+from jp.mcp.definitions import LONGEST, canonical_uri, split_uri
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.process.programs import exit_code_text, find_program
+from jp.process.environment import exit_code_text, find_program
 from jp.process.running import Captured, Ended, OutputLimits, ProcessLimits, Program, run
 
 PATIENCE = 20.0

@@ -17,11 +17,13 @@ from jp.process.sandbox.mechanisms import (
     Missing,
     Seatbelt,
     bwrap_words,
+    denied_use,
+    limits_in_force,
+    not_held,
     readable_parts,
     seatbelt_profile,
 )
 from jp.process.sandbox.policy import Confinement, Disk, Kind, PathRule, Rules, access_of, confinement_of, rules_of
-from jp.process.sandbox.words import denied_use, limits_in_force, not_held
 
 HOME = "/home/ada"
 ROOT = "/home/ada/work"

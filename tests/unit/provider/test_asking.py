@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread, UserText
-from jp.provider.adapters import create_adapter
-from jp.provider.asking import object_at
-from jp.provider.parts import DataDelta, Finished, TextDelta
+from jp.provider.base import DataDelta, Finished, TextDelta
+from jp.provider.parameters import object_at
+from jp.provider.registry import create_adapter
 
 ASKED = Thread(model="m", system=(), tools=(), events=(UserText(text="Hi", turn=0),))
 GOOGLE = b'{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}'

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.caching import cache_facts
+from jp.provider.models import cache_facts
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from jp.config.accounts import AnthropicConfig, CloudAccount, ServerConfig
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.config.model import AppConfig
-from jp.config.partial import read_partial
 from jp.errors import ConfigurationError
 from jp.provider.catalogue.known import known_model
 from jp.provider.clouds import PLATFORMS, Cloud, completed, create_cloud

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from jp.conversation.thread import Effort, Parameters
-from jp.provider.abilities import Level
-from jp.provider.effort import corrected_parameters, effort_of, is_off, nearest_level
+from jp.provider.base import Level
+from jp.provider.parameters import corrected_parameters, effort_of, is_off, nearest_level
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from jp.errors import ConfigurationError
-from jp.provider.key_file import KeyFile
-from jp.provider.key_ring import KeyRing, KeyRingError
-from jp.provider.key_storage import KeyStorage
+from jp.provider.key_storage import KeyFile, KeyRing, KeyRingError, KeyStorage
 from jp.provider.keys import FoundKey, find_key, hint_for_rejected
 
 KEY = "sk-0123456789-abcdef"

@@ -6,11 +6,9 @@ import msgspec
 import pytest
 
 from jp.config.model import LlmConfig
-from jp.provider.local_servers import RunningServer, running_servers
 from jp.provider.models import known_names
-from jp.provider.proposals import Proposal, proposals
-from jp.provider.registry import FACTS, ProviderFacts, facts_of
-from jp.provider.server_address import LocalServer, address_of
+from jp.provider.proposals import Proposal, RunningServer, proposals, running_servers
+from jp.provider.registry import FACTS, LocalServer, ProviderFacts, address_of, facts_of
 from loopback import JSON, Loopback, Reply
 
 LISTED = b'{"object": "list", "data": [{"id": "small", "x": 1}, {"id": "large"}]}'

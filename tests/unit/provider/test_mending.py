@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.provider.mending import hints_of
+from jp.provider.registry import hints_of
 
 
 def test_a_model_of_ollama_can_be_pulled_and_its_window_be_set() -> None:

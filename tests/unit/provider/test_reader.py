@@ -5,16 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from jp.conversation.entries import Usage
+from jp.provider.base import Finished, KeepAlive, Part, ReasoningDelta, TextDelta, ToolArgumentsDelta, UsageReport
 from jp.provider.errors import ProviderError
-from jp.provider.parts import (
-    Finished,
-    KeepAlive,
-    Part,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    UsageReport,
-)
 from jp.provider.reader import Reader
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.retry_hints import retry_after
+from jp.provider.classification import retry_after
 
 NOW = 1_800_000_000.0
 

@@ -5,7 +5,7 @@ import pytest
 
 from jp.conversation.entries import Usage
 from jp.provider.errors import ProviderError
-from jp.provider.strangers import CallStarts, counted, plausible, text_of, unreadable
+from jp.provider.reader import CallStarts, counted, plausible, text_of, unreadable
 
 
 def test_each_call_has_an_id_of_its_own() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from jp.conversation.entries import JsonObject
 from jp.provider.grammar import LEFT_OUT
-from jp.provider.strict import PLAIN, StrictText, leaves_out, strict_answer, strict_schema, without_left_out
-from jp.provider.wrapping import WRAPPED
+from jp.provider.schemas import PLAIN, WRAPPED, StrictText, leaves_out, strict_answer, strict_schema, without_left_out
 
 STRING: JsonObject = {"type": "string"}
 NULL: JsonObject = {"type": "null"}

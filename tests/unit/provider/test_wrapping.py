@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.wrapping import Unwrapper, is_wrapped, wrapped
+from jp.provider.schemas import Unwrapper, is_wrapped, wrapped
 
 
 def unwrapped(*pieces: str) -> str:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.compaction.view import Kept, ProjectedTurn, Projection
+from jp.compaction.projection import Kept, ProjectedTurn, Projection
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolResult, UserResource
 from jp.render.transcript import Extent, Output, view_parts

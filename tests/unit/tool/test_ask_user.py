@@ -8,8 +8,8 @@ import pytest
 
 from jp.conversation.entries import Question
 from jp.conversation.resource import TextBlock
-from jp.tool.ask_user import AskUser
 from jp.tool.base import Answer, ToolInvocation, ToolOutput, Unanswered, error_output
+from jp.tool.inquiries import AskUser
 
 
 class Person:

@@ -5,7 +5,7 @@ import pytest
 
 from jp.conversation.entries import Question, ToolCallRequest
 from jp.tool.base import Answer, Inquired, ToolEvent, Unanswered
-from jp.tool.call_inquirer import CallInquirer
+from jp.tool.coordinator import CallInquirer
 
 CALL = ToolCallRequest(id="e1", call_id="x", name="ask", arguments={})
 

@@ -5,7 +5,7 @@ import pytest
 from jp.conversation.entries import Facts
 from jp.conversation.resource import Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.tool.base import ToolOutput
-from jp.tool.ceiling import within_ceiling
+from jp.tool.coordinator import within_ceiling
 
 FACTS = Facts(kind="read")
 LINK = ResourceLink(uri="a:b", description="c")

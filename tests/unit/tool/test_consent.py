@@ -11,11 +11,23 @@ from jp.config.tools import ResultMode, RuleConfig, ToolConfig
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.tool.approver import Declined, Edited, Granted, Nobody, Proposal, Replaced
+from jp.tool.arguments import CheckedCall
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.checking import CheckedCall
-from jp.tool.consent import Asking, Consent, Given
-from jp.tool.permission import Allowed, Answers, Decision, Denied
+from jp.tool.consent import (
+    Allowed,
+    Answers,
+    Asking,
+    Consent,
+    Decision,
+    Declined,
+    Denied,
+    Edited,
+    Given,
+    Granted,
+    Nobody,
+    Proposal,
+    Replaced,
+)
 
 PARAMETERS: JsonObject = {
     "type": "object",

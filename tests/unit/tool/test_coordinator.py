@@ -8,13 +8,12 @@ import anyio
 import pytest
 
 from doubles import MemoryRecorder
-from jp.config.kinds import RunMode
+from jp.config.direction import RunMode
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, JsonObject, Question, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.approver import Declined, Edited, Granted, Nobody, Proposal
 from jp.tool.base import (
     Answer,
     CallOutcome,
@@ -28,10 +27,8 @@ from jp.tool.base import (
     ToolOutput,
     Unanswered,
 )
-from jp.tool.ceiling import CEILING
-from jp.tool.consent import Consent
-from jp.tool.coordinator import AT_ONCE, TIMEOUT_SECS, ToolCoordinator, ToolPorts, timeout_of
-from jp.tool.permission import Answers
+from jp.tool.consent import Answers, Consent, Declined, Edited, Granted, Nobody, Proposal
+from jp.tool.coordinator import AT_ONCE, CEILING, TIMEOUT_SECS, ToolCoordinator, ToolPorts, timeout_of
 
 PARAMETERS: JsonObject = {
     "type": "object",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ConfigDelta, ToolCallResponse, TurnStart
 from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock
-from jp.tool.dedup import mark_blocks, mark_resources
+from jp.tool.delivery import mark_blocks, mark_resources
 
 TEXT = "x" * 301
 FILE = Resource(uri="file:///w/a", text=TEXT)

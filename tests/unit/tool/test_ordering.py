@@ -8,9 +8,9 @@ import pytest
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
+from jp.tool.arguments import CheckedCall
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.checking import CheckedCall
-from jp.tool.ordering import CallOrder, paths_named
+from jp.tool.rules import CallOrder, paths_named
 
 
 class Writer:

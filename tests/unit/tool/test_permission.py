@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.kinds import RunMode
-from jp.tool.permission import Allowed, Answers, Decision, Denied, decide, explain, explain_withheld
+from jp.config.direction import RunMode
+from jp.tool.consent import Allowed, Answers, Decision, Denied, decide, explain, explain_withheld
 
 SKIPPED = Denied(cause="skipped")
 REFUSED = Denied(cause="refused")

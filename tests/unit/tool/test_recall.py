@@ -7,11 +7,10 @@ import anyio
 import pytest
 
 from doubles import InlineStream
-from jp.cli.log_addresses import LogAddresses
-from jp.cli.recalled import RecalledContents
+from jp.cli.recalled import LogAddresses, RecalledContents
 from jp.config.model import DeduplicationConfig
 from jp.config.tools import ToolConfig
-from jp.context.handles import checksum_of
+from jp.context.markers import checksum_of
 from jp.conversation.entries import Header, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock, checksum
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from doubles import MemoryRecorder
 from jp.conversation.entries import TurnStart
-from jp.tool.remembered import RememberedAnswers
+from jp.tool.consent import RememberedAnswers
 
 
 def test_an_answer_holds_for_the_same_call_until_the_turn_is_over() -> None:

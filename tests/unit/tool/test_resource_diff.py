@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.context.handles import checksum_of
-from jp.tool.resource_diff import Version, short_diff
+from jp.context.markers import checksum_of
+from jp.tool.refresh_resource import Version, short_diff
 
 LINES = "".join(f"line {number}\n" for number in range(400))
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from jp.conversation.entries import Facts
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock
-from jp.tool.base import ToolOutput
-from jp.tool.results import text_of, with_text
+from jp.tool.base import ToolOutput, text_of, with_text
 
 IMAGE = ImageBlock(mime_type="image/png", blob=b"png")
 PICTURE = ResourceBlock(resource=Resource(uri="file:///a.png", blob=b"png"))

@@ -22,10 +22,9 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import ImageBlock, Resource, TextBlock
 from jp.errors import StorageError
-from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.base import ToolInvocation, ToolOutput, text_of
 from jp.tool.bounding import BOUND
 from jp.tool.recall import Recall
-from jp.tool.results import text_of
 from jp.tool.search_history import SearchHistory
 from jp.workspace import search_index
 

@@ -4,7 +4,7 @@ import pytest
 
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
-from jp.tool.sources import source_of
+from jp.tool.toolbox import source_of
 
 
 @pytest.mark.parametrize(

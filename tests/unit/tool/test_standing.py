@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext, Revert, TurnStart
 from jp.conversation.resource import Payload, Resource
-from jp.tool.standing import ON_CONTENT, STANDING, STANDING_SETTINGS, standing_names
+from jp.tool.toolbox import ON_CONTENT, STANDING, STANDING_SETTINGS, standing_names
 
 NONE: frozenset[str] = frozenset()
 PLAIN = RequestContext(provider="p", model="m", renderer=1)

@@ -4,7 +4,7 @@ import pytest
 
 from jp.config.tools import Enable, ToolConfig
 from jp.errors import UsageError
-from jp.tool.switching import Switching
+from jp.tool.toolbox import Switching
 
 STATES: dict[str, Enable | None] = {
     "fs_list": None,

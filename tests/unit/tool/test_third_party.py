@@ -10,7 +10,7 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import Previewed, ReadsOnly, ToolInvocation, ToolOutput
-from jp.tool.third_party import ToolDefectError, load, third_party_tools
+from jp.tool.toolbox import ToolDefectError, load, third_party_tools
 
 
 class Echo:

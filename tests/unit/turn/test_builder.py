@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.conversation.entries import ChatResponse, ToolCallRequest, Usage
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,

@@ -22,8 +22,7 @@ from jp.conversation.entries import (
     TurnStart,
     Usage,
 )
-from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
-from jp.conversation.resource import TextBlock
+from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.provider.arrangement import Answered, Called, arranged

@@ -9,13 +9,12 @@ from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvid
 from jp.compaction.stand_ins import StatusLines
 from jp.conversation.entries import ChatRequest, CycleEnd, ToolCallResponse, Usage
 from jp.conversation.thread import Thread, UserText
-from jp.provider.base import ModelDetails
-from jp.provider.errors import ProviderError
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
     KeepAlive,
+    ModelDetails,
     Part,
     ReasoningDelta,
     TextDelta,
@@ -23,12 +22,13 @@ from jp.provider.parts import (
     ToolCallStart,
     UsageReport,
 )
+from jp.provider.errors import ProviderError
 from jp.turn.cost_cap import CUT, CappedProvider, Meter, Prices, Purse, allows, least_cost, prices_of
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.settings import RetryPolicy
 
 MILLION = 1_000_000
 BARE = ModelDetails(provider="p", id="m", input_price=1.0, output_price=10.0)

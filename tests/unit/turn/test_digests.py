@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from jp.conversation.entries import CycleEnd
 from jp.provider.base import Sections
-from jp.turn.digests import digests_of, message_digests
+from jp.turn.request import digests_of, message_digests
 
 MESSAGES = st.lists(st.lists(st.binary(max_size=3), max_size=3).map(tuple), max_size=6).map(tuple)
 

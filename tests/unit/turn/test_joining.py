@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.compaction.wording import anchor_of
-from jp.turn.joining import Follower, Joiner, StrayError
+from jp.turn.builder import Follower, Joiner, StrayError
 
 
 def repeated(unit: str, count: int) -> str:

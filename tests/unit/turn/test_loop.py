@@ -23,8 +23,7 @@ from doubles import (
 from jp.compaction.stand_ins import StatusLines
 from jp.compaction.wording import INSIST
 from jp.conversation.entries import ChatRequest, CycleEnd, Header, RequestContext, ToolCallResponse, TurnStart, Usage
-from jp.conversation.interruption import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
-from jp.conversation.resource import Block, Resource
+from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, Block, Resource
 from jp.conversation.thread import (
     AssistantReasoning,
     AssistantText,
@@ -35,8 +34,7 @@ from jp.conversation.thread import (
     UserText,
 )
 from jp.errors import StorageError
-from jp.provider.errors import ProviderError
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     Finished,
     ReasoningDelta,
@@ -45,11 +43,12 @@ from jp.provider.parts import (
     ToolCallStart,
     UsageReport,
 )
+from jp.provider.errors import ProviderError
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.settings import RetryPolicy
 
 SETTINGS = RequestSettings(provider="scripted", model="m", renderer=1, system=("Be brief.",))
 

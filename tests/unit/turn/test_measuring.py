@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from doubles import ScriptedProvider, Step, answer
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
-from jp.provider.base import Provider, Sections, WireRequest
+from jp.provider.base import Part, Provider, Sections, UsageReport, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Part, UsageReport
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.prompt_size import prompt_size
 

@@ -12,8 +12,7 @@ from jp.conversation.resource import (
     checksum,
     size_in_bytes,
 )
-from jp.workspace.blobs import BlobDamagedError, BlobMissingError, MemoryBlobs
-from jp.workspace.content import INLINE_BYTES, inlined, stored
+from jp.workspace.blobs import INLINE_BYTES, BlobDamagedError, BlobMissingError, MemoryBlobs, inlined, stored
 
 LONG = "äöü\n" * 2000
 BYTES = bytes(range(256)) * 20

@@ -13,7 +13,7 @@ from jp.conversation.resource import Resource
 from jp.errors import StorageError
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs
 from jp.workspace.ephemeral import EphemeralWorkspace
-from jp.workspace.forking import Seed, named_in
+from jp.workspace.lifecycle import Seed, named_in
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.metadata import Metadata
 from jp.workspace.workspace import Workspace

@@ -23,8 +23,7 @@ from jp.conversation.entries import (
     TurnStart,
     Unknown,
 )
-from jp.conversation.interruption import INTERRUPTED_CONTENT
-from jp.conversation.resource import Payload, Resource, ResourceBlock
+from jp.conversation.resource import INTERRUPTED_CONTENT, Payload, Resource, ResourceBlock
 from jp.errors import StorageError
 from jp.turn.ports import Recorder
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from jp.conversation.carriers import carriers_in, map_carriers
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -19,6 +18,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.ids import ConversationId
+from jp.conversation.thread import carriers_in, map_carriers
 from jp.errors import StorageError
 from jp.workspace.ephemeral import EphemeralWorkspace
 from jp.workspace.layout import storage_at

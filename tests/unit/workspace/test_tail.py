@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jp.conversation.entries import ChatRequest, ChatResponse, TurnStart
-from jp.workspace.tail import last_request
+from jp.workspace.store import last_request
 from workspaces import new_conversation, new_workspace, open_log_of
 
 

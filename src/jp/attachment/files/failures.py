@@ -1,17 +1,109 @@
-"""What is wrong with a path, in words for a person."""
+"""Errors about paths, with the file that may have been meant."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, ResolveContext
 from jp.attachment.files.expansion import Expansion
-from jp.attachment.files.location import Location
-from jp.attachment.uri import decode
-from jp.conversation.uri import file_uri
+from jp.attachment.files.location import Location, parts_below
+from jp.attachment.files.paths import decode, joined
+from jp.conversation.resource import file_uri
+from jp.likeness import ALIKE
+
+
+def alikeness(one: str, other: str) -> float:
+    """How alike two names of files are, from 0 to 1, whatever their case: an extension that agrees says little."""
+    from difflib import SequenceMatcher  # only where a name was missed
+
+    stems = (one.casefold().rpartition("."), other.casefold().rpartition("."))
+    first, second = (stem or extension for stem, _, extension in stems)
+    return SequenceMatcher(None, first, second, autojunk=False).ratio()
+
+
+_NAMES_COMPARED = 5_000
+_NAMES_WALKED = 5_000
+_MOST = 2
+
+
+def proposals(path: str, context: ResolveContext) -> list[Path]:
+    """At most two paths for `path`, which names nothing, the likeliest first; none where nothing is like it.
+
+    A name that differs in case only comes before just this name elsewhere in the root, and that before a name with a
+    typing error. Few names are looked at.
+    """
+    place = first_missing(path)
+    names = _names(place.parent)
+    certain = [place.parent / name for name in names if name.casefold() == place.name.casefold()]
+    certain += [found for found in _elsewhere(path, place.parent, context) if found not in certain]
+    if certain:
+        return certain[:_MOST]
+    scores = [(alikeness(place.name, name), name) for name in names]
+    likeliest = max(scores, default=(0.0, ""), key=lambda scored: scored[0])
+    return [place.parent / likeliest[1]] if likeliest[0] >= ALIKE else []
+
+
+def first_missing(path: str) -> Path:
+    """Where `path` leads to nothing first: in a directory that is there."""
+    place = Path(path)
+    while not place.parent.is_dir():
+        place = place.parent
+    return place
+
+
+def _names(directory: Path) -> Sequence[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(entry.name for entry in islice(entries, _NAMES_COMPARED))
+    except OSError:
+        return ()
+
+
+def _elsewhere(path: str, near: Path, context: ResolveContext) -> list[Path]:
+    """What has the same name in the root, that with the likest path first."""
+    root = os.path.realpath(context.root)
+    start = os.path.realpath(near)
+    if parts_below(start, root) is None:
+        return []
+    from difflib import SequenceMatcher  # only where a name was missed
+
+    name = Path(path).name
+    found = [found for found in _walked((start, root)) if found.name == name]
+    return sorted(set(found), key=lambda place: (-SequenceMatcher(None, path, str(place)).ratio(), str(place)))
+
+
+def _walked(starts: Sequence[str]) -> Iterator[Path]:
+    """What lies below some directories, level by level, up to a bound; nothing that is hidden or ignored."""
+    from jp.attachment.files.expansion import IgnoreRules
+
+    rules = IgnoreRules.around(starts[0], starts[-1])
+    todo, seen, count = deque(starts), set[str](), 0
+    while todo and count < _NAMES_WALKED:
+        directory = todo.popleft()
+        if directory in seen:
+            continue
+        seen.add(directory)
+        for name, is_directory in _listed(directory, _NAMES_WALKED - count):
+            count += 1
+            if name.startswith(".") or rules.ignores(directory, name, is_directory=is_directory):
+                continue
+            if is_directory:
+                todo.append(joined(directory, name))
+            yield Path(directory, name)
+
+
+def _listed(directory: str, most: int) -> list[tuple[str, bool]]:
+    try:
+        with os.scandir(directory) as entries:
+            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, most)]
+    except OSError:
+        return []
+
 
 _UNIT = 1024
 _EXAMPLES = 3
@@ -42,7 +134,6 @@ def _nearest(declaration: Declaration, path: str, context: ResolveContext) -> st
     is_relative = not relative.startswith("/")
     if is_relative and context.cwd != context.root and os.path.lexists(context.cwd / relative):
         return f"A URI begins at {str(context.root)!r}; the plain path {relative!r} begins here."
-    from jp.attachment.files.proposals import first_missing, proposals
 
     found = proposals(path, context)
     if found:

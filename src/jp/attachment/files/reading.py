@@ -1,4 +1,4 @@
-"""From one `file` declaration to resources: which files it stands for, what each of them is, what is left out."""
+"""The `file` scheme: files, directories and globs as resources."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ import msgspec
 
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
 from jp.attachment.files import failures
-from jp.attachment.files.exclusion import Exclusion
-from jp.attachment.files.expansion import Expansion, Grounds, Walk, is_never_entered
-from jp.attachment.files.location import Location, locate, parts_below, parts_of, real_path
-from jp.attachment.files.names import Names
-from jp.attachment.files.pattern import ANY_DEPTH, PathPattern
-from jp.attachment.files.snapshot import NotAFileError, Snapshot, TooLargeError, read
+from jp.attachment.files.expansion import Exclusion, Expansion, Grounds, Walk, is_never_entered
+from jp.attachment.files.location import (
+    Location,
+    NotAFileError,
+    Snapshot,
+    TooLargeError,
+    declared_uri,
+    locate,
+    parts_below,
+    parts_of,
+    read,
+    real_path,
+)
+from jp.attachment.files.paths import ANY_DEPTH, Names, PathPattern
 from jp.attachment.media import BinaryMedia, Media, TextMedia, UnsupportedMedia, identify
-from jp.conversation.resource import Annotations, Resource
-from jp.conversation.uri import file_uri
+from jp.attachment.threads import in_thread
+from jp.conversation.resource import Annotations, Resource, file_uri
 
 TOTAL = 10
 """How many times the bound of one resource everything that a declaration stands for may have."""
@@ -197,3 +205,27 @@ class Reading:
         if error.may_be_sent:
             shown = failures.shown(Path(real), self._context)
             raise failures.too_large(self._declaration, shown, error.size, self._context) from None
+
+
+class FileHandler:
+    """`file`: a file as it is, a directory with everything below it, a glob."""
+
+    def canonical(self, uri: str, context: ResolveContext) -> str:
+        """Relative to the root for what lies in it, else absolute; names in the file system's case, in NFC.
+
+        Raises:
+            AttachmentError: `uri` is malformed.
+        """
+        names = Names()
+        return declared_uri(locate(uri, context, names), context, names)
+
+    async def resolve(
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Resolution:
+        """Read in a thread of its own: a file system that hangs must not hang what cancels this.
+
+        Raises:
+            AttachmentError: see the port.
+        """
+        of_files = [exclude for exclude in excludes if exclude.uri.startswith("file:")]
+        return await in_thread(lambda check: Reading(declaration, context, of_files, check).resolve())

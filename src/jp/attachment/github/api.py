@@ -1,10 +1,12 @@
-"""GitHub's REST API: requests, pages, bounds, and every failure on the way as an `AttachmentError`."""
+"""GitHub's REST API: requests, records, bounds, and errors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -13,13 +15,188 @@ import msgspec
 from jp import __version__
 from jp.attachment.base import AttachmentError
 from jp.attachment.files.failures import in_units
-from jp.attachment.github.failures import Refused, refusal
-from jp.attachment.github.remote import server_of
-from jp.attachment.github.token import Token
+from jp.attachment.github.repository import Token, server_of
 from jp.errors import reason_of
 
 if TYPE_CHECKING:
     import httpx2
+
+
+class User(msgspec.Struct, frozen=True):
+    """Who did something."""
+
+    login: str
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A label."""
+
+    name: str | None = None
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A branch; `label` has its owner before it."""
+
+    ref: str
+    label: str | None = None
+
+
+class Issue(msgspec.Struct, frozen=True, kw_only=True):
+    """An issue, or what a pull request has in common with one. Labels were plain texts once."""
+
+    title: str
+    state: str
+    body: str | None = None
+    state_reason: str | None = None
+    user: User | None = None
+    created_at: str = ""
+    updated_at: str | None = None
+    html_url: str = ""
+    labels: tuple[Label | str, ...] = ()
+
+
+class PullRequest(Issue, frozen=True, kw_only=True):
+    """A pull request."""
+
+    base: Reference
+    head: Reference
+    draft: bool = False
+    merged_at: str | None = None
+
+
+class Comment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment under an issue or a pull request."""
+
+    body: str | None = None
+    user: User | None = None
+    created_at: str = ""
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """A review: a verdict, perhaps with words."""
+
+    state: str
+    body: str | None = None
+    user: User | None = None
+    submitted_at: str | None = None
+
+
+class LineComment(Comment, frozen=True, kw_only=True):
+    """A comment of a review on lines of a file. `line` is None where they have changed since."""
+
+    id: int
+    path: str
+    in_reply_to_id: int | None = None
+    line: int | None = None
+    start_line: int | None = None
+    original_line: int | None = None
+    original_start_line: int | None = None
+    side: str | None = None
+    subject_type: str | None = None
+    diff_hunk: str = ""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it is on lines that have changed since."""
+        return self.line is None and self.subject_type != "file"
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of an error."""
+
+    message: str = ""
+
+
+_LONGEST = 300
+_ANONYMOUS_HINT = "Set GITHUB_TOKEN, or run `gh auth login`: with a token GitHub answers 5,000 requests an hour."
+_SERVER_ERRORS = 500
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is none. Header names are lower case. `subject` says in words what was asked for."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    subject: str
+
+
+def refusal(refused: Refused, token: Token | None) -> AttachmentError:
+    """What the answer means for whoever asked."""
+    if (limit := _limit(refused, token)) is not None:
+        return limit
+    said = _said(refused.body, token)
+    because = f": {said}" if said else ""
+    subject = refused.subject
+    match refused.status:
+        case HTTPStatus.UNAUTHORIZED:
+            message = f"GitHub does not accept {'a request without a token' if token is None else token.text}{because}"
+            hint = "Make a new token, or run `gh auth login`."
+        case HTTPStatus.FORBIDDEN:
+            message, hint = f"GitHub refuses {subject}{because}", _permission(token)
+        case HTTPStatus.NOT_FOUND:
+            message = f"GitHub has no {subject}, or it is private"
+            hint = f"Check the repository and the number. {_visibility(token)}"
+        case HTTPStatus.GONE:
+            message, hint = f"{subject} is gone{because}", "It was deleted, or the repository keeps no issues."
+        case HTTPStatus.NOT_ACCEPTABLE:
+            message = f"GitHub does not give {subject}{because}"
+            hint = "A diff that is too large for it can be piped: `git diff A...B | jp query …`."
+        case status if status >= _SERVER_ERRORS:
+            message = f"GitHub failed with {status} on {subject}{because}"
+            hint = "Try again later: https://www.githubstatus.com says how it is."
+        case status:
+            message = f"GitHub answered {status} to the request for {subject}{because}"
+            hint = "Check that GITHUB_API_URL, where it is set, is the address of its API."
+    return AttachmentError(message, hint=hint)
+
+
+def _limit(refused: Refused, token: Token | None) -> AttachmentError | None:
+    """The error of a rate limit: the one of an hour says when it ends, the others how long to wait."""
+    if refused.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}:
+        return None
+    hint = _ANONYMOUS_HINT if token is None else "Try again then."
+    if refused.headers.get("x-ratelimit-remaining") == "0":
+        reset = _moment(refused.headers.get("x-ratelimit-reset", ""))
+        until = f" until {reset}" if reset else ""
+        return AttachmentError(f"GitHub's rate limit is used up{until}", hint=hint)
+    wait = refused.headers.get("retry-after", "")
+    if wait or refused.status == HTTPStatus.TOO_MANY_REQUESTS:
+        long = f" for {wait} seconds" if wait.isdecimal() else ""
+        return AttachmentError(f"GitHub asks to wait{long}: there were too many requests", hint=hint)
+    return None
+
+
+def _moment(seconds: str) -> str:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _permission(token: Token | None) -> str:
+    if token is None:
+        return _ANONYMOUS_HINT
+    return f"The token of {token.source} has to be allowed to read pull requests and issues there."
+
+
+def _visibility(token: Token | None) -> str:
+    if token is None:
+        return "For a private one set GITHUB_TOKEN, or run `gh auth login`."
+    return f"For a private one the token of {token.source} has to be allowed to see the repository."
+
+
+def _said(body: bytes, token: Token | None) -> str:
+    """GitHub's own words, in one line; the token is never among them."""
+    try:
+        message = msgspec.json.decode(body, type=Refusal).message
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    line = " ".join(message.split())
+    if token is not None:
+        line = line.replace(token.value, "[token]")
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
 
 DEFAULT_ADDRESS = "https://api.github.com"
 ADDRESS_VARIABLE = "GITHUB_API_URL"

@@ -10,13 +10,35 @@ from msgspec.structs import replace
 
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
 from jp.attachment.files.failures import in_units
-from jp.attachment.github.api import GithubApi, Timeouts, find_server, open_api
-from jp.attachment.github.diff import FileDiff, file_diffs, reason_to_leave_out
-from jp.attachment.github.pages import count_outdated, issue_page, pull_request_page, reviews_page
-from jp.attachment.github.records import Comment, Issue, LineComment, PullRequest, Review
-from jp.attachment.github.remote import find_repository
-from jp.attachment.github.token import find_token
-from jp.attachment.github.uri import FORMS, GithubUri, Part, Repository, parse_github_uri
+from jp.attachment.github.api import (
+    Comment,
+    GithubApi,
+    Issue,
+    LineComment,
+    PullRequest,
+    Review,
+    Timeouts,
+    find_server,
+    open_api,
+)
+from jp.attachment.github.pages import (
+    FileDiff,
+    count_outdated,
+    file_diffs,
+    issue_page,
+    pull_request_page,
+    reason_to_leave_out,
+    reviews_page,
+)
+from jp.attachment.github.repository import (
+    FORMS,
+    GithubUri,
+    Part,
+    Repository,
+    find_repository,
+    find_token,
+    parse_github_uri,
+)
 from jp.conversation.resource import Annotations, Resource
 
 _TOTAL = 10

@@ -9,15 +9,15 @@ import msgspec
 
 from jp.attachment.base import Declaration, Resolution, ResolveContext
 from jp.attachment.media import BinaryMedia, UnsupportedMedia
-from jp.attachment.slots import Slots
+from jp.attachment.threads import Slots
 from jp.attachment.web.address import Address, is_local, is_numeric, parse_address
 from jp.conversation.resource import Annotations, Resource
 
 if TYPE_CHECKING:
+    from jp.attachment.web.address import Reach
     from jp.attachment.web.content import WebText
     from jp.attachment.web.fetching import Fetched, FetchLimits
     from jp.attachment.web.page import Page
-    from jp.attachment.web.reach import Reach
 
 AT_ONCE = 6
 """How many addresses are fetched at the same time."""
@@ -69,7 +69,7 @@ class HttpHandler:
         Raises:
             AttachmentError: see the port. A `RefusedError` where the server answered with no content.
         """
-        from jp.attachment.web import failures
+        from jp.attachment.web import fetching
         from jp.attachment.web.fetching import FetchLimits, fetch
 
         address = _with_credentials(declaration)
@@ -77,7 +77,7 @@ class HttpHandler:
             notice = f"{address.shown!r} attaches nothing: it is excluded"
             return Answered(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
-            raise failures.with_stored_password(address)
+            raise fetching.with_stored_password(address)
         limits = self._limits or FetchLimits()
         fetched: Fetched | None = None
         async with _slots.one():
@@ -90,8 +90,8 @@ class HttpHandler:
                 resolution = await _resolved(fetched, address, context.max_bytes)
                 return Answered(resolution=resolution, status=fetched.status)
         if fetched is None:
-            raise failures.too_slow(address, limits.total_secs)
-        raise failures.not_converted(address, limits.total_secs)
+            raise fetching.too_slow(address, limits.total_secs)
+        raise fetching.not_converted(address, limits.total_secs)
 
 
 def reach_of(address: Address, *, confined: bool) -> Reach:
@@ -100,7 +100,7 @@ def reach_of(address: Address, *, confined: bool) -> Reach:
     An address that a person typed is that person's wish; one that a file declares reaches the user's own network only
     where it says that it does. What is written as numbers leads where it says, a name nowhere near credentials.
     """
-    from jp.attachment.web.reach import ANYWHERE, OWN_NETWORK, PUBLIC
+    from jp.attachment.web.address import ANYWHERE, OWN_NETWORK, PUBLIC
 
     if confined:
         return OWN_NETWORK if is_local(address.host) else PUBLIC
@@ -123,12 +123,12 @@ def _with_credentials(declaration: Declaration) -> Address:
 
 
 async def _resolved(fetched: Fetched, address: Address, max_bytes: int) -> Resolution:
-    from jp.attachment.web import failures
+    from jp.attachment.web import fetching
     from jp.attachment.web.content import interpret
 
     media = interpret(fetched.body, fetched.content_type, fetched.address.path.rpartition("/")[2])
     if isinstance(media, UnsupportedMedia):
-        raise failures.not_attachable(address, media.reason, media.hint)
+        raise fetching.not_attachable(address, media.reason, media.hint)
     base = Resource(
         uri=address.text, name=address.text, mime_type=media.mime_type, annotations=_annotations(fetched.last_modified)
     )
@@ -155,11 +155,11 @@ def _notices(page: Page, address: Address) -> list[str]:
     Raises:
         AttachmentError: everything.
     """
-    from jp.attachment.web import failures
+    from jp.attachment.web import fetching
 
     if not page.text:
         if not page.title:
-            raise failures.without_text(address)
+            raise fetching.without_text(address)
         return [f"the page at {address.shown!r} has no text; its title is attached"]
     if page.is_plain:
         return [
@@ -170,8 +170,8 @@ def _notices(page: Page, address: Address) -> list[str]:
 
 async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
     """The page as Markdown, made in a thread that can be left."""
-    from jp.attachment.abandoning import in_thread
-    from jp.attachment.web import failures
+    from jp.attachment.threads import in_thread
+    from jp.attachment.web import fetching
     from jp.attachment.web.page import PageTooLongError, read_page
 
     def read(check: Callable[[], None]) -> Page:
@@ -180,7 +180,7 @@ async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: i
     try:
         return await in_thread(read)
     except PageTooLongError:
-        raise failures.too_long(address, max_bytes) from None
+        raise fetching.too_long(address, max_bytes) from None
 
 
 def _annotations(last_modified: str) -> Annotations | None:

@@ -1,10 +1,12 @@
-"""Web pages as Markdown: what a person reads of them, without what surrounds it."""
+"""Web pages as Markdown, without what surrounds the text."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from html import unescape
+from itertools import islice
 from typing import Any, Protocol, cast
 from urllib.parse import urljoin
 
@@ -13,9 +15,158 @@ from bs4 import BeautifulSoup, Tag
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import ATX, MarkdownConverter  # noqa: TID253 - this module is only imported where there is a page
 
-from jp.attachment.web.bare_text import BareText
-from jp.attachment.web.implied_ends import ended_by
-from jp.attachment.web.markup_weight import is_heavy
+_MARKUP = re.compile(
+    r"<(?:(?P<comment>!--)"
+    r"|(?P<end>/?)(?P<name>[A-Za-z][^\s/<>]*+)(?:[^<>\"'=]++|=\s*+(?:\"[^\"<]*\"|'[^'<]*')?|[\"'])*+>?"
+    r"|[!?/][^<>]*+>)"
+)
+"""A tag, a declaration or the start of a comment. No value of an attribute is looked for beyond the next `<`."""
+
+_COMMENT_END = re.compile(r"--!?>")
+_UNREAD = {
+    name: re.compile(rf"</{name}(?=[\s/>])[^<>]*+>?", re.IGNORECASE)
+    for name in ("script", "style", "title", "textarea", "noscript", "iframe", "template", "xmp")
+}
+"""What holds text that is not read, and where it ends. What never ends hides the rest, as it does in a browser."""
+
+_INLINE = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
+    "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
+    "wbr",
+})  # fmt: skip
+"""What does not break a line."""
+
+
+class BareText:
+    """One page. `title` is what its first `title` holds."""
+
+    def __init__(self, html: str) -> None:
+        """Nothing is read before `read`."""
+        self.title = ""
+        self._html = html
+        self._lines: list[str] = []
+        self._line: list[str] = []
+
+    def read(self, check: Callable[[], None]) -> str:
+        """The text, one block a line, white space collapsed. `check` is called now and then; it may raise."""
+        html, here = self._html, 0
+        while (markup := _MARKUP.search(html, here)) is not None:
+            check()
+            self._add(html[here : markup.start()])
+            here = self._after(markup)
+        self._add(html[here:])
+        self._break()
+        return "\n".join(self._lines)
+
+    def _after(self, markup: re.Match[str]) -> int:
+        """Where reading goes on behind `markup`."""
+        if markup["comment"]:
+            # `<!-->` is a whole one.
+            return _end(_COMMENT_END.search(self._html, markup.end() - len("--")), self._html)
+        name = (markup["name"] or "").lower()
+        if name not in _INLINE:
+            self._break()
+        if markup["end"] or name not in _UNREAD:
+            return markup.end()
+        closing = _UNREAD[name].search(self._html, markup.end())
+        if name == "title" and not self.title:
+            text = self._html[markup.end() : len(self._html) if closing is None else closing.start()]
+            self.title = " ".join(unescape(text).split())
+        return _end(closing, self._html)
+
+    def _add(self, text: str) -> None:
+        if text:
+            self._line.append(text)
+
+    def _break(self) -> None:
+        line = " ".join(unescape("".join(self._line)).split())
+        self._line.clear()
+        if line:
+            self._lines.append(line)
+
+
+def _end(match: re.Match[str] | None, html: str) -> int:
+    return len(html) if match is None else match.end()
+
+
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figcaption", "figure",
+    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "menu", "nav", "ol", "p", "pre",
+    "section", "table", "ul",
+})  # fmt: skip
+_ROWS = frozenset({"thead", "tbody", "tfoot"})
+
+_RULES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
+    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "tr": (frozenset({"tr"}), _ROWS | {"table"}),
+    "td": (frozenset({"td", "th"}), _ROWS | {"table", "tr"}),
+    "th": (frozenset({"td", "th"}), _ROWS | {"table", "tr"}),
+    **{name: (_ROWS, frozenset({"table"})) for name in _ROWS},
+    **{name: (frozenset({"p"}), (_BLOCKS - {"p"}) | {"li", "dd", "dt", "td", "th", "body"}) for name in _BLOCKS},
+}
+"""For the start of an element, which open ones it ends, and which hide them."""
+
+_FARTHEST = 24
+
+
+def ended_by(name: str, around: Iterable[str]) -> str | None:
+    """Which open element the start of a `name` ends. `around` are the open ones, the innermost first."""
+    rule = _RULES.get(name)
+    if rule is None:
+        return None
+    ended, hiding = rule
+    for outer in islice(around, _FARTHEST):
+        if outer in ended:
+            return outer
+        if outer in hiding:
+            return None
+    return None
+
+
+HEAVIEST = 20_000_000
+"""In tenths of a microsecond, as measured: two seconds, and less than 300 MB."""
+
+_OF_A_TAG = 200
+_OF_AN_ATTRIBUTE = 60
+_ATTRIBUTES_FREE = 8
+"""So many are in the weight of their tag."""
+
+_OF_A_RESTART = 8
+"""A tag that does not end is read to the page's end, and then again from the next one on: a character costs this
+part of a unit."""
+
+_OF_A_GAP = 80
+"""The parser takes a time for white space in a tag that grows with its square: divided by this."""
+
+_TAG = re.compile(r"<[^>]*+")
+_BETWEEN_ATTRIBUTES = " \n\t\r\f/"
+_GAP = re.compile(r"\s{100,}+")
+
+
+def is_heavy(html: str) -> bool:
+    """Whether a page is too much for a tree."""
+    weight = len(html) + _OF_A_TAG * html.count("<")
+    if weight > HEAVIEST:
+        return True
+    for tag in _TAG.finditer(html):
+        weight += _extra(tag[0])
+        if weight > HEAVIEST:
+            return True
+    return False
+
+
+def _extra(tag: str) -> int:
+    """What a tag weighs above what every tag does."""
+    attributes = sum(map(tag.count, _BETWEEN_ATTRIBUTES))
+    restarts = tag.count("<") - 1
+    return (
+        _OF_AN_ATTRIBUTE * max(0, attributes - _ATTRIBUTES_FREE)
+        + restarts * len(tag) // _OF_A_RESTART
+        + sum((gap.end() - gap.start()) ** 2 for gap in _GAP.finditer(tag)) // _OF_A_GAP
+    )
+
 
 Check = Callable[[], None]
 """Called now and then; what it raises ends the work."""

@@ -1,15 +1,17 @@
-"""What a compaction would do and cost, before it does anything. Nothing is written, and no model is asked."""
+"""What a compaction, or each profile, would do and cost. Nothing is written, and no model is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from time import time
 
 import msgspec
 
 from jp.cli.compacting.measured import last_cycle
-from jp.cli.compacting.order import Order
+from jp.cli.compacting.order import Order, order_of
 from jp.cli.compacting.summarizer import (
+    LARGE_WINDOW,
     SHORTEST_ACCOUNT,
     limit_of,
     local_summary,
@@ -25,11 +27,12 @@ from jp.compaction.budgeting import plan_budget, settle, summary_room
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
 from jp.compaction.ranges import Range
-from jp.config.model import AppConfig
+from jp.config.model import AppConfig, profiles_of
 from jp.context.calibration import Calibration, calibrate
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
-from jp.context.summary_request import answer_budget
+from jp.context.summarizing import summary_limit
+from jp.context.summary_asking import answer_budget
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -40,10 +43,9 @@ from jp.conversation.entries import (
 )
 from jp.conversation.usage import usage_by_turn
 from jp.errors import ConfigurationError, JpError
-from jp.provider.adapters import create_adapter
 from jp.provider.base import ModelDetails
-from jp.provider.caching import cache_facts
-from jp.provider.registry import ModelId, kind_of
+from jp.provider.models import cache_facts
+from jp.provider.registry import ModelId, create_adapter, kind_of
 from jp.turn.bound_reasoning import Rendered, render_bound
 from jp.turn.request import Loader, build_thread, context_in_force
 from jp.turn.sent import settings_of
@@ -357,3 +359,40 @@ def _scaled(effect: Effect, ratio: float) -> Effect:
         untouched=round(effect.untouched * ratio),
         largest=tuple(msgspec.structs.replace(item, tokens=round(item.tokens * ratio)) for item in effect.largest),
     )
+
+
+class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a profile would free, in tokens, and of how many turns. With a summary it is the least that can be told."""
+
+    profile: str
+    freed: int
+    turns: int
+    with_summary: bool
+
+
+def gains_of(
+    entries: Sequence[AnyEntry], config: AppConfig, *, window: int | None, ratio: float
+) -> Sequence[ProfileGain]:
+    """The profiles, those that free most first. `window` is that of the model, `ratio` its tokens for one estimated."""
+    compaction = config.conversation.compaction
+    planner = Planner(entries, FactLines(), config.conversation.tools, now=time())
+    gains: list[ProfileGain] = []
+    for name in profiles_of(compaction):
+        order = order_of(compaction, profile=name)
+        plan = planner.plan(order.wish, order.bounds)
+        covered = {number for overlay in plan.overlays for number in range(overlay.from_turn, overlay.to_turn + 1)}
+        freed = planner.effect(plan.overlays).freed
+        if plan.summary is not None:
+            told = range(plan.summary.first, plan.summary.last + 1)
+            replaced = sum(turn.tokens for turn in planner.shape.turns if turn.number in told)
+            freed += max(replaced - summary_limit(window or LARGE_WINDOW), 0)
+            covered.update(told)
+        gains.append(
+            ProfileGain(
+                profile=name,
+                freed=round(freed * ratio),
+                turns=len(covered),
+                with_summary=plan.summary is not None,
+            )
+        )
+    return sorted(gains, key=lambda gain: (-gain.freed, gain.profile))

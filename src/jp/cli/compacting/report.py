@@ -14,7 +14,7 @@ from jp.cli.compacting.preview import Preview, SummaryPreview
 from jp.compaction.hints import tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.planning import Effect, wish_of
-from jp.config.compaction import ProfileConfig
+from jp.config.model import ProfileConfig
 from jp.context.economics import EditCost
 from jp.context.items import ItemKind
 from jp.conversation.entries import Compaction, SummaryPolicy

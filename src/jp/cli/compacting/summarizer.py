@@ -14,13 +14,12 @@ from jp.cli.compacting.order import SummaryOrder
 from jp.cli.places import AnyWorkspace, base_directory
 from jp.compaction.log_contents import Leaf, LogContent
 from jp.compaction.ranges import Range
-from jp.compaction.summarising import Summarised, Summarising, summarising
+from jp.compaction.summaries import Summarised, Summarising, summarising
 from jp.config.model import AppConfig
 from jp.context.estimate import estimate_tokens
 from jp.context.redaction import redact
 from jp.context.summarizing import summary_limit
-from jp.context.summary_asking import Terms
-from jp.context.summary_request import Asking, SummaryRequest
+from jp.context.summary_asking import Asking, SummaryRequest, Terms
 from jp.context.summary_schema import (
     ErrorKind,
     StructuredSummary,
@@ -33,16 +32,13 @@ from jp.conversation.entries import AnyEntry, SummaryPolicy, Usage, add_usage
 from jp.conversation.resource import AudioBlock, ImageBlock
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import ConfigurationError, ExitCode, JpError
-from jp.provider.base import Provider
+from jp.provider.base import DataDelta, Finished, Provider, TextDelta, ToolCallStart, UsageReport
 from jp.provider.errors import ErrorKind as ProviderErrorKind
 from jp.provider.errors import ProviderError
-from jp.provider.parts import DataDelta, Finished, TextDelta, ToolCallStart, UsageReport
 from jp.provider.registry import ModelId
-from jp.turn.clock import SystemClock
-from jp.turn.ports import Cap, Clock, NoCap
+from jp.turn.ports import Cap, Clock, NoCap, SystemClock
 from jp.turn.request import Loader
-from jp.turn.retry import waiting_time
-from jp.turn.settings import retry_policy_of
+from jp.turn.settings import retry_policy_of, waiting_time
 
 if TYPE_CHECKING:
     from jp.turn.cost_cap import CappedProvider
@@ -306,7 +302,7 @@ def summarizer_for(
     Raises:
         JpError: there is no key, or nobody is known by that name.
     """
-    from jp.cli.user_keys import UserKeys
+    from jp.cli.keys import UserKeys
     from jp.provider.registry import create_provider
 
     chosen = summary_model(config, order, model)

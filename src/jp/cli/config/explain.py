@@ -12,8 +12,7 @@ from jp.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
     from jp.cli.places import AnyWorkspace
-    from jp.config.elements import ElementOrigin
-    from jp.config.explain import Action, Distrusted, Effect, Explanation, Statement
+    from jp.config.explain import Action, Distrusted, Effect, ElementOrigin, Explanation, Statement
     from jp.config.layers import Resolved
 
 _LONGEST = 200

@@ -130,7 +130,7 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
     import os
 
     from jp.cli.places import current_directory
-    from jp.config.places import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY, user_directory
+    from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY, user_directory
     from jp.errors import UsageError
 
     if where == "cwd":

@@ -1,4 +1,4 @@
-"""`jp config show` and `jp config get`."""
+"""`jp config show`, `get`, `path` and `fmt`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.errors import ExitCode
 
 if TYPE_CHECKING:
+    from jp.config.format import Layout
     from jp.config.keys import KeyPath
     from jp.config.layers import Resolved
+
 
 _OptionalTarget = Annotated[
     str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
@@ -70,8 +73,8 @@ def get(
     from jp.cli.output import print_result
     from jp.cli.trust import as_value
     from jp.config.keys import parse_key
-    from jp.config.restriction import overlap
     from jp.config.show import origins_at, value_at, value_text
+    from jp.config.trust import overlap
 
     resolved = _with_built_ins(_resolved(options, target), parse_key(key))
     value = value_at(resolved.config, key)
@@ -97,7 +100,7 @@ def _with_built_ins(resolved: Resolved, path: KeyPath) -> Resolved:
     from msgspec.structs import replace
 
     from jp.compaction.hints import SHIPPED, hints_of
-    from jp.config.compaction import profiles_of
+    from jp.config.model import profiles_of
     from jp.config.tools import ToolConfig
 
     conversation = resolved.config.conversation
@@ -110,3 +113,67 @@ def _with_built_ins(resolved: Resolved, path: KeyPath) -> Resolved:
     compaction = replace(conversation.compaction, profiles=profiles)
     conversation = replace(conversation, compaction=compaction, tools=tools)
     return replace(resolved, config=replace(resolved.config, conversation=conversation))
+
+
+def path(options: GlobalOptions) -> None:
+    """Print which configuration files are read here, least specific first, and which of them exist.
+
+    Examples:
+        jp config path
+    """
+    from jp.cli.output import print_result
+    from jp.cli.places import open_workspace
+    from jp.cli.settings import config_places
+    from jp.config.files import candidates
+
+    found = list(candidates(config_places(open_workspace(options))))
+    lines = [f"{item.kind:<15}{item.path}{'' if item.path.exists() else '  (not there)'}" for item in found]
+    value = [{"kind": item.kind, "path": str(item.path), "exists": item.path.exists()} for item in found]
+    print_result(options, text="\n".join(lines), value={"files": value})
+
+
+def fmt(
+    options: GlobalOptions,
+    *,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files; without them, all that are read here.", metavar="PATH"),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: name the files that would change, and exit with 1.")
+    ] = False,
+) -> ExitCode:
+    """Write configuration files in one layout: keys in the order of the documentation, tables under headers.
+
+    Values and comments stay; a comment goes with the key below it, or with the one above it where an empty line
+    follows. A file is replaced in one step, and none where one of them is invalid. Files outside the workspace and
+    your own directories, which another one extends, are left alone unless they are named.
+
+    Examples:
+        jp config fmt
+        jp config fmt --check
+        jp config fmt .jp/config/personas/*.toml
+    """
+    from jp.cli.output import notice, print_result
+    from jp.cli.places import current_directory, open_workspace
+    from jp.cli.settings import config_places
+    from jp.config.files import expanded
+    from jp.config.format import files_read, format_files
+
+    if not check:
+        require_persistence(options, "jp config fmt")
+    files = [current_directory() / expanded(path) for path in paths or ()]
+    if not files:
+        files, elsewhere = files_read(config_places(open_workspace(options)))
+        for path in elsewhere:
+            notice(options, f"{str(path)!r} lies elsewhere and is left alone: name it to format it")
+    layouts: list[Layout] = []
+    format_files(list(dict.fromkeys(files)), write=not check, report=layouts.append)
+    changed = [str(layout.path) for layout in layouts if not layout.is_formatted]
+    word = "would format" if check else "formatted"
+    print_result(
+        options,
+        text="\n".join(f"{word} {path}" for path in changed),
+        value={"check": check, "changed": changed, "files": [str(layout.path) for layout in layouts]},
+    )
+    return ExitCode.FAILURE if check and changed else ExitCode.OK

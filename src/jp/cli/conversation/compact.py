@@ -1,17 +1,362 @@
-"""`jp conversation compact`."""
+"""`jp conversation compact`: for each conversation preview, propose, apply, write or reset."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from time import time
+from typing import Annotated, Any
 
+import msgspec
 import typer
+from msgspec.structs import replace
 
 from jp.cli.argv import is_number
 from jp.cli.candidates import is_titled
-from jp.cli.options import GlobalOptions
-from jp.cli.parameters import bound_value, optional_value
-from jp.cli.targets import TARGET_HELP
-from jp.errors import ExitCode
+from jp.cli.compacting.applying import Made, Proposals, append, make
+from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
+from jp.cli.compacting.preview import Previewer
+from jp.cli.compacting.report import (
+    frees_little,
+    little_freed,
+    made_sentence,
+    over_budget,
+    overlay_value,
+    policies_text,
+    preview_text,
+    preview_value,
+    profiles_text,
+    profiles_value,
+    turns_text,
+)
+from jp.cli.forking import parse_turns
+from jp.cli.held import HeldConversation, hold_conversation, read_conversation
+from jp.cli.loading import bound_value, optional_value
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.output import notice, print_result
+from jp.cli.places import AnyWorkspace, open_session, open_workspace
+from jp.cli.targets import TARGET_HELP, choose_all
+from jp.cli.trust import require_trust, tell_ignored
+from jp.compaction.overlays import compactions_in_force
+from jp.config.model import AppConfig
+from jp.conversation.entries import AnyEntry, Compaction, Revert
+from jp.conversation.turns import turns_of, undone
+from jp.errors import ExitCode, UsageError
+from jp.render.units import count_text
+
+_ASK_FOR_SUMMARY = "add --summarize, or --profile heavy"
+
+
+class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command, as they were written."""
+
+    targets: tuple[str, ...]
+    profile: str | None = None
+    policies: PolicyFlags = PolicyFlags()
+    ranges: RangeFlags = RangeFlags()
+    model: str | None = None
+    local: bool = False
+    budget: str | None = None
+    dry_run: bool = False
+    propose: bool = False
+    apply: str | None = None
+    reset: str | None = None
+    list_profiles: bool = False
+    yes: bool = False
+
+
+class _Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of one conversation. `did`: something was, or would be, left out or undone."""
+
+    text: str
+    value: dict[str, Any]
+    did: bool
+
+
+def compact_with_profile(options: GlobalOptions, target: str, profile: str) -> None:
+    """Compact a conversation and say in a line what came of it; an empty `profile` is the usual one.
+
+    Raises:
+        JpError: it could not be done.
+    """
+    import anyio
+
+    with hold_conversation(options, target) as held:
+        arguments = CompactArguments(targets=(target,), profile=profile or None)
+        made = anyio.run(_made, held, arguments, options)
+        if made.overlays:
+            append(held.log, made.overlays)
+        notice(options, made_sentence(made, str(held.info.id)))
+
+
+async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> ExitCode:
+    """The exit code: 0 where there was something to do in any of the conversations, else 12.
+
+    Raises:
+        JpError: it could not be done; what was done in conversations before that stays.
+    """
+    _check(arguments)
+    if arguments.list_profiles:
+        listed = listed_profiles(read_conversation(options, arguments.targets[0], optional=True).resolved)
+        print_result(options, text=profiles_text(listed, width=_width(options)), value=profiles_value(listed))
+        return ExitCode.OK
+    targets = _targets(options, arguments)
+    reports: list[_Report] = []
+    try:
+        for target in targets:
+            report = await _report(options, arguments, target)
+            reports.append(report)
+    finally:
+        # What was done before a failure is said, too.
+        if reports:
+            _print(options, reports, several=len(targets) > 1)
+    return ExitCode.OK if any(report.did for report in reports) else ExitCode.NOTHING_TO_DO
+
+
+def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[str]:
+    """The ids of the conversations, each once; all of them are looked for before anything is done."""
+    workspace = open_workspace(options)
+    return [str(info.id) for info in choose_all(arguments.targets, workspace, open_session(workspace))]
+
+
+def _print(options: GlobalOptions, reports: Sequence[_Report], *, several: bool) -> None:
+    texts = [f"{report.value['id']}\n{report.text}" if several else report.text for report in reports]
+    value = {"conversations": [report.value for report in reports]} if several else reports[0].value
+    print_result(options, text="\n\n".join(filter(None, texts)), value=value)
+
+
+def _check(arguments: CompactArguments) -> None:
+    ways = {
+        "--dry-run": arguments.dry_run,
+        "--propose": arguments.propose,
+        "--apply": arguments.apply is not None,
+        "--reset": arguments.reset is not None and not arguments.dry_run,
+        "--list-profiles": arguments.list_profiles,
+    }
+    given = [name for name, is_given in ways.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
+    is_named = arguments.profile is not None or arguments.model is not None
+    says_what = is_named or arguments.budget is not None or arguments.local or arguments.policies.are_given
+    if arguments.local and arguments.model is not None:
+        raise UsageError("--local and --model exclude each other", hint="--local writes the summary without a model")
+    is_ranged = arguments.ranges != RangeFlags()
+    if arguments.apply is not None and len(arguments.targets) > 1:
+        raise UsageError("--apply takes one conversation", hint="a proposal is for the one that it was made for")
+    alone = {**ways, "--reset": arguments.reset is not None}
+    for name in ("--apply", "--reset", "--list-profiles"):
+        if alone[name] and (says_what or is_ranged):
+            raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
+
+
+async def _report(options: GlobalOptions, arguments: CompactArguments, target: str) -> _Report:
+    if arguments.dry_run:
+        return _dry_run(options, arguments, target)
+    require_persistence(options, "jp conversation compact")
+    with hold_conversation(options, target) as held:
+        if arguments.reset is not None:
+            return _reset(held, arguments.reset, options)
+        if arguments.apply is not None:
+            return _apply(held, arguments.apply, options)
+        return await _compact(held, arguments, options)
+
+
+def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -> _Report:
+    read = read_conversation(options, target)
+    if read.info is None:
+        raise UsageError("no conversation is active in this terminal", hint="name one")
+    if arguments.reset is not None:
+        found = _chosen(read.entries, arguments.reset)
+        lines = [f"would undo {_named(overlay)}" for overlay in found]
+        value = {"id": read.info.id, "reset": [overlay_value(overlay) for overlay in found]}
+        return _Report(text="\n".join(lines) or "there is no compaction to undo", value=value, did=bool(found))
+    config = read.resolved.config
+    order = _order(config, arguments, read.entries)
+    previewer = Previewer(read.entries, config, read.loader, now=time())
+    preview = previewer.preview(order, previewer.plan(order))
+    if preview.frees:
+        text = preview_text(preview, width=_width(options), base=_base(read.workspace))
+    else:
+        text = _nothing(read.entries, arguments)
+    return _Report(text=text, value={"id": read.info.id, **preview_value(preview)}, did=preview.frees)
+
+
+async def _compact(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
+    made = await _made(held, arguments, options)
+    if not made.overlays:
+        value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
+        return _Report(text=_nothing(held.log.entries, arguments), value=value, did=False)
+    if arguments.propose:
+        return _propose(held, made)
+    if not arguments.yes and frees_little(made.effect) and not await _agrees(made):
+        return _Report(
+            text="nothing was changed", value={**_value(held, made), "overlays": [], "frees": False}, did=False
+        )
+    return _written(held, made)
+
+
+async def _agrees(made: Made) -> bool:
+    """Return whether what frees little is wanted; where nobody can be asked, the command itself says so."""
+    from jp.render.prompts import ask_yes_no
+
+    return (
+        await ask_yes_no(f"{little_freed(made.effect).capitalize()}. Compact all the same?", default=False) is not False
+    )
+
+
+async def _made(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> Made:
+    resolved = held.with_layers(())
+    config = resolved.config
+    entries = tuple(held.log.entries)
+    order = _order(config, arguments, entries)
+    previewer = Previewer(entries, config, held.log, now=time())
+    plan = previewer.plan(order)
+    if plan.summary is not None:
+        # Only now does anything reach out, with a key.
+        require_trust(resolved, held.info, model=order.summary.model or config.assistant.model.id)
+        tell_ignored(options, resolved, held.info)
+    return await make(
+        previewer,
+        plan,
+        order,
+        entries=entries,
+        config=config,
+        workspace=held.workspace,
+        recorder=held.log,
+        notice=lambda sentence: notice(options, sentence),
+    )
+
+
+def _propose(held: HeldConversation, made: Made) -> _Report:
+    identity = _proposals(held).keep(str(held.info.id), made.overlays, held.log.entries)
+    lines = [f"proposed for {_named(overlay)}" for overlay in made.overlays]
+    lines += [overlay.summary.text for overlay in made.overlays if overlay.summary is not None]
+    lines.append(_tokens(made))
+    lines.append(f"apply it with `jp conversation compact --apply {identity}{_where(held)}`")
+    value = {"proposal": identity, **_value(held, made)}
+    return _Report(text="\n".join(lines), value=value, did=True)
+
+
+def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Report:
+    proposals = _proposals(held)
+    overlays = proposals.read(identity, str(held.info.id), held.log.entries)
+    config = held.with_layers(()).config
+    effect = Previewer(tuple(held.log.entries), config, held.log, now=time()).effect(overlays)
+    if effect.freed <= 0:
+        value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
+        return _Report(text="it would not make the view smaller any more", value=value, did=False)
+    report = _written(held, Made(overlays=overlays, effect=effect))
+    proposals.forget(identity)
+    return report
+
+
+def _written(held: HeldConversation, made: Made) -> _Report:
+    append(held.log, made.overlays)
+    lines = [f"compacted {_named(overlay)}" for overlay in made.overlays]
+    lines.append(_tokens(made))
+    if made.budget is not None and made.effect.after > made.budget:
+        lines.append(over_budget(made.budget, made.effect.after))
+    if frees_little(made.effect):
+        lines.append(little_freed(made.effect))
+    if made.unsupported:
+        lines.append(f"left out of the summary: {count_text(made.unsupported, 'claim')} that nothing bears out")
+    lines.append(f"undo it with `jp conversation undo{_where(held)}`")
+    return _Report(text="\n".join(lines), value=_value(held, made), did=True)
+
+
+def _reset(held: HeldConversation, which: str, options: GlobalOptions) -> _Report:
+    found = _chosen(held.log.entries, which)
+    value = {"id": held.info.id, "reset": [overlay_value(overlay) for overlay in found]}
+    if not found:
+        return _Report(text="there is no compaction to undo", value=value, did=False)
+    held.log.append(Revert(entries=tuple(overlay.id for overlay in found)))
+    lines = [f"undid {_named(overlay)}" for overlay in found]
+    lines.append(f"bring it back with `jp conversation redo{_where(held)}`")
+    return _Report(text="\n".join(lines), value=value, did=True)
+
+
+def _chosen(entries: Sequence[AnyEntry], which: str) -> list[Compaction]:
+    found = compactions_in_force(entries)
+    if which == "all":
+        return [overlay for overlay in found if overlay.id]
+    if not (which.isascii() and which.isdecimal()) or not 1 <= int(which) <= len(found):
+        there = "there are none" if not found else "there is 1" if len(found) == 1 else f"there are {len(found)}"
+        raise UsageError(
+            f"--reset={which}: there is no such compaction ({there})", hint="`jp conversation show` lists them"
+        )
+    chosen = found[int(which) - 1]
+    # One automatic compaction may be several overlays; undoing one of them would leave half of it.
+    return [one for one in found if one is chosen or (chosen.source == one.source == "auto" and one.at == chosen.at)]
+
+
+def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[AnyEntry]) -> Order:
+    order = order_of(
+        config.conversation.compaction,
+        profile=arguments.profile,
+        policies=arguments.policies,
+        ranges=arguments.ranges,
+        model=arguments.model,
+        budget=arguments.budget,
+    )
+    if arguments.local and order.budget is not None:
+        order = replace(order, wish=replace(order.wish, summary=True))
+    if order.budget is not None and order.wish.tools is not None and order.wish.tools.policy == "omit":
+        raise UsageError("a budget and `omit` exclude each other", hint="--tools=digest or strip leave out as needed")
+    if arguments.model is not None and not order.wish.summary:
+        raise UsageError("--model is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
+    if arguments.local:
+        if not order.wish.summary:
+            raise UsageError("--local is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
+        if order.summary.instructions:
+            raise UsageError("--local cannot pay attention to anything", hint="leave out the text of --summarize")
+        order = replace(order, summary=SummaryOrder(is_local=True))
+    if arguments.ranges.turn is not None:
+        parse_turns(arguments.ranges.turn, len(turns_of(entries)), option="--turn")
+    return order
+
+
+def _proposals(held: HeldConversation) -> Proposals:
+    return Proposals(held.workspace.user_data / "proposals")
+
+
+def _named(overlay: Compaction) -> str:
+    return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
+
+
+def _tokens(made: Made) -> str:
+    return f"tokens: about {made.effect.before:,} before, {made.effect.after:,} now"
+
+
+def _value(held: HeldConversation, made: Made) -> dict[str, Any]:
+    return {
+        "id": held.info.id,
+        "overlays": [overlay_value(overlay) for overlay in made.overlays],
+        "tokens": {"before": made.effect.before, "after": made.effect.after, "freed": made.effect.freed},
+        "frees": True,
+    }
+
+
+def _where(held: HeldConversation) -> str:
+    return f" {held.info.id}"
+
+
+def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
+    gone = undone(entries)
+    turns = sum(turn.id not in gone for turn in turns_of(entries))
+    if not turns:
+        return "nothing to compact: there is no turn"
+    said = f"nothing to compact in {count_text(turns, 'turn')}"
+    return said if arguments.ranges != RangeFlags() else f"{said}; `--keep 0` leaves no turn out"
+
+
+def _base(workspace: AnyWorkspace) -> str:
+    """The URI below which the files of a workspace lie, empty outside any."""
+    return "" if workspace.root is None else f"{workspace.root.as_uri()}/"
+
+
+def _width(options: GlobalOptions) -> int | None:
+    from jp.cli.looks import width_of_stdout
+
+    return width_of_stdout(options)
 
 
 def compact(
@@ -123,7 +468,6 @@ def compact(
     """
     import anyio
 
-    from jp.cli.compacting.command import CompactArguments, run_compact
     from jp.cli.compacting.order import PolicyFlags, RangeFlags
 
     arguments = CompactArguments(

@@ -1,17 +1,289 @@
-"""`jp conversation context`."""
+"""`jp conversation context`: its report as text and as a value."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
+import msgspec
 import typer
+from msgspec import to_builtins
+from msgspec.structs import asdict
 
+from jp.cli.compacting.measured import LastCycle
+from jp.cli.compacting.preview import ProfileGain
+from jp.cli.conversation.context_report import ContextReport
 from jp.cli.options import GlobalOptions
 from jp.cli.targets import TARGET_HELP
+from jp.compaction.large_items import LargeItem
+from jp.context.breakdown import Breakdown, Bucket, BucketShare, Share, ToolShare
+from jp.context.cache_hints import Volatile, VolatileKind
+from jp.context.items import ItemKind
+from jp.render.sanitize import one_line
+from jp.render.tables import pad, text_table, truncate
+from jp.render.theme import Look
+from jp.render.units import count_text
 
 if TYPE_CHECKING:
     from jp.cli.held import ReadConversation
     from jp.turn.request import RequestSettings
+
+
+BUCKET_NAMES: dict[Bucket, str] = {
+    "system_prompt": "system prompt",
+    "tool_definitions": "tool definitions",
+    "rules": "rules",
+    "skills": "skills",
+    "mcp_tools": "MCP tools",
+    "subagents": "subagents",
+    "memory": "memory",
+    "conversation": "conversation",
+}
+KIND_NAMES: dict[ItemKind, str] = {
+    "system": "system prompt",
+    "user": "your messages",
+    "attachments": "attachments",
+    "assistant": "answers",
+    "reasoning": "reasoning",
+    "arguments": "tool arguments",
+    "results": "tool results",
+    "images": "pictures, files",
+    "summaries": "summaries",
+    "digests": "stand-ins",
+    "synthetic": "said for you",
+}
+_VOLATILE_NAMES: dict[VolatileKind, str] = {
+    "timestamp": "time",
+    "uuid": "UUID",
+    "temporary_directory": "temporary directory",
+    "counter": "counter",
+}
+
+_MOST_TOOLS = 8
+_LABEL, _TOKENS, _SHARE = 20, 11, 6
+_FACT = 9
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_FULL, _PLAIN_FULL = "█", "#"
+_STATIC_STYLE, _CHANGING_STYLE, _PART_STYLE = "36", "33", "2"
+
+
+class _Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """A row: what it is about, how far it is indented, its tokens, and in which style its bar is."""
+
+    label: str
+    indent: int
+    tokens: int
+    style: str
+
+
+def report_text(report: ContextReport, look: Look, *, table_width: int | None) -> str:
+    """The facts, a bar for each bucket and its parts, the largest items, and what may change in the system prompt.
+
+    Bars are as wide as `look` says, the table of items as `table_width`: None where nothing is to be cut.
+    """
+    breakdown = report.breakdown
+    facts = "".join(f"{label:<{_FACT}}  {text}\n" for label, text in _facts(report))
+    bars = "".join(f"{_bar_line(bar, breakdown.total, look)}\n" for bar in _bars(breakdown))
+    head = f"{'':<{_LABEL}}{'tokens':>{_TOKENS}}{'share':>{_SHARE}}\n"
+    items = _largest(report.largest, table_width)
+    parts = [facts, head + bars, items, _gains(report.gains, table_width), *_warnings(report.volatile)]
+    return "\n".join(part for part in parts if part)
+
+
+def _facts(report: ContextReport) -> Iterator[tuple[str, str]]:
+    breakdown, room = report.breakdown, report.breakdown.room
+    yield "model", report.model
+    if room.window is None:
+        yield "window", "not known"
+    else:
+        kept = f", {room.reserved:,} of them for the answer" if room.reserved else ""
+        yield "window", f"{room.window:,} tokens{kept}"
+    about = "" if breakdown.source == "provider_usage" else "about "
+    yield "used", f"{about}{breakdown.total:,} tokens{_of(breakdown.total, room.window)}"
+    yield "", _source(report)
+    if room.threshold is not None:
+        yield "threshold", f"{room.threshold:,} tokens: {_distance(breakdown.total, room.threshold)}"
+    if breakdown.free is not None:
+        yield "free", f"{breakdown.free:,} tokens"
+    last = report.last_cycle
+    if last is not None:
+        cached = f", {last.usage.cache_read:,} of them from the cache" if last.usage.cache_read else ""
+        yield "reported", f"{last.reported:,} tokens went in with turn {last.turn}, cycle {last.cycle}{cached}"
+        yield "", f"{last.estimated:,} were estimated: {last.ratio:.2f} reported for one estimated"
+
+
+def _source(report: ContextReport) -> str:
+    """Who says how much is used."""
+    breakdown, last = report.breakdown, report.last_cycle
+    match breakdown.source:
+        case "local_estimate":
+            return "estimated"
+        case "provider_usage":
+            return "reported"
+        case "provider_usage+estimate":
+            reported = 0 if last is None else last.reported
+            return f"{reported:,} of them reported, the rest estimated"
+        case _:
+            assert_never(breakdown.source)
+
+
+def _of(tokens: int, window: int | None) -> str:
+    return "" if window is None else f", {_percent(tokens, window)} of the window"
+
+
+def _distance(tokens: int, threshold: int) -> str:
+    if tokens >= threshold:
+        return f"passed by {tokens - threshold:,}"
+    return f"{threshold - tokens:,} to go"
+
+
+def _bars(breakdown: Breakdown) -> Iterator[_Bar]:
+    """A bar for each bucket that is not empty, and for each part of the conversation."""
+    for bucket in breakdown.buckets:
+        if bucket.items or bucket.kind == "conversation":
+            style = _STATIC_STYLE if bucket.is_static else _CHANGING_STYLE
+            yield _Bar(label=BUCKET_NAMES[bucket.kind], indent=0, tokens=bucket.tokens, style=style)
+    for share in sorted(breakdown.conversation, key=lambda share: -share.tokens):
+        yield _Bar(label=KIND_NAMES[share.kind], indent=1, tokens=share.tokens, style=_PART_STYLE)
+        if share.kind == "results":
+            yield from _tool_bars(breakdown.tools)
+    if breakdown.other:
+        yield _Bar(label="not accounted for", indent=0, tokens=breakdown.other, style=_PART_STYLE)
+
+
+def _tool_bars(tools: Sequence[ToolShare]) -> Iterator[_Bar]:
+    for tool in tools[:_MOST_TOOLS]:
+        yield _Bar(label=one_line(tool.name), indent=2, tokens=tool.tokens, style=_PART_STYLE)
+    rest = tools[_MOST_TOOLS:]
+    if rest:
+        tokens = sum(tool.tokens for tool in rest)
+        yield _Bar(label=f"{len(rest)} others", indent=2, tokens=tokens, style=_PART_STYLE)
+
+
+def _bar_line(bar: _Bar, total: int, look: Look) -> str:
+    label = pad(truncate("  " * bar.indent + bar.label, _LABEL), _LABEL)
+    numbers = f"{bar.tokens:>{_TOKENS},}{_percent(bar.tokens, total):>{_SHARE}}"
+    width = max(look.width - _LABEL - _TOKENS - _SHARE - 2, 0)
+    drawn = _drawn(bar.tokens, total, width, look)
+    if look.color and drawn:
+        drawn = f"\x1b[{bar.style}m{drawn}\x1b[0m"
+    return f"{label}{numbers}  {drawn}".rstrip()
+
+
+def _drawn(tokens: int, total: int, width: int, look: Look) -> str:
+    """A bar of at most `width` cells, where all of `total` has them all. What is there is seen."""
+    if not tokens or not width:
+        return ""
+    if not look.unicode:
+        return _PLAIN_FULL * max(tokens * width // total, 1)
+    eighths = max(tokens * width * 8 // total, 1)
+    return (_FULL * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def _percent(tokens: int, total: int) -> str:
+    """A share in percent. What is there is never nothing."""
+    if not tokens or not total:
+        return "0%"
+    return f"{tokens * 100 / total:.0f}%" if tokens * 200 >= total else "<1%"
+
+
+def _largest(items: Sequence[LargeItem], width: int | None) -> str:
+    rows = [
+        (item.handle or "-", f"{item.tokens:,}", str(item.turn), KIND_NAMES[item.kind], _what(item)) for item in items
+    ]
+    return text_table(("handle", "tokens", "turn", "kind", "of"), rows, width=width, right=frozenset({1, 2}))
+
+
+def _gains(gains: Sequence[ProfileGain], width: int | None) -> str:
+    rows = [
+        (
+            gain.profile,
+            f"{'at least ' if gain.with_summary else ''}{gain.freed:,}" if gain.turns else "-",
+            count_text(gain.turns, "turn") if gain.turns else "nothing to leave out",
+        )
+        for gain in gains
+    ]
+    return text_table(("profile", "frees", "of"), rows, width=width, right=frozenset({1}))
+
+
+def _what(item: LargeItem) -> str:
+    return ": ".join(filter(None, (item.tool, item.source))) or "-"
+
+
+def _warnings(volatile: Sequence[Volatile]) -> Iterator[str]:
+    if not volatile:
+        return
+    lines = [
+        f"  part {found.part}: {count_text(found.count, _VOLATILE_NAMES[found.kind])}, such as {found.sample}\n"
+        for found in volatile
+    ]
+    yield "".join(["where this changes in the system prompt, the provider's cache is missed:\n", *lines])
+
+
+Value = dict[str, Any]
+
+
+def report_value(report: ContextReport) -> Value:
+    """The fields of the report. Of what was said and read it holds no word; URIs and paths are in `largest`."""
+    breakdown = report.breakdown
+    return {
+        "model": report.model,
+        "window": breakdown.room.window,
+        "reserved": breakdown.room.reserved,
+        "threshold": breakdown.room.threshold,
+        "used": breakdown.total,
+        "free": breakdown.free,
+        "source": breakdown.source,
+        "estimated": breakdown.estimated,
+        "ratio": breakdown.ratio,
+        "buckets": [_bucket(bucket) for bucket in breakdown.buckets],
+        "other": breakdown.other,
+        "conversation": [{"kind": share.kind, **_share(share)} for share in breakdown.conversation],
+        "tools": [{"name": share.name, **_share(share)} for share in breakdown.tools],
+        "last_cycle": None if report.last_cycle is None else _last_cycle(report.last_cycle),
+        "largest": [_item(item) for item in report.largest],
+        "profiles": [to_builtins(gain) for gain in report.gains],
+        "volatile": [to_builtins(found) for found in report.volatile],
+    }
+
+
+def _bucket(bucket: BucketShare) -> Value:
+    return {
+        "kind": bucket.kind,
+        **_share(bucket),
+        "static": bucket.is_static,
+        "compressible": bucket.is_compressible,
+    }
+
+
+def _share(share: Share) -> Value:
+    return {"tokens": share.tokens, "estimated": share.estimated, "bytes": share.size, "items": share.items}
+
+
+def _last_cycle(last: LastCycle) -> Value:
+    return {
+        "turn": last.turn,
+        "cycle": last.cycle,
+        "model": last.model,
+        "usage": asdict(last.usage),
+        "reported": last.reported,
+        "estimated": last.estimated,
+        "ratio": last.ratio,
+        "added": last.added,
+    }
+
+
+def _item(item: LargeItem) -> Value:
+    return {
+        "handle": item.handle,
+        "kind": item.kind,
+        "turn": item.turn,
+        "tokens": item.tokens,
+        "estimated": item.estimated,
+        "bytes": item.size,
+        "tool": item.tool or None,
+        "source": item.source or None,
+    }
 
 
 def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
@@ -29,10 +301,8 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     """
     from msgspec.structs import replace
 
-    from jp.cli.compacting.gains import gains_of
+    from jp.cli.compacting.preview import gains_of
     from jp.cli.conversation.context_report import Known, report_of
-    from jp.cli.conversation.context_text import report_text
-    from jp.cli.conversation.context_value import report_value
     from jp.cli.estimates import known_of
     from jp.cli.held import read_conversation
     from jp.cli.looks import look_of_stdout, width_of_stdout

@@ -6,17 +6,17 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from jp.cli.compacting.gains import ProfileGain
 from jp.cli.compacting.measured import LastCycle, last_cycle, model_name, parts_of
+from jp.cli.compacting.preview import ProfileGain
 from jp.compaction.large_items import LargeItem, large_items
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StandIns
 from jp.compaction.transcript import transcript_of
 from jp.context.breakdown import Breakdown, Measurement, Room, break_down
 from jp.context.budget import Budget, threshold
+from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.calibration import Calibration, ratio_of
 from jp.context.items import items_of
-from jp.context.volatile import Volatile, find_volatile
 from jp.conversation.entries import AnyEntry, RequestContext, ToolCallRequest, ToolCallResponse
 from jp.provider.base import ModelDetails
 from jp.turn.request import Loader, RequestSettings

@@ -1,4 +1,4 @@
-"""`jp conversation edit`."""
+"""`jp conversation edit`, `label`, `archive` and `unarchive`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,192 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from jp.cli.places import AnyWorkspace
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.lock import Lock
     from jp.workspace.metadata import Metadata
+
+
+Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)]
+
+
+def add(
+    options: GlobalOptions,
+    *,
+    labels: Annotated[list[str], typer.Argument(help="Labels; K alone has no value.", metavar="K=V")],
+    target: Target = ".",
+) -> None:
+    """Label a conversation. A label that it has gets the new value.
+
+    Examples:
+        jp conversation label add area=parser urgent
+        jp conversation ls --label area=parser
+    """
+    from jp.cli.candidates import parse_labels
+
+    new = parse_labels(labels, option="a label")
+    _change(options, target, lambda before: {**before, **new})
+
+
+def remove(
+    options: GlobalOptions,
+    *,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of labels.", metavar="K")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Take all labels away.")] = False,
+    target: Target = ".",
+) -> None:
+    """Take labels away from a conversation.
+
+    Examples:
+        jp conversation label rm urgent
+        jp conversation label rm --all --id last
+    """
+    from jp.errors import UsageError
+
+    if bool(names) == everything:
+        raise UsageError("name the labels to take away, or use --all", hint="list them with `jp conversation label ls`")
+
+    def without(before: Mapping[str, str]) -> dict[str, str]:
+        for name in names or ():
+            if name not in before:
+                raise UsageError(f"there is no label {name!r}", hint="list them with `jp conversation label ls`")
+        return {name: value for name, value in before.items() if names and name not in names}
+
+    _change(options, target, without)
+
+
+def ls(options: GlobalOptions, *, target: Target = ".") -> None:
+    """List the labels of a conversation.
+
+    Examples:
+        jp conversation label ls --id last
+    """
+    from jp.cli.places import open_session, open_workspace
+    from jp.cli.targets import choose
+
+    workspace = open_workspace(options)
+    info = choose(target, workspace, open_session(workspace))
+    _print(options, info.id, info.metadata.labels)
+
+
+def _change(options: GlobalOptions, target: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+    from msgspec.structs import replace
+
+    from jp.cli.held import tidy
+    from jp.cli.places import acquire, open_session, open_workspace
+    from jp.cli.targets import choose
+
+    require_persistence(options, "jp conversation label")
+    workspace = open_workspace(options)
+    info = choose(target, workspace, open_session(workspace))
+    lock = workspace.lock(info)
+    acquire(lock, options)
+    with lock:
+        info = workspace.update_metadata(info, lock, lambda before: replace(before, labels=change(before.labels)))
+    _print(options, info.id, info.metadata.labels)
+    tidy(options, workspace)
+
+
+def _print(options: GlobalOptions, identity: str, labels: Mapping[str, str]) -> None:
+    from jp.cli.candidates import label_text
+    from jp.cli.output import print_result
+
+    lines = [label_text(name, labels[name]) for name in sorted(labels)]
+    value = {"id": identity, "labels": dict(labels)}
+    print_result(options, text="\n".join(lines), value=value, nothing="no labels")
+
+
+Targets = Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")]
+
+
+def archive(options: GlobalOptions, *, targets: Targets) -> None:
+    """Put conversations away. They leave `jp conversation ls` and are active in no terminal any more.
+
+    They can be printed and forked; to continue one, bring it back with `jp conversation unarchive`.
+
+    Examples:
+        jp conversation archive .
+        jp conversation ls --archived
+    """
+    _set(options, targets, _put_away, is_archived=True)
+
+
+def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
+    """Bring archived conversations back. Targets that are no ids are looked for among the archived ones.
+
+    Examples:
+        jp conversation unarchive jp-c17800836875
+        jp conversation unarchive '?'
+    """
+    _set(options, targets, _bring_back, is_archived=False)
+
+
+def _put_away(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
+    from msgspec.structs import replace
+
+    from jp.workspace.stamp import SYSTEM, timestamp
+
+    def change(before: Metadata) -> Metadata:
+        return replace(before, archived_at=before.archived_at or timestamp(SYSTEM.now()))
+
+    if info.metadata.archived_at is None:
+        workspace.update_metadata(info, lock, change)
+
+
+def _bring_back(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
+    from jp.workspace.moving import unarchive_conversation
+    from jp.workspace.workspace import Workspace
+
+    if isinstance(workspace, Workspace):
+        unarchive_conversation(workspace, info, lock)
+
+
+def _set(
+    options: GlobalOptions,
+    targets: list[str],
+    change: Callable[[AnyWorkspace, ConversationInfo, Lock], None],
+    *,
+    is_archived: bool,
+) -> None:
+    from jp.cli.held import tidy
+    from jp.cli.output import print_result
+    from jp.cli.places import acquire, open_session, open_workspace
+    from jp.cli.targets import choose_all
+
+    word = "archived" if is_archived else "unarchived"
+    require_persistence(options, f"jp conversation {word.removesuffix('d')}")
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    chosen = choose_all(targets, workspace, session, archived=not is_archived)
+
+    for info in chosen:
+        lock = workspace.lock(info)
+        acquire(lock, options)
+        with lock:
+            change(workspace, info, lock)
+    if is_archived:
+        _deactivate(workspace, chosen)
+    lines = [f"{word} {_named(info)}" for info in chosen]
+    print_result(options, text="\n".join(lines), value={word: [info.id for info in chosen]})
+    tidy(options, workspace)
+
+
+def _deactivate(workspace: AnyWorkspace, chosen: list[ConversationInfo]) -> None:
+    from jp.workspace.expiry import deactivate
+    from jp.workspace.layout import storage_at
+    from jp.workspace.session import SESSIONS
+    from jp.workspace.stamp import SYSTEM
+
+    own = storage_at(workspace.root, workspace.user_data, local=True).directory
+    deactivate(own / SESSIONS, {str(info.id) for info in chosen}, now=SYSTEM.now())
+
+
+def _named(info: ConversationInfo) -> str:
+    from jp.cli.targets import title_of
+
+    return f"{info.id} ({title_of(info)})"
 
 
 def edit(
@@ -48,11 +228,11 @@ def edit(
         jp conversation edit --local
         jp conversation edit --expires never
     """
-    from jp.cli.conversation.facts import as_value
+    from jp.cli.conversation.ls import as_value
+    from jp.cli.held import tidy
     from jp.cli.output import print_result
     from jp.cli.places import acquire, open_session, open_workspace
     from jp.cli.targets import choose, title_of
-    from jp.cli.tidying import tidy
 
     require_persistence(options, "jp conversation edit")
     for one, other, both in (
@@ -92,8 +272,8 @@ def _changes(before: ConversationInfo, after: ConversationInfo) -> str:
     """What of a conversation is otherwise now, one line for each, as `labels: a → b`."""
     from time import time
 
-    from jp.cli.conversation.facts import expiry_text
-    from jp.cli.labels import label_text
+    from jp.cli.candidates import label_text
+    from jp.cli.conversation.ls import expiry_text
     from jp.render.sanitize import one_line
 
     def said(info: ConversationInfo) -> dict[str, str]:
@@ -135,7 +315,7 @@ def _applied(changes: Sequence[Callable[[Metadata], Metadata]], metadata: Metada
 def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.cli.titles import given_title
+    from jp.cli.values import given_title
 
     if title is None and not gone:
         return []
@@ -146,7 +326,7 @@ def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata],
 def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.cli.labels import check_name, parse_labels
+    from jp.cli.candidates import check_name, parse_labels
     from jp.errors import UsageError
 
     new = parse_labels(added, option="--label")
@@ -176,7 +356,7 @@ def _pin_change(*, pin: bool, unpin: bool) -> list[Callable[[Metadata], Metadata
 def _expiry_change(expires: str | None) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.cli.lifetimes import end_of_life
+    from jp.cli.values import end_of_life
 
     if expires is None:
         return []

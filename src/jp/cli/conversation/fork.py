@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jp.cli.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.parameters import is_usual_profile, optional_value
 from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ def fork(
         jp conversation fork --compact=heavy
         jp query --id "$(jp conversation fork --no-use last)" "and in French?"
     """
+    from jp.cli.candidates import parse_labels
     from jp.cli.forking import Forking, with_labels
-    from jp.cli.labels import parse_labels
+    from jp.cli.held import tidy
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_session, open_workspace
     from jp.cli.settings import read_sources
     from jp.cli.targets import choose, title_of
-    from jp.cli.tidying import tidy
-    from jp.cli.titles import given_title
+    from jp.cli.values import given_title
     from jp.errors import UsageError
 
     require_persistence(options, "jp conversation fork")
@@ -122,7 +122,7 @@ def _compact(forking: Forking, info: ConversationInfo, profile: str | None) -> N
     """Compact a fork that was just written, or remove it again where that fails."""
     if profile is None:
         return
-    from jp.cli.compacting.command import compact_with_profile
+    from jp.cli.conversation.compact import compact_with_profile
 
     try:
         compact_with_profile(forking.options, info.id, profile)
@@ -144,10 +144,9 @@ def _said(fork: Fork, title: str, *, is_active: bool) -> str:
 
 def _turns(entries: Sequence[AnyEntry], turn: str | None, last: int | None) -> TurnRange:
     """The turns that are copied. Those that were undone come along where they stand between others."""
-    from jp.cli.turn_range import parse_turns
+    from jp.cli.forking import parse_turns
     from jp.conversation.forking import TurnRange
-    from jp.conversation.reverts import undone
-    from jp.conversation.turns import turns_of
+    from jp.conversation.turns import turns_of, undone
     from jp.errors import UsageError
 
     if turn is not None and last is not None:

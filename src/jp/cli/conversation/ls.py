@@ -1,4 +1,4 @@
-"""`jp conversation ls`."""
+"""`jp conversation ls`, `path` and `use`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,63 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.options import GlobalOptions
+from jp.cli.candidates import label_text
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.targets import TARGET_HELP
+from jp.cli.values import ago
+from jp.conversation.ids import ConversationId
+from jp.workspace.listing import ConversationInfo
+from jp.workspace.stamp import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jp.conversation.ids import ConversationId
-    from jp.workspace.listing import ConversationInfo
+
+def marks(info: ConversationInfo, *, now: float) -> str:
+    """Whatever sets a conversation apart from others: `local, expires in 5 h, area=lexer`. Pinned ones expire never."""
+    metadata = info.metadata
+    words = [
+        word
+        for word, is_so in (
+            ("local", info.local),
+            ("pinned", metadata.pinned_at is not None),
+            ("archived", metadata.archived_at is not None),
+        )
+        if is_so
+    ]
+    if metadata.expires_at is not None and metadata.pinned_at is None:
+        words.append(expiry_text(metadata.expires_at, now=now))
+    return ", ".join([*words, *(label_text(name, metadata.labels[name]) for name in sorted(metadata.labels))])
+
+
+def expiry_text(expires_at: str, *, now: float) -> str:
+    """When a conversation expires; `now` in seconds since the Unix epoch."""
+    end = seconds_of(expires_at)
+    if end is None:
+        return f"expires at {expires_at}"
+    return "expired" if end <= now else f"expires in {ago(end - now)}"
+
+
+def as_value(info: ConversationInfo, active: ConversationId | None) -> dict[str, object]:
+    """The fields that `--format json` has of a conversation."""
+    metadata = info.metadata
+    parent = metadata.parent
+    return {
+        "id": info.id,
+        "title": metadata.title,
+        "first_words": metadata.first_words,
+        "active": info.id == active,
+        "local": info.local,
+        "last_activity": timestamp(int(info.last_activity * 1000)),
+        "path": str(info.directory),
+        "labels": dict(metadata.labels),
+        "pinned_at": metadata.pinned_at,
+        "archived_at": metadata.archived_at,
+        "expires_at": metadata.expires_at,
+        "parent": None
+        if parent is None
+        else {"conversation": parent.conversation, "from_turn": parent.from_turn, "to_turn": parent.to_turn},
+    }
 
 
 def ls(
@@ -38,8 +88,7 @@ def ls(
         jp conversation ls --label area=parser --pinned
         jp conversation ls --format json
     """
-    from jp.cli.conversation.facts import as_value
-    from jp.cli.labels import has_labels, parse_labels
+    from jp.cli.candidates import has_labels, parse_labels
     from jp.cli.output import notice, print_result
     from jp.cli.places import open_session, open_workspace
 
@@ -70,10 +119,9 @@ def _nothing(everything: Sequence[ConversationInfo]) -> str:
 def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: ConversationId | None) -> str:
     from time import time
 
-    from jp.cli.conversation.facts import marks
     from jp.cli.looks import width_of_stdout
-    from jp.cli.moments import ago
     from jp.cli.targets import title_of
+    from jp.cli.values import ago
     from jp.render.tables import text_table
 
     now = time()
@@ -88,3 +136,64 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
         for info in found
     ]
     return text_table(("", "id", "used", "", "title"), rows, width=width_of_stdout(options))
+
+
+def path(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    log: Annotated[bool, typer.Option("--log", help="The file that holds the entries.")] = False,
+) -> None:
+    """Print where a conversation is stored.
+
+    Examples:
+        ls "$(jp conversation path)"
+        tail -1 "$(jp conversation path last --log)"
+    """
+    from jp.cli.output import print_result
+    from jp.cli.places import open_session, open_workspace
+    from jp.cli.targets import choose
+    from jp.workspace.layout import EVENTS, ORIGINAL_EVENTS
+
+    workspace = open_workspace(options)
+    info = choose(target, workspace, open_session(workspace))
+    place = info.directory
+    if log:
+        originals = info.directory / ORIGINAL_EVENTS
+        is_originals = originals.exists() and not (info.directory / EVENTS).exists()
+        place = originals if is_originals else info.directory / EVENTS
+    print_result(options, text=str(place), value={"id": info.id, "path": str(place)})
+
+
+def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(help=TARGET_HELP)] = None) -> None:
+    """Make a conversation this terminal's active one: `jp query` continues it.
+
+    Without a target, the one that was active before; where there was none, you pick one from a list.
+
+    Examples:
+        jp conversation use jp-c17800836875
+        jp conversation use last
+        jp conversation use '?'
+    """
+    from jp.cli.output import print_result
+    from jp.cli.places import open_session, open_workspace
+    from jp.cli.targets import choose, choose_other, title_of
+    from jp.errors import UsageError
+    from jp.workspace.session import session_key
+
+    require_persistence(options, "jp conversation use")
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    if session_key() is None:
+        raise UsageError(
+            "nothing tells this terminal from others, so no conversation can be active in it",
+            hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
+        )
+    info = choose_other(workspace, session) if target is None else choose(target, workspace, session)
+    if info.metadata.archived_at is not None:
+        raise UsageError(
+            f"conversation {str(info.id)!r} is archived",
+            hint=f"bring it back with `jp conversation unarchive {info.id}`",
+        )
+    session.activate(info.id)
+    print_result(options, text=f"{info.id}  {title_of(info)}", value={"id": info.id, "title": info.metadata.title})

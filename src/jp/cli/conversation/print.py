@@ -1,18 +1,120 @@
-"""`jp conversation print`."""
+"""`jp conversation print` and `recall`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
+from jp.cli.held import ReadConversation
 from jp.cli.options import GlobalOptions
+from jp.cli.output import notice, print_result
 from jp.cli.targets import TARGET_HELP
+from jp.compaction.fact_lines import FactLines
+from jp.errors import JpError, UsageError
+from jp.provider.base import WireRequest
+from jp.provider.registry import ModelId, create_provider
+from jp.turn.bound_reasoning import render_bound
+from jp.turn.request import digests_of, rendering_version
+from jp.turn.sent import SentRequest, sent_requests, thread_of
 
 if TYPE_CHECKING:
-    from jp.cli.held import ReadConversation
+    from jp.context.pages import Page
+    from jp.provider.base import Provider
     from jp.render.transcript import Extent
+    from jp.tool.recall import FoundContent
+
+
+_FORM = "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"
+
+
+def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -> None:
+    """Print a request as it went over the wire: its body; with `--format json` also where it went and what it was.
+
+    Of a cycle that took several attempts, the last. Credentials are in no request.
+
+    Raises:
+        UsageError: `chosen` names no request of the conversation.
+        JpError: the request cannot be made anew.
+    """
+    sent = _choose(sent_requests(read.entries), chosen)
+    provider = _provider_of(read, sent)
+    thread = thread_of(sent, read.entries, loader=read.loader, stand_ins=FactLines())
+    request = render_bound(provider, thread, read.entries[: sent.entries]).wire
+    is_verified = _is_verified(provider, request, sent)
+    if is_verified is False:
+        notice(options, _difference(provider, sent))
+    print_result(
+        options,
+        text=msgspec.json.encode(request.body).decode(),
+        value={
+            "turn": sent.turn,
+            "cycle": sent.cycle,
+            "attempt": sent.attempt,
+            "model": f"{sent.context.provider}/{sent.context.model}",
+            "verified": is_verified,
+            "request": {"path": request.path, "headers": dict(request.headers), "body": request.body},
+        },
+    )
+
+
+def _choose(sent: Sequence[SentRequest], chosen: str) -> SentRequest:
+    turn_text, dot, cycle_text = chosen.partition(".")
+    try:
+        turn, cycle = int(turn_text), int(cycle_text) if dot else 0
+    except ValueError:
+        raise UsageError(f"--as-sent cannot be {chosen!r}", hint=_FORM) from None
+    if not sent:
+        raise UsageError("the log of this conversation does not say what was sent", hint="ask in it or in a fork of it")
+    turn = turn if turn >= 0 else max(request.turn for request in sent) + 1 + turn
+    of_turn = [request for request in sent if request.turn == turn]
+    if not of_turn:
+        known = sorted({request.turn for request in sent})
+        raise UsageError(f"no request of turn {turn} is known", hint=f"known are those of {_numbers(known)}")
+    cycles = sorted({request.cycle for request in of_turn})
+    if cycle < 0:
+        cycle += cycles[-1] + 1
+    attempts = [request for request in of_turn if request.cycle == cycle]
+    if not attempts:
+        raise UsageError(f"turn {turn} has no cycle {cycle}", hint=f"its cycles are {_numbers(cycles)}")
+    return attempts[-1]
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    if len(numbers) == numbers[-1] - numbers[0] + 1 > 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def _provider_of(read: ReadConversation, sent: SentRequest) -> Provider:
+    model = ModelId(sent.context.provider, sent.context.model)
+    root = read.workspace.root
+    try:
+        return create_provider(
+            read.resolved.config, model, environ=os.environ, root=root or read.workspace.user_data, needs_key=False
+        )
+    except JpError as error:
+        error.hint = f"the request went to {str(model)!r}: {error.hint}"
+        raise
+
+
+def _is_verified(provider: Provider, request: WireRequest, sent: SentRequest) -> bool | None:
+    """Whether the log's hashes say that this is what was sent; None where it has none."""
+    return None if sent.digests is None else digests_of(provider.sections(request), ()) == sent.digests
+
+
+def _difference(provider: Provider, sent: SentRequest) -> str:
+    version = rendering_version(provider.renderer)
+    if version != sent.context.renderer:
+        return (
+            f"this is not what was sent to the byte: it was rendered by version {sent.context.renderer} "
+            f"of the rules for {provider.id!r}, this is version {version}"
+        )
+    return "this is not what was sent to the byte: the log was changed since, or is not whole"
+
 
 _TOOL_LINES = 10
 
@@ -57,7 +159,6 @@ def print_stream(
     read = read_conversation(options, target, lenient=True)
     if as_sent is not None:
         _refuse_both(compacted=compacted)
-        from jp.cli.conversation.as_sent import print_as_sent
 
         print_as_sent(options, read, as_sent)
         return
@@ -127,7 +228,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
     """The numbers of the turns to print, None for all."""
-    from jp.cli.turn_range import parse_turns
+    from jp.cli.forking import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
 
@@ -138,3 +239,105 @@ def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> froze
         found = parse_turns(turn, len(turns), option="--turn")
         return frozenset(range(found.first, found.last + 1))
     return None if last is None else frozenset(found.number for found in turns[-last:])
+
+
+def recall(
+    options: GlobalOptions,
+    *,
+    handle: Annotated[
+        str, typer.Argument(metavar="HANDLE", help="The handle, or at least 8 digits with which only one begins.")
+    ],
+    target: Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = ".",
+    offset: Annotated[
+        int | None, typer.Option("--offset", metavar="N", min=0, help="Begin at this byte; they count from 0.")
+    ] = None,
+    lines: Annotated[int | None, typer.Option("--lines", metavar="N", min=1, help="At most N lines of text.")] = None,
+) -> None:
+    """Print what was left out of what the model is shown, by the handle that stands in its place.
+
+    It comes as it is stored, from the log of this conversation only: a block that a tool returned, an attached
+    snapshot, a string in the arguments of a call. Text comes in pages of at most 16 KiB, which end with a line, and
+    the offset of the next page is said on stderr. Pictures and other binary content go whole to a pipe or a file, and
+    not to a terminal. With --format json all content comes in pages, binary content as base64, and `next_offset` is
+    null on the last one.
+
+    Examples:
+        jp conversation recall 0123abcd
+        jp conversation recall 0123abcd --offset 16384 --lines 100
+        jp conversation recall 0123abcd --id last > picture.png
+    """
+    import os
+
+    from jp.cli.output import notice, print_result
+    from jp.cli.places import open_session, open_workspace
+    from jp.cli.recalled import recalled
+    from jp.cli.streams import write_stdout_bytes
+    from jp.cli.targets import choose
+
+    workspace = open_workspace(options)
+    info = choose(target, workspace, open_session(workspace))
+    stream = workspace.read(info)
+    for sentence in stream.notices:
+        notice(options, sentence)
+    found = recalled(handle, stream)
+    is_shown = os.isatty(1)
+    if not found.is_text and options.format != "json" and is_shown:
+        raise _refusal(found)
+    is_whole = not found.is_text and options.format != "json"
+    page = _page(found, offset or 0, lines, whole=is_whole)
+    if options.format == "json" or is_shown or (options.format == "pretty" and found.is_text):
+        print_result(
+            options,
+            text=page.data.decode("utf-8", "replace"),
+            value={"id": info.id, **_facts(found, page)},
+            nothing="the content is empty",
+        )
+    else:
+        write_stdout_bytes(page.data)
+    if page.next_offset is not None and options.format != "json":
+        where = "" if target == "." else f" --id {info.id}"
+        more = f"{where} --offset {page.next_offset}{'' if lines is None else f' --lines {lines}'}"
+        shown = f"{page.next_offset:,} of {len(found.data):,} bytes"
+        notice(options, f"{shown}; go on with `jp conversation recall {found.handle}{more}`")
+
+
+def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -> Page:
+    """The page from `offset` on; `whole`: all that there is from there on."""
+    from jp.context.pages import page_of_bytes, page_of_text
+    from jp.errors import UsageError
+
+    size = len(found.data)
+    if offset and offset >= size:
+        raise UsageError(f"--offset cannot be {offset}: the content has {size:,} bytes", hint="they count from 0")
+    if found.is_text:
+        return page_of_text(found.data, offset, lines=lines)
+    if lines is not None:
+        raise UsageError(f"{found.kind} has no lines", hint="leave out --lines")
+    return page_of_bytes(found.data, offset, most=size) if whole else page_of_bytes(found.data, offset)
+
+
+def _facts(found: FoundContent, page: Page) -> dict[str, object]:
+    """A page as data."""
+    content: dict[str, object] = (
+        {"text": page.data.decode("utf-8", "replace")} if found.is_text else {"blob": page.data}
+    )
+    return {
+        "handle": found.handle,
+        "sha256": found.sha256,
+        "uri": found.uri,
+        "mime_type": found.mime_type,
+        "size": len(found.data),
+        "offset": page.offset,
+        "next_offset": page.next_offset,
+        **content,
+    }
+
+
+def _refusal(found: FoundContent) -> UsageError:
+    """What is said of content that is nothing for a terminal."""
+    from jp.errors import UsageError
+
+    return UsageError(
+        f"{found.kind} of {len(found.data):,} bytes is nothing for a terminal",
+        hint=f"write it to a file: `jp conversation recall {found.handle} > FILE`",
+    )

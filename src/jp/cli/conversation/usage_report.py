@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.cli.pricing import pricing
+from jp.cli.model_details import pricing
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.savings import Savings, savings_of
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, InputChange
 from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
-from jp.provider.caching import CacheFacts, cache_facts
+from jp.provider.models import CacheFacts, cache_facts
 from jp.provider.registry import kind_of
-from jp.tool.standing import RECALL
+from jp.tool.toolbox import RECALL
 from jp.turn.cache_misses import CacheReport, cache_report
 from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, total_of
 

@@ -11,8 +11,8 @@ from jp.cli.options import GlobalOptions
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from jp.cli.model.models import Models, Naming
     from jp.cli.model.refreshing import Asked
+    from jp.cli.model.show import Models, Naming
     from jp.config.model import AppConfig
     from jp.provider.catalogue.known import Known
     from jp.provider.catalogue.store import Kept
@@ -51,9 +51,9 @@ def ls(
         jp model ls --refresh
         jp model ls openrouter --refresh --format json
     """
-    from jp.cli.model.models import as_value, models_of, naming_of, retired_models
+    from jp.cli.model.show import as_value, models_of, naming_of, retired_models
     from jp.cli.output import notice, print_result
-    from jp.cli.trusted import trusted_config
+    from jp.cli.settings import trusted_config
 
     config = trusted_config(options, say=True)
     settings = config.providers.llm
@@ -178,7 +178,7 @@ def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Ce
 
 
 def _row(known: Known, models: Models, naming: Naming, count: Callable[[int], str]) -> _Cells:
-    from jp.cli.model.models import is_listed
+    from jp.cli.model.show import is_listed
 
     details, text = known.details, str(known.model)
     mark = "*" if text == naming.in_use else "?" if is_listed(known, models.kept) is False else ""
@@ -220,7 +220,7 @@ def _unknown(models: Models) -> str:
 
 def _facts(models: Models) -> Iterator[str]:
     """Where what is listed comes from, and what is not."""
-    from jp.cli.model.dates import catalogue_date
+    from jp.cli.model.show import catalogue_date
 
     if models.table_date is not None:
         yield f"table of {models.table_date}"
@@ -237,7 +237,7 @@ def _facts(models: Models) -> Iterator[str]:
 
 
 def _heading_value(models: Models) -> dict[str, object]:
-    from jp.cli.model.dates import age_secs
+    from jp.cli.model.show import age_secs
 
     catalogue = models.kept.catalogue
     kept = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +18,60 @@ from jp.provider.registry import create_account, facts_in, kind_of, limits_of
 
 if TYPE_CHECKING:
     from jp.provider.catalogue.store import CatalogueStore, Kept
+    from jp.render.channel import Channel
+
+
+_DELAY_SECS = 1.0
+_INTERVAL_SECS = 0.25
+
+
+class Progress:
+    """Whom is waited for. Nothing is shown where stderr is no terminal, or with `--quiet`."""
+
+    def __init__(self, options: GlobalOptions, providers: Iterable[str]) -> None:
+        self._options = options
+        self._left = dict.fromkeys(providers)
+
+    def finish(self, provider: str) -> None:
+        """A provider has answered, or failed."""
+        self._left.pop(provider, None)
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncGenerator[None, None]:
+        """Show the line as long as the block runs, if that is longer than a moment; it leaves no trace."""
+        from jp.render.theme import is_live
+
+        if self._options.quiet or not is_live(sys.stderr, os.environ):
+            yield
+            return
+
+        from anyio import create_task_group
+
+        from jp.render.channel import ERASE, Channel
+
+        channel = Channel(sys.stderr, name="stderr", is_lossy=True)
+        try:
+            async with create_task_group() as tasks:
+                tasks.start_soon(self._show, channel)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            channel.write_unseen(ERASE)
+
+    async def _show(self, channel: Channel) -> None:
+        from anyio import sleep
+
+        from jp.render.channel import ERASE
+        from jp.render.tables import truncate
+        from jp.render.theme import columns_of, display_width
+
+        await sleep(_DELAY_SECS)
+        while True:
+            width = display_width(self._options.width, os.environ, columns=columns_of(sys.stderr))
+            line = truncate(f"waiting for the models of {', '.join(self._left)}", width - 1)
+            channel.write_unseen(f"{ERASE}{line}")
+            await sleep(_INTERVAL_SECS)
+
 
 _AT_ONCE = 8
 _PUBLIC = frozenset({"openrouter"})
@@ -58,7 +114,7 @@ def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str],
 
 
 def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, named: bool) -> dict[str, Account]:
-    from jp.cli.user_keys import UserKeys
+    from jp.cli.keys import UserKeys
 
     accounts: dict[str, Account] = {}
     settings, stored = config.providers.llm, UserKeys()
@@ -89,7 +145,6 @@ def _forgive_absence(config: AppConfig, asked: Asked) -> None:
 async def _ask(options: GlobalOptions, config: AppConfig, accounts: Mapping[str, Account], asked: Asked) -> None:
     from anyio import CapacityLimiter, create_task_group
 
-    from jp.cli.model.progress import Progress
     from jp.cli.model_details import catalogue_store
 
     store = catalogue_store()
@@ -113,10 +168,8 @@ async def _fetched(
     options: GlobalOptions, config: AppConfig, provider: str, account: Account, store: CatalogueStore
 ) -> Kept:
     from jp.cli.output import notice
-    from jp.provider.catalogue.fetching import fetch_models
-    from jp.provider.catalogue.listed import Catalogue
-    from jp.provider.catalogue.server import Server
-    from jp.provider.catalogue.store import Kept
+    from jp.provider.catalogue.fetching import Server, fetch_models
+    from jp.provider.catalogue.store import Catalogue, Kept
     from jp.workspace.stamp import SYSTEM, timestamp
 
     kind = kind_of(config.providers.llm, provider)

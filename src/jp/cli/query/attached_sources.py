@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec.structs import replace
 
 from jp.attachment.base import AttachmentError, Declaration
-from jp.attachment.declaration import scheme_of
-from jp.attachment.history import Delivery, claimed
+from jp.attachment.declaration import Delivery, claimed, scheme_of
 from jp.cli.query.attachments import Schemes, leads_outside
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.visible_copies import newest_copy
+from jp.compaction.projection import newest_copy
 from jp.config.model import ConversationConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import Resource

@@ -1,10 +1,11 @@
-"""The attachments of a turn: resolved before anything is sent or written, weighed, marked where nothing changed."""
+"""The attachments of a turn: resolved before anything is sent or written, and restored where their content is lost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,16 +16,83 @@ from jp.config.layers import Ignored, Resolved
 from jp.config.model import ConversationConfig
 from jp.config.trust import UntrustedError
 from jp.conversation.entries import AnyEntry, ChatRequest
-from jp.conversation.resource import size_in_bytes
+from jp.conversation.resource import Carrier, Resource, StoredContent, checksum, content_of, raw_bytes, size_in_bytes
 from jp.errors import JpError, UsageError
+from jp.tool.base import directory_of
+from jp.turn.ports import Recorder
+from jp.turn.request import Loader
+from jp.workspace.blobs import BlobDamagedError, BlobMissingError, with_content
 
 if TYPE_CHECKING:
     from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
     from jp.attachment.registry import AttachmentRegistry
     from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments
     from jp.cli.servers import Servers
-    from jp.turn.ports import Recorder
     from jp.workspace.listing import ConversationInfo
+
+
+C = TypeVar("C", bound=Carrier)
+
+
+class HealingLoader:
+    """A loader for which the resources of `request` stand in where a blob with their content is lost."""
+
+    def __init__(self, loader: Loader, request: ChatRequest) -> None:
+        self._loader = loader
+        self._resources = request.resources
+        self._healed: dict[str, Resource] = {}
+
+    def load(self, carrier: C, /) -> C:
+        """See `Loader`."""
+        try:
+            return self._loader.load(carrier)
+        except (BlobMissingError, BlobDamagedError):
+            content = None if (found := self._at_hand(carrier)) is None else content_of(found)
+            if found is None or content is None or isinstance(content, StoredContent):
+                raise
+            healed = with_content(carrier, raw_bytes(content))
+            self._healed[found.uri] = found
+            return healed
+
+    def _at_hand(self, carrier: Carrier) -> Resource | None:
+        return next((resource for resource in self._resources if checksum(resource) == carrier.sha256), None)
+
+    def notices(self) -> list[str]:
+        """What was brought back since this was asked last."""
+        names = [resource.name or resource.uri for resource in self._healed.values()]
+        self._healed = {}
+        return [f"the earlier copy of {name!r} was lost; it is the same as what is attached now" for name in names]
+
+
+class HealingRecorder:
+    """A recorder of a turn: its request stores lost content anew."""
+
+    def __init__(self, recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._loader = HealingLoader(recorder, request)
+        self._notice = notice
+
+    @property
+    def directory(self) -> Path | None:
+        """See `jp.tool.base.OnDisk`."""
+        return directory_of(self._recorder)
+
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """See the port, `jp.turn.ports.Recorder`."""
+        return self._recorder.entries
+
+    def append(self, entry: AnyEntry) -> AnyEntry:
+        """See the port."""
+        recorded = self._recorder.append(entry)
+        if isinstance(entry, ChatRequest):
+            for sentence in self._loader.notices():
+                self._notice(f"{sentence}, and stored anew")
+        return recorded
+
+    def load(self, carrier: C, /) -> C:
+        """See the port."""
+        return self._loader.load(carrier)
 
 
 _ABSOLUTE = ("/", "~", "file:/", "file:~")
@@ -69,14 +137,13 @@ class Schemes:
         return Servers(self._options, root=base_directory(self._workspace), cache=self._workspace.user_data / "cache")
 
     def _mcp_handler(self) -> AttachmentHandler:
-        from jp.attachment.mcp.handler import McpHandler
+        from jp.attachment.mcp import McpHandler
 
         return McpHandler(self.servers)
 
     def _conversation_handler(self) -> AttachmentHandler:
-        from jp.attachment.conversation.handler import ConversationHandler
-        from jp.cli.conversation_attachments import NamedConversations
-        from jp.cli.conversation_reader import WorkspaceConversations
+        from jp.attachment.conversation import ConversationHandler
+        from jp.cli.query.other_conversations import NamedConversations, WorkspaceConversations
 
         running = None if self._conversation is None else self._conversation.id
         reader = WorkspaceConversations(self._workspace, running=running, earlier=self._earlier)
@@ -159,11 +226,10 @@ async def compose_request(
     if not (typed or config.attachments):
         return question, ()
 
-    from jp.attachment.history import assumed_in
+    from jp.attachment.declaration import assumed_in
     from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
-    from jp.conversation.reverts import undone
-    from jp.conversation.turns import turns_of
-    from jp.tool.dedup import mark_resources
+    from jp.conversation.turns import turns_of, undone
+    from jp.tool.delivery import mark_resources
 
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
@@ -213,8 +279,6 @@ def healing(recorder: Recorder, request: ChatRequest, notice: Callable[[str], No
     if not request.resources:
         return recorder
 
-    from jp.cli.query.healing import HealingRecorder
-
     return HealingRecorder(recorder, request, notice)
 
 
@@ -240,7 +304,7 @@ def check_size(request: ChatRequest, *, limit: int) -> None:
     if size <= limit:
         return
 
-    from jp.attachment.weight import tokens_of
+    from jp.attachment.resolution import tokens_of
     from jp.context.estimate import estimate_tokens
 
     tokens = estimate_tokens(request.content) + tokens_of(request.resources)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jp.cli.pricing import pricing
+from jp.cli.model_details import pricing
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd, TurnStart
 from jp.conversation.usage import prompt_tokens

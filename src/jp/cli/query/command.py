@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from jp.cli.argv import is_number
-from jp.cli.duration import is_duration
-from jp.cli.lifetimes import DEFAULT_LIFETIME
+from jp.cli.loading import is_usual_profile, optional_value, switched_value
 from jp.cli.options import GlobalOptions
-from jp.cli.parameters import is_usual_profile, optional_value, switched_value
 from jp.cli.targets import TARGET_HELP
+from jp.cli.values import DEFAULT_LIFETIME, is_duration
 
 
 def query(
@@ -255,7 +254,7 @@ def _title(text: str | None) -> str | None:
     if text is None:
         return None
 
-    from jp.cli.titles import given_title
+    from jp.cli.values import given_title
 
     return given_title(text)
 
@@ -264,7 +263,7 @@ def _labels(texts: list[str]) -> dict[str, str]:
     if not texts:
         return {}
 
-    from jp.cli.labels import parse_labels
+    from jp.cli.candidates import parse_labels
 
     return parse_labels(texts, option="--label")
 
@@ -273,7 +272,7 @@ def _end(lifetime: str | None) -> str | None:
     if lifetime is None:
         return None
 
-    from jp.cli.lifetimes import end_of_life
+    from jp.cli.values import end_of_life
 
     return end_of_life(lifetime, option="--tmp")
 
@@ -282,6 +281,6 @@ def _seconds(duration: str | None, option: str) -> float | None:
     if duration is None:
         return None
 
-    from jp.cli.duration import parse_duration
+    from jp.cli.values import parse_duration
 
     return parse_duration(duration, option=option)

@@ -1,4 +1,4 @@
-"""Composing words with the help of what was said before, in the user's editor, or from a template."""
+"""Composing the words of a query: typed, edited, quoted, from a template."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
@@ -15,23 +16,78 @@ from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments, flag_layers
 from jp.cli.query.attachments import Schemes
 from jp.cli.query.conversation import Held, Place, peek, settle
-from jp.cli.query.draft_notes import Fact, block_quote, is_quote_only, notes
-from jp.cli.query.file_words import Part
-from jp.cli.query.missing_tools import without_missing_tools
-from jp.cli.query.past import last_answer, standing_turns
-from jp.cli.query.question import Composed, Given, nothing_asked
+from jp.cli.query.past import answer_of, calls_of, last_answer, request_of, standing_turns
+from jp.cli.query.question import Composed, Given, Part, nothing_asked
 from jp.cli.query.standing_tools import Standing
-from jp.cli.query.tool_flags import tool_layers
+from jp.cli.query.tool_flags import tool_layers, without_missing_tools
 from jp.cli.query.wiring import Wiring, wire
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
+from jp.conversation.turns import Turn
 from jp.errors import ConfigurationError, UsageError
+from jp.render.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
     from jp.cli.drafts import OpenedDraft
     from jp.cli.editor import Editor
-    from jp.cli.query.keeping import Keeper
+    from jp.cli.query.question import Keeper
     from jp.workspace.listing import ConversationInfo
+
+
+MOST_TURNS = 10
+MOST_CHARS = 32_000
+MOST_CHARS_OF_ONE = 4_000
+_MOST_CHARS_OF_FACT = 200
+_MOST_CALLS = 20
+_ADVICE = "Write above the line. Save and leave the editor to ask; leave nothing above it to ask nothing."
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is worth knowing about the conversation."""
+
+    name: str
+    value: str
+
+
+def block_quote(text: str) -> str:
+    """`text` as a block quote of Markdown, without anything that steers a terminal."""
+    return "\n".join(f"> {line}" if line else ">" for line in sanitize(text).strip("\n").split("\n"))
+
+
+def is_quote_only(text: str) -> bool:
+    """Whether `text` has no words but quoted ones."""
+    return all(line.startswith(">") or not line.strip() for line in text.split("\n"))
+
+
+def notes(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
+    """What stands below the cut line: how to go on, the facts, and the last of `turns`, newest first. Bounded."""
+    listed = [f"- {fact.name}: {_shortened(one_line(fact.value), _MOST_CHARS_OF_FACT)}" for fact in facts]
+    return "\n".join([_ADVICE, "", *listed, *_quoted_turns(turns), ""])
+
+
+def _quoted_turns(turns: Sequence[Turn]) -> list[str]:
+    lines: list[str] = []
+    room = MOST_CHARS
+    for turn in reversed(turns[-MOST_TURNS:]):
+        for heading, text in _said_in(turn):
+            quote = block_quote(_shortened(text, min(room, MOST_CHARS_OF_ONE)))
+            room -= len(quote)
+            if room <= 0:
+                return lines
+            lines += ["", f"## Turn {turn.number}, {heading}", "", quote]
+    return lines
+
+
+def _said_in(turn: Turn) -> list[tuple[str, str]]:
+    request, answer, calls = request_of(turn), answer_of(turn), calls_of(turn)
+    called = ", ".join(calls[:_MOST_CALLS]) + (", …" if len(calls) > _MOST_CALLS else "")
+    said = [("answer", answer), ("calls of tools", called), ("request", "" if request is None else request.content)]
+    return [(heading, text) for heading, text in said if text.strip()]
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters)"
+
 
 _MOST_ATTACHMENTS = 20
 
@@ -48,7 +104,7 @@ class Composer:
         self._chosen = chosen
 
     async def compose(self, given: Given, stack: AsyncExitStack) -> Composed:
-        """See `jp.cli.query.composing.compose`."""
+        """See `jp.cli.query.run.compose`."""
         arguments = self._arguments
         parts = [self._quote()] if arguments.quote else []
         replayed = ""
@@ -72,7 +128,7 @@ class Composer:
     async def _edited(self, parts: Sequence[str], given: Given, stack: AsyncExitStack) -> tuple[Keeper, str]:
         from jp.cli.drafts import drafts_directory, open_draft
         from jp.cli.editor import NotAskedError, edit
-        from jp.cli.query.keeping import Keeper
+        from jp.cli.query.question import Keeper
 
         editor = self._editor(given)
         below = notes(self._facts(given), standing_turns(self._entries))

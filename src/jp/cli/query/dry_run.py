@@ -1,4 +1,4 @@
-"""`jp query --dry-run`: the request that would be sent, and what it would cost."""
+"""`jp query --dry-run`: the request that would be sent, its tokens, and what it would cost."""
 
 from __future__ import annotations
 
@@ -6,18 +6,44 @@ import msgspec
 
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice, print_result
+from jp.cli.query.attachments import HealingLoader
 from jp.cli.query.conversation import Held
-from jp.cli.query.healing import HealingLoader
 from jp.cli.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
-from jp.errors import ExitCode
+from jp.errors import ExitCode, UsageError
 from jp.provider.base import Sections, WireRequest
+from jp.provider.counting import COUNTING, count_request, counted
+from jp.provider.http import HttpProvider
+from jp.provider.registry import cloud_of, kind_of
 from jp.render.units import count_text
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.prompt_size import prompt_size
 from jp.turn.request import InlineLoader, build_thread
+
+
+async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
+    """How many tokens the provider counts in `request`. It is asked for nothing else.
+
+    Raises:
+        UsageError: it does not count.
+        AuthenticationError: there is no key.
+        ProviderError: it was asked in vain.
+    """
+    settings, name = wiring.config.providers.llm, wiring.model.provider
+    provider = wiring.provider if wiring.cap is None else wiring.cap.inner
+    cloud = cloud_of(settings, name)
+    asking = count_request(kind_of(settings, name), request, platform=None if cloud is None else cloud.platform)
+    if asking is None or not isinstance(provider, HttpProvider):
+        who = repr(name) if cloud is None else f"{name!r} ({cloud.title})"
+        counting = ", ".join(COUNTING)
+        raise UsageError(
+            f"{who} does not count tokens, so --exact is of no use",
+            hint=f"leave --exact out for an estimate; those that count are: {counting}",
+        )
+    return counted(name, await provider.ask(asking))
+
 
 _LONGEST_SCHEMA = 200
 
@@ -101,7 +127,6 @@ def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
 
 
 async def _count(wiring: Wiring, wire: WireRequest) -> Exact:
-    from jp.cli.query.counting import count_tokens
 
     tokens = await count_tokens(wiring, wire)
     return Exact(tokens=tokens, by=wiring.model.provider, usd=_usd(wiring, tokens))

@@ -1,25 +1,216 @@
-"""The text of a query: what was typed, what is piped in, and how both become the turn's request."""
+"""The text of a query: what was typed, what is piped in, and the draft that keeps it."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from jp.cli.drafts import Draft, drafts_directory
+from jp.cli.editor import NotAskedError
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.query.arguments import QueryArguments
-from jp.cli.query.conversation import Held, is_attended
-from jp.cli.query.file_words import Part
+from jp.cli.query.conversation import Held, Place, is_attended
+from jp.cli.stdin import MOST_BYTES, decode
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
-from jp.errors import UsageError
+from jp.conversation.ids import ConversationId
+from jp.errors import ExitCode, JpError, UsageError
 
 if TYPE_CHECKING:
-    from jp.cli.query.keeping import Keeper
     from jp.turn.ports import Recorder
+    from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
+
+
+_MARK = "@"
+_STDIN = "-"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of what was typed: its first line there, counted from 1, and the file that it is of, empty for words."""
+
+    line: int
+    file: str
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """What was typed, and of what it is made, in its order."""
+
+    text: str
+    parts: tuple[Part, ...]
+
+
+async def typed_text(words: Sequence[str]) -> Typed:
+    """What was typed. A word `@path` becomes a paragraph with the file's text, `@@x` is the word `@x`.
+
+    A word that is only `@`, or that has white space in it, stays as it is; `-`, which asks for standard input, is left
+    out.
+
+    Raises:
+        UsageError: a file cannot be read, is too large, or is no text.
+    """
+    paragraphs: list[tuple[str, str]] = []
+    run: list[str] = []
+    for word in words:
+        if _names_file(word):
+            paragraphs += [(" ".join(run), ""), (await _text_of(word[1:]), word[1:])]
+            run = []
+        elif word != _STDIN:
+            run.append(word[1:] if _is_word(word) and word.startswith(_MARK * 2) else word)
+    said = [(text, file) for text, file in (*paragraphs, (" ".join(run), "")) if text.strip()]
+    parts: list[Part] = []
+    line = 1
+    for text, file in said:
+        parts.append(Part(line, file))
+        line += text.count("\n") + 2
+    return Typed("\n\n".join(text for text, _ in said), tuple(parts))
+
+
+def files_among(words: Sequence[str]) -> list[str]:
+    """Those of the words that are paths of files, as they stand behind `--attach *.py` once a shell has expanded it."""
+    return [word for word in words if _is_word(word) and os.path.isfile(word)]  # noqa: PTH113 - False for any text
+
+
+def _is_word(text: str) -> bool:
+    return not any(character.isspace() for character in text)
+
+
+def _names_file(word: str) -> bool:
+    return word.startswith(_MARK) and word != _MARK and not word.startswith(_MARK * 2) and _is_word(word)
+
+
+async def _text_of(name: str) -> str:
+    try:
+        path, mode = _found(name)
+        content = _read(path) if stat.S_ISREG(mode) else await _read_slowly(name, path, mode)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _unreadable(name, error) from None
+    if len(content) > MOST_BYTES:
+        raise UsageError(
+            f"the file {name!r} has more than {MOST_BYTES:,} bytes", hint="attach a part of it, or ask about less"
+        )
+    text = decode(content)
+    if text.is_damaged or "\0" in text.text:
+        raise UsageError(f"the file {name!r} is no text", hint=f"attach it: `jp query --attach {name} …`")
+    return text.text
+
+
+def _found(name: str) -> tuple[Path, int]:
+    path = Path(name).expanduser()
+    return path, path.stat().st_mode
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        chunks: list[bytes] = []
+        room = MOST_BYTES + 1
+        while room and (chunk := os.read(descriptor, min(room, 1 << 20))):
+            chunks.append(chunk)
+            room -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+async def _read_slowly(name: str, path: Path, mode: int) -> bytes:
+    """Read what may have to be waited for, such as the pipe of a shell's `<(command)`."""
+    from anyio.to_thread import run_sync
+
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{name!r} is a directory", hint=f"attach what is in it: `jp query --attach {name} …`")
+    return await run_sync(_read, path, abandon_on_cancel=True)
+
+
+def _unreadable(name: str, error: Exception) -> UsageError:
+    reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    literal = f"{_MARK * 2}{name} is the word itself"
+    near = _near_names(name) if isinstance(error, FileNotFoundError) else []
+    hint = f"did you mean {' or '.join(f'{_MARK}{other}' for other in near)}? {literal}" if near else literal
+    return UsageError(f"cannot read the file {name!r}: {reason}", hint=hint)
+
+
+def _near_names(name: str) -> list[str]:
+    """Files in the same directory whose names are like this one's, written as it is."""
+    from jp.likeness import nearest
+
+    directory, slash, base = name.rpartition("/")
+    try:
+        names = [path.name for path in Path(directory + slash or ".").expanduser().iterdir()]
+    except (OSError, RuntimeError):
+        return []
+    return [f"{directory}{slash}{near}" for near in nearest(base, names, most=3)]
+
+
+class Keeper:
+    """Holds a draft until the context is left: then it is removed if nobody needs it any more, and kept otherwise.
+
+    `is_needed` says that it is. What is blank is never kept, and nothing is with `--no-persist`.
+    """
+
+    def __init__(self, draft: Draft, options: GlobalOptions, place: Place, chosen: ConversationInfo | None) -> None:
+        self.is_needed = True
+        self._draft = draft
+        self._options = options
+        self._place = place
+        self._start = None if chosen is None else chosen.id
+        self._home = self._start
+        self._is_moving = False
+
+    def follow(self) -> None:
+        """Move the draft to the conversation that is active now, where there is one."""
+        self._is_moving = True
+        home = self._place.session.active() or self._start
+        if self._options.persist and home != self._home:
+            self._draft.move_to(self._directory(home))
+            self._home = home
+
+    def explain(self, error: NotAskedError) -> None:
+        """Say in the hint of `error` where the text is, if there is any."""
+        if not self._draft.is_blank and self._options.persist:
+            error.hint = self._kept()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._is_over(error) or not self._options.persist or self._draft.is_blank:
+                self._draft.remove()
+                return
+            if self._is_moving:  # what was begun may have been taken back
+                self.follow()
+            self._draft.protect()
+            if not isinstance(error, NotAskedError):
+                notice(self._options, self._kept())
+        finally:
+            self._draft.close()
+
+    def _is_over(self, error: BaseException | None) -> bool:
+        """Whether the text has done its work: an answer that a cap has cut is one."""
+        capped = isinstance(error, JpError) and error.exit_code == ExitCode.CAPPED
+        return capped or (not self.is_needed and error is None)
+
+    def _kept(self) -> str:
+        return f"what you wrote is kept in {str(self._draft.path)!r}; `{self._command()}` goes on with it"
+
+    def _command(self) -> str:
+        active = self._place.session.active()
+        if self._home == active:
+            return "jp query --edit"
+        return "jp query --new --edit" if self._home is None else f"jp query --id {self._home} --edit"
+
+    def _directory(self, home: ConversationId | None) -> Path:
+        return drafts_directory(self._place.workspace, "" if home is None else home.digits, persistent=True)
+
 
 _MOST_TOPIC_CHARS = 200
 _MOST_CHARS_OF_FIRST_WORDS = 80
@@ -130,7 +321,6 @@ async def read_question(options: GlobalOptions, arguments: QueryArguments) -> Gi
         UsageError: nothing is asked and nobody can be; an editor is asked for and there is no terminal; or a file
             cannot be read.
     """
-    from jp.cli.query.file_words import files_among, typed_text
     from jp.cli.stdin import read_piped, stdin_source
 
     source = stdin_source(asked="-" in arguments.words, refused=arguments.no_stdin)

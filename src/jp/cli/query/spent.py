@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from jp.cli.money import cost_sentence
-from jp.cli.pricing import pricing
+from jp.cli.model_details import pricing
 from jp.cli.query.wiring import Wiring
+from jp.cli.values import cost_sentence
 from jp.conversation.entries import AnyEntry, Usage
 from jp.conversation.usage import prompt_tokens, usage_by_turn
 from jp.turn.request import context_in_force

@@ -9,7 +9,7 @@ from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry
 from jp.provider.models import find_model
 from jp.provider.registry import ModelId, kind_of
-from jp.tool.standing import standing_names
+from jp.tool.toolbox import standing_names
 
 if TYPE_CHECKING:
     from jp.attachment.base import Declaration
@@ -82,7 +82,7 @@ class Standing:
 
 
 def _ask_user() -> Tool:
-    from jp.tool.ask_user import AskUser
+    from jp.tool.inquiries import AskUser
 
     return AskUser()
 

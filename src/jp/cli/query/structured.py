@@ -9,8 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
-from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unfit, Verdict, judge
-from jp.cli.structured.apart import Unchecked
+from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
 from jp.cli.structured.check import Checker
 from jp.cli.structured.misfit import in_one_line
 from jp.conversation.entries import ChatRequest, JsonObject, add_usage

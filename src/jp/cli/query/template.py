@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.cli.query.file_words import Part
+from jp.cli.query.question import Part
 from jp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def main() -> None:
 def _is_placing(text: str) -> bool:
     from jinja2 import TemplateSyntaxError
 
-    from jp.process.templates import is_placing
+    from jp.process.apart import is_placing
 
     try:
         return is_placing(_environment(), text)
@@ -88,7 +88,7 @@ def _is_placing(text: str) -> bool:
 def _render_here(task: tuple[str, JsonObject]) -> _Outcome:
     import jinja2
 
-    from jp.process.templates import reason_of
+    from jp.process.apart import reason_of
 
     try:
         return _Outcome(_rendered(_parsed(task[0]), task[1]))

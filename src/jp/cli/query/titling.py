@@ -24,9 +24,8 @@ from jp.config.model import AppConfig
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
 from jp.errors import JpError
-from jp.provider.base import Provider, Sections, WireRequest
+from jp.provider.base import Part, Provider, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.parts import Part
 from jp.provider.registry import ModelId, cloud_of, parse_model_id
 from jp.turn.ports import Recorder
 
@@ -167,8 +166,7 @@ class Titling:
             log(self._options, f"no title: {type(error).__name__}: {error}")
 
     async def _title(self) -> str:
-        from jp.cli.query.past import request_of, standing_turns
-        from jp.cli.query.title_words import heading_of, title_in, title_thread
+        from jp.cli.query.past import heading_of, request_of, standing_turns, title_in, title_thread
 
         turns = standing_turns(self._recorder.entries)
         requests = [request.content for request in map(request_of, turns) if request and request.content.strip()]
@@ -215,8 +213,8 @@ class Titling:
         from anyio.to_thread import run_sync
 
         def create() -> Provider:
+            from jp.cli.keys import UserKeys
             from jp.cli.places import base_directory, open_workspace
-            from jp.cli.user_keys import UserKeys
             from jp.provider.registry import create_provider
 
             root = base_directory(open_workspace(self._options))
@@ -238,7 +236,7 @@ class Titling:
         return paid
 
     async def _ask(self, provider: Provider, model: ModelId, thread: Thread) -> str:
-        from jp.provider.parts import DataDelta, TextDelta, UsageReport
+        from jp.provider.base import DataDelta, TextDelta, UsageReport
 
         texts: list[str] = []
         async with aclosing(provider.stream(provider.render(thread))) as parts:

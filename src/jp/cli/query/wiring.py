@@ -1,41 +1,206 @@
-"""What a turn works with, joined as the configuration says: the model with its provider, and the tools."""
+"""What a turn works with: the model with its provider, the tools, and who answers what they ask."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.cli.dialogue import Dialogue
-from jp.cli.query.answering import Answering
+from jp.cli.keys import UserKeys
 from jp.cli.query.arguments import QueryArguments
 from jp.cli.query.conversation import Place, is_attended
-from jp.cli.query.delivering import delivery_of
 from jp.cli.toolset import Toolset
-from jp.cli.user_keys import UserKeys
 from jp.compaction.fact_lines import FactLines
-from jp.config.model import AppConfig
-from jp.conversation.entries import ChatRequest, TurnStart
+from jp.config.model import AppConfig, DeduplicationConfig
+from jp.conversation.entries import AnyEntry, ChatRequest, Question, ToolCallRequest, TurnStart, Usage, add_usage
+from jp.conversation.json_text import JsonValue, find_json
+from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import ConfigurationError, UsageError
-from jp.provider.base import Provider, WireRequest
+from jp.provider.base import DataDelta, Provider, TextDelta, UsageReport, WireRequest
+from jp.provider.errors import RETRYABLE, ProviderError
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
+from jp.tool.base import Answer, ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput, Unanswered
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.standing import STANDING
-from jp.tool.toolbox import nearest
+from jp.tool.inquiries import ANSWER, answer_schema, expected, fits
+from jp.tool.toolbox import STANDING, nearest
 from jp.turn.measuring import MeasuringProvider
-from jp.turn.ports import NoCap
+from jp.turn.ports import Cap, NoCap
 from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
 from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
     from jp.cli.query.standing_tools import Standing
-    from jp.tool.approver import Approver
+    from jp.tool.consent import Approver
+    from jp.tool.inquiries import Inquiries, Respondent
     from jp.turn.cost_cap import CappedProvider
+
+
+def delivery_of(deduplication: DeduplicationConfig) -> Delivery:
+    """The delivery of every result: bounded, and marked where it was delivered before."""
+
+    def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+        from jp.cli.recalled import LogAddresses
+        from jp.tool.delivery import OrdinaryDelivery
+
+        return OrdinaryDelivery(deduplication, LogAddresses())(configured, output, entries)
+
+    return deliver
+
+
+_LONGEST = 8_000
+"""Of a text so many characters are told: its beginning and its end."""
+
+_MOST_TOKENS = 2_000
+_SYSTEM = (
+    "A tool that you have called asks something while it runs. Answer as the user's request and your call suggest; "
+    "where they do not tell, take the answer that changes and deletes the least. Say nothing but a JSON object with "
+    f'the member "{ANSWER}".'
+)
+
+
+def inquiry_thread(model: str, question: Question, call: ToolCallRequest, entries: Sequence[AnyEntry]) -> Thread:
+    """The request for an answer to what `call`, at the end of the stream `entries`, asks."""
+    requests = (entry.content for entry in reversed(entries) if isinstance(entry, ChatRequest))
+    arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    parts = [
+        f"<request>\n{_excerpt(next(requests, ''))}\n</request>",
+        f"<call>\n{call.name} {_excerpt(arguments)}\n</call>",
+        f"<question>\n{_excerpt(question.text)}\n</question>",
+        f"The answer is {expected(question)}{_proposed(question)}.",
+    ]
+    schema = answer_schema(question)
+    return Thread(
+        model=model,
+        system=(_SYSTEM,),
+        tools=(),
+        events=(UserText(text="\n\n".join(parts), turn=0, schema=schema),),
+        parameters=Parameters(max_tokens=_MOST_TOKENS, reasoning="off", cache="off"),
+        schema=schema,
+    )
+
+
+def _proposed(question: Question) -> str:
+    if question.default is None:
+        return ""
+    return f"; the tool proposes {msgspec.json.encode(question.default).decode()}"
+
+
+def _excerpt(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[-half:]}"
+
+
+def value_in(text: str) -> Any:
+    """What a model has answered, whatever it is; None where it is nothing."""
+    found = find_json(text)
+    value = found.value if isinstance(found, JsonValue) else None
+    return cast("dict[str, Any]", value).get(ANSWER) if isinstance(value, dict) else None
+
+
+_ATTEMPTS = 2
+
+
+class ModelRespondent:
+    """A `Respondent` that asks a model. `cap` may forbid it; `log` hears why there is no answer."""
+
+    def __init__(self, model: ModelId, provider: Provider, *, cap: Cap, log: Callable[[str], None]) -> None:
+        self._model = model
+        self._provider = provider
+        self._cap = cap
+        self._log = log
+
+    async def answer(self, question: Question, call: ToolCallRequest, stream: Stream) -> Answer | Unanswered:
+        """Ask, and once more where what comes is no answer."""
+        request = self._provider.render(inquiry_thread(self._model.name, question, call, stream.entries))
+        asked = _Asked()
+        problem = ""
+        for _ in range(_ATTEMPTS):
+            if not self._cap.permits(request):
+                problem = "the limit on costs leaves nothing for it"
+                break
+            try:
+                value = value_in(await asked.ask(self._provider, request))
+            except ProviderError as error:
+                problem = error.message
+                if error.kind not in RETRYABLE:
+                    break
+                continue
+            if fits(question, value):
+                return Answer(value=value, by="assistant", model=str(self._model), usage=asked.usage)
+            problem = f"its answer is not {expected(question)}"
+        self._log(f"{call.name} asks {question.text!r}, and {str(self._model)!r} gives no answer: {problem}")
+        return Unanswered(cause="nobody")
+
+
+class _Asked:
+    """Requests for one answer, and what they took together; None where nobody has said so."""
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+
+    async def ask(self, provider: Provider, request: WireRequest) -> str:
+        texts: list[str] = []
+        taken: Usage | None = None
+        async with aclosing(provider.stream(request)) as parts:
+            async for part in parts:
+                match part:
+                    case TextDelta(text=text) | DataDelta(text=text):
+                        texts.append(text)
+                    case UsageReport(usage=usage):
+                        taken = usage
+                    case _:
+                        pass
+        if taken is not None:
+            self.usage = taken if self.usage is None else add_usage(self.usage, taken)
+        return "".join(texts)
+
+
+class Answering(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom tools may ask. `log` hears why the model gave no answer."""
+
+    model: ModelId
+    provider: Provider
+    dialogue: Dialogue
+    log: Callable[[str], None]
+    cap: Cap = NoCap()
+
+    def of(self, toolbox: Toolbox) -> Callable[[ToolCallRequest, Stream], Inquirer]:
+        """Who answers a call of the tools in `toolbox`. Nothing for it is imported before there is a call."""
+        return _Made(self, toolbox).inquirer
+
+
+class _Made:
+    def __init__(self, answering: Answering, toolbox: Toolbox) -> None:
+        self._with = answering
+        self._toolbox = toolbox
+
+    def inquirer(self, call: ToolCallRequest, stream: Stream) -> Inquirer:
+        return self._inquiries.inquirer(call, stream)
+
+    @cached_property
+    def _inquiries(self) -> Inquiries:
+
+        from jp.tool.inquiries import Inquiries
+
+        around = self._with
+        model = ModelRespondent(around.model, around.provider, cap=around.cap, log=around.log)
+        return Inquiries(self._toolbox, person=self._person(), model=model)
+
+    def _person(self) -> Respondent | None:
+        if not is_attended():
+            return None
+        from jp.cli.dialogue import TerminalRespondent
+
+        return TerminalRespondent(self._with.dialogue)
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,9 +343,8 @@ def _tools(
     arguments: QueryArguments,
     answering: Answering,
 ) -> ToolCoordinator:
-    from jp.cli.file_names import AttachmentNames
-    from jp.tool.consent import Consent
-    from jp.tool.permission import Answers
+    from jp.cli.toolset import AttachmentNames
+    from jp.tool.consent import Answers, Consent
     from jp.tool.rules import check_rules
 
     for name in sorted(arguments.approve):

@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from jp.cli.structured.apart import Unchecked, misfits_apart
 from jp.cli.structured.check import Checker
+from jp.cli.structured.misfit import Misfit
 from jp.conversation.entries import AnyEntry, ChatResponse
 from jp.conversation.json_text import NoValue, find_json
 from jp.conversation.turns import Attempt, cycles_of, turns_of
+
+LIMIT_SECS = 2.0
+"""Of computing. What can be searched at all takes a small part of it."""
+
+_KEPT_BYTES = 32 * 1024 * 1024
+"""More than any line has: what counts is the last two of them."""
+
+_MOST_BYTES = 1024 * 1024 * 1024
+_HINT = "a pattern has to match a text in one way only: `^a+$`, not `^(a+)+$`"
+
+
+class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
+    """Nobody knows whether the value fits, and why not. `hint` is what mends it, if that is known."""
+
+    reason: str
+    hint: str = ""
+
+
+async def misfits_apart(checker: Checker, value: Any, *, limit_secs: float = LIMIT_SECS) -> list[Misfit] | Unchecked:
+    """What of `value` does not fit. Where the wait is cancelled, the process is ended."""
+    from jp.cli.structured.searching import Task
+    from jp.process.apart import run_apart
+    from jp.process.running import OutputLimits
+
+    task = msgspec.json.encode(Task(schema=checker.schema, value=value, limit_secs=limit_secs))
+    output = OutputLimits(kept=_KEPT_BYTES, most=_MOST_BYTES)
+    try:
+        # It bounds its own time, from when it has read the schema.
+        done = await run_apart("jp.cli.structured.searching", task, output=output)
+    except OSError as error:
+        return Unchecked(reason=f"the process that searches for its patterns cannot be run: {error}")
+    if done.stopped:
+        return Unchecked(reason="the search for its patterns goes to and fro between too many of them")
+    *announced, last = (done.stdout.head + done.stdout.tail).split(b"\n")
+    if done.exit_code == 0:
+        return msgspec.json.decode(last, type=list[Misfit])
+    pattern = f"the pattern {msgspec.json.decode(announced[-1], type=str)!r}" if announced else "its patterns"
+    if done.exit_code == -signal.SIGPROF:
+        return Unchecked(reason=f"to search for {pattern} takes more than {limit_secs:g} s", hint=_HINT)
+    return Unchecked(reason=f"the search for {pattern} failed")
 
 
 class Fit(msgspec.Struct, frozen=True):

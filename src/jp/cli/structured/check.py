@@ -1,23 +1,181 @@
-"""Whether a schema can be used, and whether a value fits it. The library that knows is imported only here."""
+"""Whether a schema can be used, and whether a value fits it."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
-from jp.cli.structured.formats import FORMATS
-from jp.cli.structured.misfit import Misfit, in_one_line, misfits_of
-from jp.cli.structured.multiples import is_multiple
-from jp.cli.structured.patterns import DIALECT, HINT, searches, why_not
-from jp.cli.structured.references import References
+from jp.cli.structured.misfit import DIALECT, HINT, Misfit, in_one_line, misfits_of, searches, why_not
 from jp.conversation.entries import JsonObject
-from jp.conversation.json_schema import KEYWORDS
+from jp.conversation.schemas import IN_PLACE, KEYWORDS, Place, pointer, schemas_in
 from jp.errors import UsageError
 from jp.likeness import nearest
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker, ValidationError
     from jsonschema.protocols import Validator
+    from referencing.jsonschema import SchemaResource
+
+
+_TIME = r"(?P<clock>\d\d:\d\d:)(?P<second>\d\d)(?:\.\d+)?(?P<offset>[Zz]|[+-]\d\d:\d\d)"
+_TIMES = re.compile(_TIME, re.ASCII)
+_DATE_TIMES = re.compile(rf"(?P<date>\d{{4}}-\d\d-\d\d)[Tt ]{_TIME}", re.ASCII)
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_DURATION = re.compile(
+    r"P(?=.)(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?)", re.ASCII
+)
+
+_LEAP_SECOND = "60"
+
+
+def is_time(text: str) -> bool:
+    """Whether `text` is a time with its offset (RFC 3339)."""
+    found = _TIMES.fullmatch(text)
+    return found is not None and _exists("2000-01-01", found)
+
+
+def is_date_time(text: str) -> bool:
+    """Whether `text` is a date and a time with its offset (RFC 3339)."""
+    found = _DATE_TIMES.fullmatch(text)
+    return found is not None and _exists(found["date"], found)
+
+
+def is_uri(text: str) -> bool:
+    """Whether `text` is a URI with a scheme (RFC 3986)."""
+    return _URI.fullmatch(text) is not None
+
+
+def is_hostname(text: str) -> bool:
+    """Whether `text` is the name of a host (RFC 1123)."""
+    return _HOSTNAME.fullmatch(text) is not None
+
+
+def is_duration(text: str) -> bool:
+    """Whether `text` is a duration such as `P1DT12H` (ISO 8601)."""
+    return _DURATION.fullmatch(text) is not None
+
+
+def _exists(date: str, time: re.Match[str]) -> bool:
+    from datetime import datetime
+
+    second = "59" if time["second"] == _LEAP_SECOND else time["second"]
+    offset = "+00:00" if time["offset"] in {"Z", "z"} else time["offset"]
+    try:
+        datetime.fromisoformat(f"{date}T{time['clock']}{second}{offset}")
+    except ValueError:
+        return False
+    return True
+
+
+FORMATS: dict[str, Callable[[str], bool]] = {
+    "date-time": is_date_time,
+    "time": is_time,
+    "uri": is_uri,
+    "hostname": is_hostname,
+    "duration": is_duration,
+}
+
+
+Number = int | float
+
+
+def is_multiple(value: Number, step: Number) -> bool:
+    """Whether `value` is a whole number of times `step`, which is not 0, by their shortest decimal notations."""
+    if any(isinstance(number, float) and not math.isfinite(number) for number in (value, step)):
+        return value == 0
+    digits, exponent = _decimal(value)
+    unit, unit_exponent = _decimal(step)
+    lowest = min(exponent, unit_exponent)
+    return digits * 10 ** (exponent - lowest) % (unit * 10 ** (unit_exponent - lowest)) == 0
+
+
+def _decimal(number: Number) -> tuple[int, int]:
+    """Digits and exponent of a number; the exponent of a float has three digits at most."""
+    if isinstance(number, int):
+        return number, 0
+    sign, digits, exponent = Decimal(repr(number)).as_tuple()
+    whole = int("".join(map(str, digits)))
+    return -whole if sign else whole, int(exponent)
+
+
+_TOP: Place = tuple[str, ...]()
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class References:
+    """Follows the references of one schema."""
+
+    def __init__(self, schema: JsonObject, *, dialect: str) -> None:
+        self._schema = schema
+        self._dialect = dialect
+        self._places: dict[int, Place] = {}
+        # Which schemas are about the same value as a schema is, by identity.
+        self._same: dict[int, list[int]] = {}
+
+    def problem(self) -> str:
+        """What is wrong with a reference and where, empty where all are well."""
+        from referencing.exceptions import Unresolvable
+        from referencing.jsonschema import EMPTY_REGISTRY
+
+        resolver = EMPTY_REGISTRY.resolver_with_root(self._resource(self._schema))
+        waiting = [(_TOP, self._schema, resolver)]
+        while waiting:
+            place, schema, resolver = waiting.pop()
+            if not self._enter(schema, place):
+                continue
+            for keyword in _references_of(schema):
+                where = (*place, keyword)
+                try:
+                    found = resolver.lookup(schema[keyword])
+                except (Unresolvable, ValueError):
+                    return f"{schema[keyword]!r} at {pointer(where)} is not in it"
+                target = cast("Any", found.contents)
+                if isinstance(target, dict):
+                    self._same[id(schema)].append(id(cast("JsonObject", target)))
+                    waiting.append((where, cast("JsonObject", target), found.resolver))
+            for step, inner in schemas_in(schema):
+                waiting.append(((*place, *step), inner, resolver.in_subresource(self._resource(inner))))
+        return self._circle()
+
+    def _resource(self, schema: JsonObject) -> SchemaResource:
+        from referencing.jsonschema import specification_with
+
+        return specification_with(self._dialect).create_resource(schema)
+
+    def _enter(self, schema: JsonObject, place: Place) -> bool:
+        """Whether `schema` was not seen before."""
+        if id(schema) in self._same:
+            return False
+        self._places[id(schema)] = place
+        self._same[id(schema)] = [id(inner) for step, inner in schemas_in(schema) if step[0] in IN_PLACE]
+        return True
+
+    def _circle(self) -> str:
+        """A schema that comes back to itself while it is about the same value would be followed for ever."""
+        done: set[int] = set()
+        for start in self._same:
+            path: list[int] = []
+            waiting = [start]
+            while waiting:
+                current = waiting.pop()
+                if current < 0:
+                    done.add(path.pop())
+                elif current in path:
+                    return f"{pointer(self._places[current]) or 'its top'} refers to itself without end"
+                elif current not in done:
+                    path.append(current)
+                    waiting += [-1, *self._same[current]]
+        return ""
+
+
+def _references_of(schema: JsonObject) -> Iterator[str]:
+    return (keyword for keyword in _REFERENCES if isinstance(schema.get(keyword), str))
+
 
 _TOO_DEEP = "it is nested too deeply"
 _EXAMPLE = 'an object is described as {"type": "object", "properties": {"name": {"type": "string"}}}'

@@ -1,20 +1,168 @@
-"""`jp tool ls`."""
+"""`jp tool ls` and `jp tool show`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
+from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
-from jp.cli.tool.parameters import OptionalTarget
-from jp.errors import ExitCode, JpError
+from jp.compaction.hints import SHIPPED
+from jp.config.keys import key_text
+from jp.config.tools import ToolConfig
+from jp.errors import ConfigurationError, ExitCode, JpError
+from jp.tool.base import Confined, ToolInvocation
+from jp.tool.toolbox import ALL, STANDING, STANDING_SETTINGS, is_enabled, settings_of
 
 if TYPE_CHECKING:
-    from jp.cli.tool.facts import ToolFacts
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from jp.cli.tool.reading import ReadTools
     from jp.cli.toolset import Toolset
+    from jp.config.layers import Resolved
+    from jp.config.tools import ToolCompactionConfig
+    from jp.process.sandbox.mechanisms import Limits
+    from jp.tool.base import Tool
+
+
+OptionalTarget = Annotated[
+    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
+]
+ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
+
+
+_UNSET = ToolConfig()
+
+
+class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool. `tool` is None where it cannot be made, and `problem` says why.
+
+    `limits` are what confines its programs, None where it acts in jp's own process.
+    """
+
+    name: str
+    source: str
+    settings: ToolConfig
+    tool: Tool | None
+    problem: str = ""
+    limits: Limits | None = None
+
+    @property
+    def offered(self) -> str:
+        """Whether a request offers it, in words."""
+        if self.name in STANDING:
+            return "as needed" if is_enabled(self.settings) else "no"
+        match self.settings.enable:
+            case "explicit":
+                return "by name"
+            case "always":
+                return "always"
+            case enable:
+                return "yes" if enable else "no"
+
+    @property
+    def run(self) -> str:
+        """How its calls run."""
+        return self.settings.run or "ask"
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of what the model is told, or what is wrong."""
+        if self.tool is None:
+            return f"({self.problem})"
+        sentence, end, _ = " ".join(self.tool.definition.description.split()).partition(". ")
+        return f"{sentence}{end.rstrip()}"
+
+    @property
+    def sandbox(self) -> str:
+        """What confines its programs, in words; empty where it has none."""
+        return "" if self.limits is None else self.limits.text.removeprefix("sandbox: ") or self.limits.word
+
+    def value(self) -> dict[str, Any]:
+        """As `--format json` has it."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "offered": self.offered,
+            "enable": self.settings.enable,
+            "run": self.run,
+            "sandbox": self.sandbox or None,
+            "summary": self.summary if self.tool is not None else None,
+            "problem": self.problem or None,
+        }
+
+
+def facts_of(name: str, toolset: Toolset, root: Path) -> ToolFacts:
+    """What there is to know of the tool `name`, which is known, in the workspace at `root`."""
+    settings = settings_of(name, toolset.settings)
+    source = toolset.source(name).text
+    try:
+        tool = toolset.tool(name)
+        limits = _limits(tool, settings, root)
+        return ToolFacts(name=name, source=source, settings=settings, tool=tool, limits=limits)
+    except ConfigurationError as error:
+        return ToolFacts(name=name, source=source, settings=settings, tool=None, problem=error.message)
+
+
+def _limits(tool: Tool, settings: ToolConfig, root: Path) -> Limits | None:
+    if not isinstance(tool, Confined):
+        return None
+    call = ToolInvocation(arguments={}, root=root, settings=settings)
+    limits, agreed = (tool.sandbox_limits(replace(call, is_agreed=is_agreed)) for is_agreed in (False, True))
+    if limits == agreed or settings.run not in {None, "ask", "edit"}:
+        return limits
+    return replace(agreed, text=f"{agreed.text} once you agree to the call")
+
+
+def plain(settings: ToolConfig) -> dict[str, Any]:
+    """Settings as JSON has them. A rule says how calls run, even where that is the default."""
+    values: dict[str, Any] = {name: getattr(settings, name) for name in settings.__struct_fields__}
+    rules = [{"arguments": rule.arguments, "run": rule.run} for rule in settings.rules]
+    return {**msgspec.to_builtins(values), "rules": rules}
+
+
+def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
+    """For each setting that the tool has, where it came from, in words."""
+    from jp.tool.mcp.offered import groups_of, member_of
+
+    tools = resolved.config.conversation.tools
+    own = tools.get(facts.name, _UNSET)
+    group = member_of(facts.name, own, groups_of(tools))
+    groups = _UNSET if group is None else tools[group.name]
+    found: dict[str, str] = {}
+    for setting in facts.settings.__struct_fields__:
+        value, unset = getattr(facts.settings, setting), getattr(_UNSET, setting)
+        if value == unset:
+            continue
+        if getattr(own, setting) != unset:
+            found[setting] = _origin(resolved, facts.name, setting)
+        elif group is not None and getattr(groups, setting) != unset:
+            found[setting] = f"{_origin(resolved, group.name, setting)}, for all of {group.name!r}"
+        elif getattr(STANDING_SETTINGS.get(facts.name, _UNSET), setting) != unset:
+            found[setting] = "what jp does by itself"
+        else:
+            found[setting] = f"{_origin(resolved, ALL, setting)}, for all tools"
+    return found
+
+
+def hint_origin(name: str, resolved: Resolved) -> str:
+    """Return where a tool's hints for compactions came from, in words; empty where it has none."""
+    own = resolved.config.conversation.tools.get(name, _UNSET).compaction
+    origin = "" if own == _UNSET.compaction else _origin(resolved, name, "compaction")
+    built_in = "built in" if name in SHIPPED and None in (own.request, own.response) else ""
+    return ", ".join(filter(None, (origin, built_in)))
+
+
+def _origin(resolved: Resolved, name: str, setting: str) -> str:
+    """The layers that have set a setting, or what is in it."""
+    key = key_text(("conversation", "tools", name, setting))
+    below = [origin.text for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
+    whole = resolved.origin(("conversation", "tools", name, setting)).text
+    return ", ".join(dict.fromkeys(below)) or whole
+
 
 _HEAD = ("name", "source", "offered", "run", "sandbox", "summary")
 
@@ -45,7 +193,6 @@ def ls(
     from jp.cli.exit import report
     from jp.cli.looks import width_of_stdout
     from jp.cli.output import notice, print_result
-    from jp.cli.tool.facts import facts_of
     from jp.cli.tool.reading import read_tools
     from jp.cli.trust import tell_ignored
     from jp.render.tables import text_table
@@ -96,3 +243,116 @@ def _refreshed(read: ReadTools) -> _Refreshed:
 def _row(facts: ToolFacts) -> tuple[str, ...]:
     sandbox = "-" if facts.limits is None else facts.limits.word
     return facts.name, facts.source, facts.offered, facts.run, sandbox, facts.summary
+
+
+_APART = frozenset({
+    "compaction",
+    "source",
+    "enable",
+    "run",
+    "sandbox",
+    "summary",
+    "description",
+    "examples",
+    "parameters",
+})
+"""Settings that stand elsewhere on the page than in the list of those that are set."""
+
+
+def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = None) -> None:
+    """Show everything about a tool: where it comes from, its settings and which file says them, what the model is told.
+
+    Examples:
+        jp tool show fs_read_file
+        jp tool show fs_read_file --id .
+        jp tool show fs_read_file --format json
+    """
+    from jp.cli.output import print_result
+    from jp.cli.tool.reading import read_tools, unknown_name
+    from jp.compaction.hints import hints_of
+
+    read = read_tools(options, target)
+    toolset = read.toolset()
+    if not toolset.is_known(name):
+        raise unknown_name(name, toolset, read)
+    facts = facts_of(name, toolset, read.root)
+    origins = origins_of(facts, read.resolved)
+    hints = hints_of(name, read.resolved.config.conversation.tools)
+    value = {
+        "tool": {
+            **facts.value(),
+            **_details(facts),
+            "compaction": {"request": hints.request, "response": hints.response},
+            "origins": origins,
+        }
+    }
+    print_result(options, text=_text(facts, origins, _compaction(hints, hint_origin(name, read.resolved))), value=value)
+
+
+def _details(facts: ToolFacts) -> dict[str, object]:
+    definition = None if facts.tool is None else facts.tool.definition
+
+    return {
+        "description": None if definition is None else definition.description,
+        "parameters": None if definition is None else definition.parameters,
+        "hints": list(_hints(facts)),
+        "settings": plain(facts.settings),
+    }
+
+
+def _compaction(hints: ToolCompactionConfig, origin: str) -> str:
+    """Return what compactions do with the calls of a tool, as a line; empty where its profile alone decides."""
+    words = {"keep": "kept", "strip": "digested or stripped"}
+    halves = (("arguments", hints.request), ("results", hints.response))
+    said = [f"{half} {words[hint]}" for half, hint in halves if hint is not None]
+    return _line("compaction", ", ".join(said), origin) if said else ""
+
+
+def _text(facts: ToolFacts, origins: Mapping[str, str], compaction: str) -> str:
+
+    from jp.tool.base import ConfiguredTool
+    from jp.tool.describe_tools import description_of
+
+    lines = [
+        _line("source", facts.source, origins.get("source", "")),
+        _line("offered", facts.offered, origins.get("enable", "the default")),
+        _line("run", facts.run, origins.get("run", "the default")),
+    ]
+    if facts.sandbox:
+        lines.append(_line("sandbox", facts.sandbox, origins.get("sandbox", "the default")))
+    settings = plain(facts.settings)
+    lines += [
+        _line(setting, _json(settings[setting]), origin) for setting, origin in origins.items() if setting not in _APART
+    ]
+    if compaction:
+        lines.append(compaction)
+    if facts.tool is None:
+        return "\n".join([f"# {facts.name}", "", facts.problem, "", *lines])
+    if hints := _hints(facts):
+        lines.append(_line("its server", f"says that it {', '.join(hints)}", ""))
+    title, *paragraphs = description_of(ConfiguredTool(tool=facts.tool, settings=facts.settings)).split("\n\n")
+    schema = _json(facts.tool.definition.parameters, indent=2)
+    return "\n\n".join([title, "\n".join(lines), *paragraphs, f"As JSON Schema:\n{schema}"])
+
+
+def _hints(facts: ToolFacts) -> tuple[str, ...]:
+    """What the server of a tool says of its effects, which need not be true."""
+    if not facts.source.startswith("mcp."):
+        return ()
+    from jp.tool.mcp.tool import McpTool
+
+    return facts.tool.hints if isinstance(facts.tool, McpTool) else ()
+
+
+def _line(label: str, value: str, origin: str) -> str:
+    from jp.render.sanitize import one_line
+
+    said = f"  ({one_line(origin)})" if origin else ""
+    return f"{label:<14}{one_line(value)}{said}"
+
+
+def _json(value: object, *, indent: int = 0) -> str:
+    import msgspec
+
+    encoded = msgspec.json.encode(value)
+    return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()

@@ -1,4 +1,4 @@
-"""The tools of the configuration in effect, or of a conversation's."""
+"""The tools of the configuration in effect, or of a conversation's, asked of servers anew."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from jp.cli.held import read_conversation
 from jp.cli.options import GlobalOptions
+from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace, base_directory, open_workspace
 from jp.cli.query.attachments import Schemes
 from jp.cli.settings import read_sources
@@ -28,8 +29,31 @@ from jp.tool.toolbox import nearest
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
+    from jp.cli.servers import Servers
     from jp.cli.toolset import Toolset
     from jp.workspace.listing import ConversationInfo
+
+
+async def refresh(options: GlobalOptions, config: AppConfig, servers: Servers) -> list[JpError]:
+    """Ask every server of which a tool is declared, all at once. Return what went wrong, at most once per server.
+
+    Raises:
+        ConfigurationError: there is no such server.
+    """
+    from jp.tool.mcp.offered import declared_servers
+
+    servers.configure(config)
+    asked = [(name, servers.asked(name)) for name in sorted(declared_servers(config.conversation.tools))]
+    errors: list[JpError] = []
+    for name, connection in asked:
+        try:
+            listing = await connection.listing()
+        except JpError as error:
+            errors.append(error)
+        else:
+            notice(options, f"the MCP server {name!r} has {len(listing.tools)} tools")
+    return errors
+
 
 C = TypeVar("C", bound=Carrier)
 
@@ -93,8 +117,6 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigurationError: a tool is on a server that there is not.
         """
-        from jp.cli.tool.refreshing import refresh
-
         async with self.schemes.servers as servers:
             errors = await refresh(self.options, self.resolved.config, servers)
             return self._toolset(servers.remembered(self.resolved.config)), errors

@@ -18,15 +18,16 @@ from jp.errors import JpError
 from jp.process.sandbox.mechanisms import (
     Bubblewrap,
     Landlock,
+    Limits,
     Mechanism,
     Missing,
     Seatbelt,
     bwrap_words,
+    limits_in_force,
     readable_parts,
     seatbelt_profile,
 )
 from jp.process.sandbox.policy import Confinement, Disk, Kind, Rules, access_of, is_below, rules_of
-from jp.process.sandbox.words import Limits, limits_in_force
 
 _HERE = Path(__file__).parent
 _PROBE_SECS = 5.0

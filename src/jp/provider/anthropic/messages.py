@@ -1,18 +1,16 @@
-"""The events of a thread as messages that alternate between user and assistant. Pure.
-
-Everything is decided by what comes before it, so that a longer thread begins with the messages of a shorter one.
-"""
+"""The events of a thread as messages of the Messages API. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
 import msgspec
 
 from jp.conversation.entries import JsonObject
+from jp.conversation.resource import Block, Resource
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
-from jp.provider.anthropic.content import attachment_blocks, result_content, text_block
 from jp.provider.arrangement import (
     NOT_SHOWN,
     Answered,
@@ -23,8 +21,122 @@ from jp.provider.arrangement import (
     newest_request,
     request_of,
 )
-from jp.provider.models import find_model
-from jp.provider.opaque import is_readable
+from jp.provider.base import Model, WireRequest
+from jp.provider.grammar import Dialect, Grammar, Inexpressible
+from jp.provider.models import find_model, is_readable
+from jp.provider.schemas import wrapped
+from jp.provider.showing import (
+    IMAGES,
+    PDF,
+    Media,
+    Shown,
+    Words,
+    empty_attachment,
+    media_type_of,
+    not_shown,
+    not_taken,
+    result,
+    shown_of,
+    title_of,
+)
+
+_MOST_OPTIONAL, _MOST_UNIONS = 24, 16
+"""How many properties that may be missing, and how many values of several kinds, the API accepts."""
+
+_FORMATS = frozenset({
+    *("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"),
+})
+
+
+def _holds(name: str, keyword: str, value: object) -> bool:
+    """Some formats of strings, and whether a list may be empty."""
+    return (name == "string" and keyword == "format" and value in _FORMATS) or (
+        name == "array" and keyword == "minItems" and value in (0, 1)
+    )
+
+
+_DIALECT = Dialect(holds=_holds)
+
+
+def answer_format(schema: JsonObject, model: Model) -> JsonObject | None:
+    """What `output_config.format` has to be, None where model or grammar know no such answer."""
+    if not model.abilities.structured:
+        return None
+    strict = strict_schema(schema)
+    return None if strict is None else {"type": "json_schema", "schema": strict}
+
+
+def strict_schema(schema: JsonObject) -> JsonObject | None:
+    """`schema` in the grammar, None where that cannot hold it. Answers that are no objects are wrapped in one."""
+    grammar = Grammar(schema, _DIALECT)
+    try:
+        strict = grammar.root()
+    except (Inexpressible, AttributeError, KeyError, TypeError):
+        return None  # a log from elsewhere may hold as a schema what is none
+    if grammar.optional > _MOST_OPTIONAL or grammar.unions > _MOST_UNIONS:
+        return None
+    return {**(strict if strict.get("type") == "object" else wrapped(strict)), **grammar.definitions}
+
+
+_TAKEN = frozenset({*IMAGES, PDF})
+_LONGEST_TITLE = 500
+
+
+def text_block(text: str) -> JsonObject:
+    """A text block. The API refuses one without visible text: so must the caller."""
+    return {"type": "text", "text": text}
+
+
+def _block(shown: Shown) -> JsonObject:
+    match shown:
+        case Words(text=text):
+            return text_block(text)
+        case Media(media_type=media_type):
+            source = {"type": "base64", "media_type": media_type, "data": shown.base64}
+            return {"type": "document" if media_type == PDF else "image", "source": source}
+        case _:
+            assert_never(shown)
+
+
+def _context(resource: Resource) -> JsonObject:
+    """What a citation and `refresh_resource` need: the title, and the URI where that is another."""
+    title = title_of(resource)[:_LONGEST_TITLE]
+    lines = [] if title == resource.uri else [f"uri: {resource.uri}"]
+    if resource.description:
+        lines.append(resource.description)
+    return {"title": title, "context": "\n".join(lines)} if lines else {"title": title}
+
+
+def attachment_blocks(resource: Resource, *, is_new: bool) -> list[JsonObject]:
+    """A resource that the user attached. `formatted` wins over the content.
+
+    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
+    for good, perhaps for another provider: where the API does not take it, a note stands for it.
+
+    Raises:
+        ProviderError: it is new and the API takes no content of that type, of kind `unsupported`.
+    """
+    shown = shown_of(resource)
+    if not shown.strip():
+        return [text_block(empty_attachment(resource))]
+    if isinstance(shown, str):
+        source = {"type": "text", "media_type": "text/plain", "data": shown}
+        return [{"type": "document", "source": source, **_context(resource)}]
+    media_type = media_type_of(resource.mime_type)
+    if media_type not in _TAKEN:
+        if is_new:
+            raise not_taken(resource, "anthropic", "text, PDF, JPEG, PNG, GIF and WebP")
+        return [text_block(not_shown(resource.uri, resource.mime_type, len(shown)))]
+    block = _block(Media(data=shown, media_type=media_type, name=resource.uri))
+    if block["type"] == "document":
+        return [{**block, **_context(resource)}]
+    return [text_block(f"{title_of(resource)[:_LONGEST_TITLE]} ({resource.uri}):"), block]
+
+
+def result_content(content: Sequence[Block], *, is_error: bool) -> list[JsonObject]:
+    """The content of a tool's result, possibly none. The API wants an error explained, and in words only."""
+    return [_block(shown) for shown in result(content, takes=_TAKEN, is_error=is_error)]
+
 
 PROVIDER = "anthropic"
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
@@ -98,8 +210,8 @@ class _Builder:
         """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
         if request.schema is None:
             return ()
-        from jp.provider.anthropic.schema import answer_format
-        from jp.provider.structured import in_words
+
+        from jp.provider.schemas import in_words
 
         is_held = answer_format(request.schema, find_model(PROVIDER, self._model)) is not None
         return () if is_held else (in_words(request.schema),)
@@ -166,3 +278,56 @@ def settle_trailing_answer(messages: list[Message]) -> None:
     content = [block for block in messages[-1].content if block["type"] not in THINKING_TYPES]
     content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
     messages[-1].content = content
+
+
+_PLACE = re.compile(r"messages\.(\d+)\.content\.(\d+)")
+
+_Blocks = Sequence[JsonObject]
+
+
+def _sides(messages: Sequence[JsonObject]) -> list[tuple[str, list[JsonObject]]]:
+    """The messages as the API counts them in its errors.
+
+    An answer goes on after the results of its tools, so it spans the messages that carry them, and its blocks are
+    counted through all of these.
+    """
+    sides: list[tuple[str, list[JsonObject]]] = []
+    for message in messages:
+        for block in message["content"]:
+            role = "assistant" if block["type"] == "tool_result" else message["role"]
+            if not sides or sides[-1][0] != role:
+                sides.append((role, []))
+            sides[-1][1].append(block)
+    return sides
+
+
+def _is_thinking(block: JsonObject) -> bool:
+    return block["type"] in THINKING_TYPES
+
+
+def _thoughts_at(counted: Sequence[_Blocks], number: int, index: int) -> list[JsonObject]:
+    """The block at a place where it is a thought, else all thoughts beside it."""
+    blocks = counted[number] if number < len(counted) else ()
+    if index < len(blocks) and _is_thinking(blocks[index]):
+        return [blocks[index]]
+    return list(filter(_is_thinking, blocks))
+
+
+def locate(request: WireRequest, thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
+    """The origins of the thoughts in `thread` that an error's `message` points at, none where it points nowhere.
+
+    Of the newest answer all thoughts are meant: the API wants them as one whole. `request` is what was sent.
+    """
+    place = _PLACE.search(message)
+    if place is None:
+        return ()
+    number, index = int(place[1]), int(place[2])
+    messages: list[JsonObject] = request.body["messages"]
+    sides = _sides(messages)
+    plain: list[_Blocks] = [given["content"] for given in messages]
+    found = _thoughts_at([blocks for _, blocks in sides], number, index) or _thoughts_at(plain, number, index)
+    answers = [blocks for role, blocks in sides if role == "assistant"]
+    newest = list(filter(_is_thinking, answers[-1] if answers else ()))
+    meant = newest if any(block in newest for block in found) else found
+    reasoning = (event for event in thread.events if isinstance(event, AssistantReasoning))
+    return tuple(event.origin for event in reasoning if own_thinking(event, thread.model, provider) in meant)

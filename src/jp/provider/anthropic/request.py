@@ -1,16 +1,15 @@
-"""A thread as a request of the Messages API, and back as what a prompt cache sees. Pure."""
+"""A thread as a request of the Messages API. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 import msgspec
 
+from jp.context.cache_hints import Piece, place_hints
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import CachePolicy, Thread, ToolDefinition
-from jp.provider.abilities import Model
-from jp.provider.anthropic.cache_points import cache_points
-from jp.provider.anthropic.content import text_block
+from jp.conversation.thread import CachePolicy, Effort, Parameters, Thread, ToolDefinition
 from jp.provider.anthropic.messages import (
     PROVIDER,
     THINKING_TYPES,
@@ -18,13 +17,228 @@ from jp.provider.anthropic.messages import (
     Messages,
     build_messages,
     settle_trailing_answer,
+    text_block,
 )
-from jp.provider.anthropic.parameters import PROTECTED, Choice, choice_of, left_out, longest_output, takes_sampling
-from jp.provider.anthropic.thinking import BINDING_BETA, Thinking, thinking_of
-from jp.provider.asking import merged, sampling_of
-from jp.provider.base import Sections, WireRequest
+from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
+from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
+
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+"""What lets a request say that thoughts whose signature no longer fits are to be dropped."""
+
+_LEAST_BUDGET = 1024
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """Thinking on the wire. `is_active` says whether the model may think; `effort` goes into the output's config."""
+
+    wire: JsonObject | None = None
+    is_active: bool = False
+    effort: str | None = None
+
+
+def _off(model: Model) -> Thinking:
+    """Explicitly off: a model that thinks by default would go on thinking, unseen and billed."""
+    match model.abilities.thinking_off:
+        case "disabled":
+            return Thinking(wire={"type": "disabled"})
+        case "between_tools":
+            return Thinking(wire={"type": "between_tools"}, is_active=True)
+        case "never":
+            return Thinking(is_active=True)
+        case _:
+            assert_never(model.abilities.thinking_off)
+
+
+def _adaptive(effort: Effort | None, model: Model) -> Thinking:
+    wire: JsonObject = {"type": "adaptive", "display": "summarized"}
+    if model.abilities.bound_thinking:
+        # A compaction changes what came before a signature; without this, the whole request is refused then.
+        wire["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
+    return Thinking(
+        wire=wire, is_active=True, effort=None if effort is None else nearest_level(effort, model.abilities.levels)
+    )
+
+
+def _ceiling(max_tokens: int) -> int:
+    return max_tokens - min(_LEAST_BUDGET, max_tokens // 10)
+
+
+def _budget(parameters: Parameters, max_tokens: int) -> Thinking:
+    """A number of tokens below the longest output, so that an answer fits behind the thoughts."""
+    ceiling = _ceiling(max_tokens)
+    if ceiling < _LEAST_BUDGET:
+        return Thinking(wire={"type": "disabled"})
+    if isinstance(parameters.reasoning, int):
+        wanted = parameters.reasoning
+    else:
+        wanted = max_tokens * SHARES[effort_of(parameters, max_tokens) or "medium"] // 100
+    tokens = max(_LEAST_BUDGET, min(wanted, ceiling))
+    return Thinking(wire={"type": "enabled", "budget_tokens": tokens, "display": "summarized"}, is_active=True)
+
+
+def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain: bool) -> Thinking:
+    """How the model thinks about a request.
+
+    `plain` says that it must not, where that can be helped: a tool is forced, or the answer that it goes on with
+    did not begin with a thought, which the API demands of models with a budget.
+    """
+    abilities = model.abilities
+    thinks = abilities.thinks_by_default if parameters.reasoning is None else True
+    if is_off(parameters):
+        return _off(model)
+    if not thinks:
+        return Thinking()
+    if plain and abilities.thinking_off == "disabled":
+        return _off(model)
+    if abilities.thinking == "budget":
+        return _budget(parameters, max_tokens)
+    return _adaptive(effort_of(parameters, max_tokens), model)
+
+
+def unmet(parameters: Parameters, model: Model, thinking: Thinking, *, max_tokens: int, forced: bool) -> Iterator[str]:
+    """Sentences about reasoning that is not sent as it was asked for. `forced`: the model is made to call a tool."""
+    name, wanted = model.details.id, parameters.reasoning
+    if is_off(parameters):
+        if thinking.is_active:
+            yield f"{name!r} cannot wholly be kept from reasoning"
+    elif wanted is not None and not thinking.is_active:
+        yield f"reasoning {wanted!r} not sent: {_hindrance(model, max_tokens=max_tokens, forced=forced)}"
+    elif isinstance(wanted, int):
+        yield from _changed_number(wanted, thinking, name, max_tokens)
+    elif wanted in {"xhigh", "max"} and thinking.effort not in {None, wanted}:
+        yield f"reasoning {wanted!r} sent as {thinking.effort!r}, the most that {name!r} knows"
+
+
+def _hindrance(model: Model, *, max_tokens: int, forced: bool) -> str:
+    if model.abilities.thinking == "budget" and _ceiling(max_tokens) < _LEAST_BUDGET:
+        return f"it takes {_LEAST_BUDGET} tokens at least, and the longest output, {max_tokens}, holds the answer too"
+    name = model.details.id
+    return f"{name!r} does not reason about a call that it has to make" if forced else f"{name!r} goes on without it"
+
+
+def _changed_number(wanted: int, thinking: Thinking, name: str, max_tokens: int) -> Iterator[str]:
+    sent = None if thinking.wire is None else thinking.wire.get("budget_tokens")
+    if sent is None:
+        yield f"reasoning {wanted} sent as {thinking.effort!r}: {name!r} takes no number of tokens"
+    elif sent < wanted:
+        yield f"reasoning {wanted} sent as {sent}: the longest output, {max_tokens}, holds the answer too"
+    elif sent > wanted:
+        yield f"reasoning {wanted} sent as {sent}, the least that {name!r} takes"
+
+
+_UNKNOWN_CLAUDE_OUTPUT = 32_000
+"""What every Claude since 4.1 can write; a model that is newer than the table can write more."""
+
+_UNKNOWN_OUTPUT = 8_192
+"""What other servers of this protocol commonly accept."""
+
+PROTECTED = frozenset({"model", "messages", "tools", "system", "stream", "cache_control"})
+"""What `other` cannot set: it would not be what the log says was sent."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The choice of tool on the wire. `plea` asks for a tool in words, where the model cannot be forced."""
+
+    wire: JsonObject | None = None
+    forces: bool = False
+    plea: str = ""
+
+
+def longest_output(parameters: Parameters, model: Model) -> int:
+    """How many tokens the model may write: what is configured, or as many as it can."""
+    if parameters.max_tokens is not None:
+        return parameters.max_tokens
+    known = model.details.max_output
+    if known is not None:
+        return known
+    return _UNKNOWN_CLAUDE_OUTPUT if model.details.id.startswith("claude-") else _UNKNOWN_OUTPUT
+
+
+def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model) -> Choice:
+    """The choice of tool. A name is one of `tools`."""
+    wanted = parameters.tool_choice
+    if not tools or wanted == "auto":
+        return Choice()
+    if wanted == "none":
+        return Choice(wire={"type": "none"})
+    names = [tool.name for tool in tools]
+    # With a single tool the API wants `any`: naming it is unreliable.
+    is_free = wanted == "required" or len(names) == 1
+    if not model.abilities.forced_tools:
+        plea = (
+            "Call one of the tools now."
+            if is_free and len(names) > 1
+            else f"Call the tool {_named(wanted, names)} now."
+        )
+        return Choice(plea=plea)
+    return Choice(wire={"type": "any"} if is_free else {"type": "tool", "name": wanted}, forces=True)
+
+
+def _named(wanted: str, names: Sequence[str]) -> str:
+    return repr(names[0] if wanted == "required" else wanted)
+
+
+def takes_sampling(model: Model, thinking: Thinking) -> bool:
+    """Whether the API accepts temperature and the like: not while thinking, and not from 4.7 on."""
+    return model.abilities.sampling and not thinking.is_active
+
+
+def left_out(parameters: Parameters, model: Model, thinking: Thinking, *, forced: bool) -> tuple[str, ...]:
+    """Sentences about the parameters that are not sent as they were asked for. `forced`: a call of a tool is."""
+    name, sentences = model.details.id, list[str]()
+    sampling = sampling_of(parameters)
+    if sampling and not takes_sampling(model, thinking):
+        why = f"{name!r} takes none while it reasons" if model.abilities.sampling else f"{name!r} takes none"
+        sentences.append(not_sent(sampling, why))
+    max_tokens = longest_output(parameters, model)
+    return (*sentences, *unmet(parameters, model, thinking, max_tokens=max_tokens, forced=forced))
+
+
+_TOOL = Piece(section="tools")
+_SYSTEM = Piece(section="system")
+_ASKED = Piece(section="messages")
+_ATTACHED = Piece(section="messages", is_attached=True)
+_PASSING = Piece(section="messages", is_volatile=True)
+_ANSWER = Piece(section="messages", is_answer=True)
+_THOUGHT = Piece(section="messages", is_answer=True, carries=False)
+
+
+def cache_points(
+    tools: Sequence[JsonObject],
+    system: Sequence[JsonObject],
+    messages: Sequence[Message],
+    *,
+    last_resource: JsonObject | None,
+    passing: JsonObject | None,
+) -> tuple[JsonObject, ...]:
+    """The blocks to mark, at most four (the limit of the API).
+
+    `last_resource` is the end of what was attached last. `passing` is a block that the next request will not have: what
+    is kept behind it is never read again. The API ignores marks in a prompt that is too short for them, and knows its
+    length better than an estimate does.
+    """
+    blocks = [*tools, *system]
+    pieces = [_TOOL] * len(tools) + [_SYSTEM] * len(system)
+    for message in messages:
+        blocks += message.content
+        if message.role == "assistant":
+            pieces += [_THOUGHT if block["type"] in THINKING_TYPES else _ANSWER for block in message.content]
+        else:
+            pieces += _asked(message.content, last_resource, passing)
+    return tuple(blocks[hint.position] for hint in place_hints(pieces))
+
+
+def _asked(
+    content: Sequence[JsonObject], last_resource: JsonObject | None, passing: JsonObject | None
+) -> Iterator[Piece]:
+    for block in content:
+        if block is passing:
+            yield _PASSING
+        else:
+            yield _ATTACHED if block is last_resource else _ASKED
+
 
 RENDERER = 3
 
@@ -74,7 +288,7 @@ def _plead(choice: Choice, conversation: Messages) -> JsonObject | None:
 def _output_config(thinking: Thinking, schema: JsonObject | None, model: Model) -> JsonObject:
     config: JsonObject = {} if thinking.effort is None else {"effort": thinking.effort}
     if schema is not None:
-        from jp.provider.anthropic.schema import answer_format
+        from jp.provider.anthropic.messages import answer_format
 
         wanted = answer_format(schema, model)
         return config if wanted is None else {**config, "format": wanted}
@@ -156,3 +370,50 @@ def sections(request: WireRequest) -> Sections:
             (msgspec.json.encode(message["role"]), *map(_canonical, message["content"])) for message in messages
         ),
     )
+
+
+class AnthropicAdapter:
+    """Anthropic's Messages API.
+
+    `provider` is under what name it is known. `betas` are sent with every request; `chains` says whether an answer at
+    its longest output is to be continued.
+    """
+
+    renderer = RENDERER
+
+    def __init__(self, betas: Sequence[str] = (), *, provider: str = PROVIDER, chains: bool = True) -> None:
+        self.id = provider
+        self._betas = tuple(betas)
+        self._chains = chains
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        return render(thread, betas=self._betas, provider=self.id)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see."""
+        return sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """The origins of the reasoning that `error` is about. This is hardly ever asked for."""
+        from jp.provider.anthropic.messages import locate
+
+        return locate(self.render(thread), thread, error.message, provider=self.id)
+
+    def decoder(self, request: WireRequest) -> ResponseDecoder:
+        """What reads the response to `request`. It is not needed before there is one."""
+        from jp.provider.anthropic.response import AnthropicDecoder
+        from jp.provider.schemas import is_wrapped
+
+        wanted: JsonObject | None = request.body.get("output_config", {}).get("format")
+        return AnthropicDecoder(
+            model=request.model,
+            provider=self.id,
+            is_structured=wanted is not None,
+            is_wrapped=wanted is not None and is_wrapped(wanted),
+            chains=self._chains,
+        )
+
+    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The header that carries the key."""
+        return (("x-api-key", key),)

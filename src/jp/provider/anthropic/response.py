@@ -9,8 +9,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
 from jp.provider.anthropic.messages import PROVIDER
-from jp.provider.errors import ProviderError
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
@@ -22,9 +21,10 @@ from jp.provider.parts import (
     ToolArgumentsDelta,
     UsageReport,
 )
+from jp.provider.errors import ProviderError
+from jp.provider.reader import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
-from jp.provider.wrapping import Unwrapper
+from jp.provider.schemas import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]
 

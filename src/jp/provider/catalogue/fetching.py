@@ -1,19 +1,266 @@
-"""Asking a provider for its models: all pages of its list."""
+"""Asking a provider for its models: over its transport, or through its SDK."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 from msgspec.structs import replace
 
+from jp import __version__
 from jp.errors import JpError
-from jp.provider.catalogue.asking import list_path, server_root
-from jp.provider.catalogue.listed import Listed, Page
-from jp.provider.catalogue.pages import read_ollama, read_page, with_properties
-from jp.provider.catalogue.server import Server
-from jp.provider.catalogue.values import fields
+from jp.provider.catalogue.pages import fields, read_ollama, read_page, with_properties
+from jp.provider.catalogue.store import Listed, Page
 from jp.provider.errors import ProviderError
+from jp.provider.http import Account, joined
+from jp.provider.transport import HttpRequest, HttpResponse, Limits, get, post
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+_PAGE_SIZE = 1000
+"""As many as the servers that have pages give at once."""
+
+_PATHS = {
+    "anthropic": f"/v1/models?limit={_PAGE_SIZE}",
+    "openai": "/v1/models",
+    "google": f"/v1beta/models?pageSize={_PAGE_SIZE}",
+    "openrouter": "/v1/models",
+    "cerebras": "/v1/models",
+    "ollama": "/api/tags",
+    "llamacpp": "/v1/models",
+}
+_ANY_SERVER = "/models"
+_CURSORS = {"anthropic": "after_id", "google": "pageToken"}
+
+
+def list_path(kind: str, cursor: str = "") -> str:
+    """The path of a list's first page, or of the one that `cursor` asks for."""
+    path = _PATHS.get(kind, _ANY_SERVER)
+    if not cursor:
+        return path
+    from urllib.parse import quote
+
+    return f"{path}&{_CURSORS.get(kind, 'after')}={quote(cursor, safe='')}"
+
+
+def key_headers(kind: str, key: str | None) -> tuple[tuple[str, str], ...]:
+    """The headers that carry a key, and what else a kind of server wants in them."""
+    match kind:
+        case "anthropic":
+            version = ("anthropic-version", "2023-06-01")
+            return (version,) if key is None else (version, ("x-api-key", key))
+        case "google":
+            return () if key is None else (("x-goog-api-key", key),)
+        case _:
+            return () if key is None else (("authorization", f"Bearer {key}"),)
+
+
+def server_root(base_url: str) -> str:
+    """The address of a server without the version of its API, below which it says what it is itself."""
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
+_MOST_BYTES = 32 * 1024 * 1024
+_SUCCESS = range(200, 300)
+
+
+class Server:
+    """A provider's server, which is asked what it is and has."""
+
+    def __init__(self, provider: str, kind: str, account: Account, limits: Limits) -> None:
+        self.provider = provider
+        self.kind = kind
+        self.base_url = account.base_url
+        self._account = account
+        self._limits = replace(limits, max_response_bytes=_MOST_BYTES)
+
+    async def get(self, path: str) -> object:
+        """The JSON at a path below the base URL.
+
+        Raises:
+            ProviderError: it did not come.
+        """
+        return await self.get_at(joined(self.base_url, path))
+
+    async def get_at(self, url: str) -> object:
+        """The JSON at an address, with the account's key.
+
+        Raises:
+            ProviderError: it did not come.
+        """
+        return await self._answer(get(HttpRequest(url=url, headers=self._headers()), self._limits))
+
+    async def post(self, path: str, body: object) -> object:
+        """The JSON that answers `body`.
+
+        Raises:
+            ProviderError: it did not come.
+        """
+        headers = (*self._headers(), ("content-type", "application/json"))
+        request = HttpRequest(url=joined(self.base_url, path), headers=headers, body=msgspec.json.encode(body))
+        return await self._answer(post(request, self._limits))
+
+    def refuse(self) -> NoReturn:
+        """Say that what came is no list of models.
+
+        Raises:
+            ProviderError: always.
+        """
+        raise ProviderError(
+            f"{self.provider} answered with something else than its models",
+            kind="other",
+            hint=f"check `{self._account.base_url_setting}`: that is where they are looked for",
+        )
+
+    def _headers(self) -> tuple[tuple[str, str], ...]:
+        return (
+            ("accept", "application/json"),
+            ("user-agent", f"jp/{__version__}"),
+            *key_headers(self.kind, self._account.key),
+            *self._account.headers,
+        )
+
+    async def _answer(self, exchange: AbstractAsyncContextManager[HttpResponse]) -> object:
+        try:
+            async with exchange as response:
+                return await self._json(response)
+        except ProviderError as error:
+            if error.kind == "connect" and self._account.reach_hint:
+                error.hint = self._account.reach_hint
+            raise
+
+    async def _json(self, response: HttpResponse) -> object:
+        is_page = response.headers.get("content-type", "").startswith("text/html")
+        if response.status not in _SUCCESS or is_page:
+            raise await self._error(response)
+        body = b"".join([chunk async for chunk in response.chunks()])
+        try:
+            return msgspec.json.decode(body)
+        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            self.refuse()
+
+    async def _error(self, response: HttpResponse) -> ProviderError:
+        from jp.provider.classification import Origin, Reply, classify
+
+        account = self._account
+        origin = Origin(
+            provider=self.provider,
+            key_hint=account.key_hint,
+            base_url_setting=account.base_url_setting,
+            secrets=() if account.key is None else (account.key,),
+        )
+        reply = Reply(body=await response.error_body(), status=response.status, headers=response.headers)
+        error = classify(reply, origin, now=time.time())
+        if error.kind in {"invalid_request", "model_not_found"}:
+            error.hint = f"check `{account.base_url_setting}`: that is where the models are looked for"
+        return error
+
+
+_MODULES = {"anthropic": "anthropic", "openai": "openai", "google": "google.genai"}
+_NO_KEY = "-"
+"""What an SDK believes to be the key: it needs none, since our headers are sent."""
+
+
+def has_sdk(server: Server) -> bool:
+    """Whether there is an SDK for a provider; a server that only speaks as one may not have all that an SDK expects."""
+    from importlib.util import find_spec
+
+    module = _MODULES.get(server.kind, "") if server.provider == server.kind else ""
+    try:
+        return bool(module) and find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package above it
+        return False
+
+
+async def bodies_of_sdk(server: Server) -> list[object]:
+    """The pages of the provider's list, as JSON.
+
+    Raises:
+        JpError: they did not come.
+        Exception: the SDK does not understand them, or not us.
+    """
+    from importlib import import_module
+
+    from anyio.to_thread import run_sync
+
+    # Importing takes a second, in which others are asked.
+    module = await run_sync(import_module, _MODULES[server.kind], abandon_on_cancel=True)
+    async with _client(server) as client:
+        try:
+            match server.kind:
+                case "anthropic":
+                    return await _anthropic(module, server, client)
+                case "openai":
+                    return await _openai(module, server, client)
+                case _:
+                    return await _google(module, server, client)
+        except Exception as error:
+            raise _ours(error) from error
+
+
+def _ours(error: Exception) -> Exception:
+    """Our own error, around which an SDK has put its own; else that one."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, JpError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+def _client(server: Server) -> httpx2.AsyncClient:
+    """A client that hands each request to `server`."""
+    import httpx2
+    import msgspec
+
+    class Transport(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            body = await server.get_at(str(request.url))
+            return httpx2.Response(
+                200, headers={"content-type": "application/json"}, content=msgspec.json.encode(body), request=request
+            )
+
+    return httpx2.AsyncClient(transport=Transport(), trust_env=False)
+
+
+async def _anthropic(module: Any, server: Server, client: httpx2.AsyncClient) -> list[object]:
+    sdk = module.AsyncAnthropic(
+        api_key=_NO_KEY, base_url=server_root(server.base_url), http_client=client, max_retries=0
+    )
+    return await _all_pages(await sdk.models.list(limit=_PAGE_SIZE))
+
+
+async def _openai(module: Any, server: Server, client: httpx2.AsyncClient) -> list[object]:
+    base_url = f"{server_root(server.base_url)}/v1"
+    sdk = module.AsyncOpenAI(api_key=_NO_KEY, base_url=base_url, http_client=client, max_retries=0)
+    return await _all_pages(await sdk.models.list())
+
+
+async def _all_pages(page: Any) -> list[object]:
+    pages: list[object] = [page.model_dump(mode="json", by_alias=True)]
+    while page.has_next_page():
+        page = await page.get_next_page()
+        pages.append(page.model_dump(mode="json", by_alias=True))
+    return pages
+
+
+async def _google(module: Any, server: Server, client: httpx2.AsyncClient) -> list[object]:
+    import logging
+
+    # It warns of variables that do not count here.
+    logging.getLogger("google_genai").setLevel(logging.ERROR)
+    base_url, _, version = server.base_url.rstrip("/").rpartition("/")
+    options = {"base_url": base_url, "api_version": version, "httpx_async_client": client}
+    sdk = module.Client(api_key=_NO_KEY, vertexai=False, http_options=options)
+    found = await sdk.aio.models.list(config={"page_size": _PAGE_SIZE})
+    models = [model.model_dump(mode="json", by_alias=True, exclude_none=True) async for model in found]
+    return [{"models": models}]
+
 
 _MOST_PAGES = 100
 _PATIENCE_SECS = 120.0
@@ -63,8 +310,6 @@ async def _fetch(server: Server, *, sdk: bool) -> Fetched:
 
 async def _pages_of_sdk(server: Server) -> list[Page] | None:
     """What the vendor's SDK lists; None where there is none, or where it cannot cope with what came."""
-    from jp.provider.catalogue.sdk import bodies_of_sdk, has_sdk
-
     if not has_sdk(server):
         return None
     try:

@@ -13,9 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.config.model import LlmConfig
-from jp.provider.abilities import Abilities
-from jp.provider.base import ModelDetails
-from jp.provider.catalogue.listed import Catalogue, Listed
+from jp.provider.base import Abilities, ModelDetails
+from jp.provider.catalogue.store import Catalogue, Listed
 from jp.provider.models import canonical_name, find_model
 from jp.provider.registry import ModelId, account_of, kind_of
 

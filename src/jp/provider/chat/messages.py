@@ -1,7 +1,4 @@
-"""The events of a thread as messages of Chat Completions. Pure.
-
-Everything is decided by what comes before it, so that a longer thread begins with the messages of a shorter one.
-"""
+"""The events of a thread as messages of Chat Completions. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from typing import Literal, assert_never
 import msgspec
 
 from jp.conversation.entries import JsonObject
+from jp.conversation.resource import Resource
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
-from jp.provider.abilities import Model
 from jp.provider.arrangement import (
     NOT_SHOWN,
     Answered,
@@ -25,11 +22,144 @@ from jp.provider.arrangement import (
     request_of,
     thought,
 )
-from jp.provider.chat.answer import rules
-from jp.provider.chat.content import attachment_parts, result_of, text_part
-from jp.provider.chat.ids import wire_id
-from jp.provider.chat.quirks import Server, taken_media
-from jp.provider.opaque import is_made_by
+from jp.provider.base import Model
+from jp.provider.chat.quirks import Quirks, Server, taken_media, wire_id
+from jp.provider.models import is_made_by
+from jp.provider.schemas import in_words, strict_answer
+from jp.provider.showing import (
+    IMAGES,
+    PDF,
+    Media,
+    Shown,
+    Words,
+    attachment,
+    not_shown,
+    not_taken,
+    result,
+    shown_of,
+)
+
+_NAME = "answer"
+_BY_SCHEMA = frozenset({"json_schema", "json_object_schema"})
+_BY_OBJECT = frozenset({"json_object_schema", "json_object"})
+
+
+def response_format(schema: JsonObject | None, model: Model, quirks: Quirks, *, has_tools: bool) -> JsonObject | None:
+    """What `response_format` has to be, None where words are all there is."""
+    abilities = model.abilities
+    if schema is None or not abilities.structured or (has_tools and not abilities.structured_with_tools):
+        return None
+    strict = strict_answer(schema, quirks.strictness) if quirks.structured in _BY_SCHEMA else None
+    if strict is not None:
+        if quirks.structured == "json_schema":
+            return {"type": "json_schema", "json_schema": {"name": _NAME, "schema": strict, "strict": True}}
+        return {"type": "json_object", "schema": strict}
+    if quirks.structured in _BY_OBJECT and schema.get("type") == "object":
+        return {"type": "json_object"}
+    return None
+
+
+def strict_schema(wanted: JsonObject) -> JsonObject | None:
+    """The schema that an answer to a request with the `response_format` `wanted` is written to; None without one."""
+    strict: JsonObject | None = wanted.get("json_schema", wanted).get("schema")
+    return strict
+
+
+def rules(schema: JsonObject | None, model: Model, quirks: Quirks, *, has_tools: bool) -> tuple[str, ...]:
+    """What has to be said of the answer's schema in words, behind the request that it answers.
+
+    What makes a grammar of a `json_object`'s schema shows the model nothing of it.
+    """
+    if schema is None:
+        return ()
+    wanted = response_format(schema, model, quirks, has_tools=has_tools)
+    is_held = wanted is not None and wanted["type"] == "json_schema"
+    return () if is_held else (in_words(schema),)
+
+
+_AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+_NAMES = {"image": "images", "audio": "audio", "video": "video"}
+
+NO_OUTPUT = "The tool returned nothing."
+"""What stands for an empty result, which not every server takes."""
+
+
+def text_part(text: str) -> JsonObject:
+    """A part of a message that is text."""
+    return {"type": "text", "text": text}
+
+
+def part(shown: Shown) -> JsonObject:
+    """A part of a user's message."""
+    match shown:
+        case Words(text=text):
+            return text_part(text)
+        case Media(media_type=media_type):
+            return _media_part(shown, media_type)
+        case _:
+            assert_never(shown)
+
+
+def _media_part(media: Media, media_type: str) -> JsonObject:
+    kind = media_type.partition("/")[0]
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": media.data_url}}
+    if media_type in _AUDIO:
+        return {"type": "input_audio", "input_audio": {"data": media.base64, "format": _AUDIO[media_type]}}
+    if kind == "video":
+        return {"type": "video_url", "video_url": {"url": media.data_url}}
+    return {"type": "file", "file": {"filename": media.name, "file_data": media.data_url}}
+
+
+def _types(takes: frozenset[str]) -> str:
+    """The media types that can be attached, in words."""
+    words = ["text"]
+    if takes >= IMAGES:
+        words.append("JPEG, PNG, GIF and WebP")
+    if PDF in takes:
+        words.append("PDF")
+    kinds = dict.fromkeys(media_type.partition("/")[0] for media_type in sorted(takes) if media_type not in IMAGES)
+    words += [_NAMES[kind] for kind in kinds if kind in _NAMES]
+    return ", ".join(words)
+
+
+def attachment_parts(resource: Resource, *, takes: frozenset[str], provider: str, is_new: bool) -> list[JsonObject]:
+    """A resource that the user attached.
+
+    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
+    for good, perhaps for another model: where this one does not take it, a note stands for it.
+
+    Raises:
+        ProviderError: it is new and of a type that is not taken, of kind `unsupported`.
+    """
+    shown = attachment(resource, takes=takes)
+    if shown is not None:
+        return [part(piece) for piece in shown]
+    if is_new:
+        raise not_taken(resource, provider, _types(takes))
+    return [text_part(not_shown(resource.uri, resource.mime_type, len(shown_of(resource))))]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result: `text` for the tool's message, which holds nothing else, and `parts` for the user's after it."""
+
+    text: str
+    parts: Sequence[JsonObject]
+
+
+def result_of(answered: Answered, *, takes: frozenset[str]) -> Result:
+    """What a tool returned. An error says that it is one."""
+    lines: list[str] = []
+    parts: list[JsonObject] = []
+    for piece in result(answered.content, takes=takes, is_error=answered.is_error):
+        if isinstance(piece, Words):
+            lines.append(piece.text)
+        else:
+            lines.append(f"[{piece.name}: {piece.media_type}, shown after the results]")
+            parts += [text_part(f"{piece.name}, which {answered.call.name!r} returned:"), part(piece)]
+    text = "\n".join(lines) or NO_OUTPUT
+    return Result(text=f"Error: {text}" if answered.is_error else text, parts=parts)
+
 
 _HEARD = "Understood."
 """What is said between a tool's result and the user where the two may not meet."""

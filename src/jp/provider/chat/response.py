@@ -2,20 +2,194 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from jp.conversation.entries import JsonObject
-from jp.provider.base import WireRequest
-from jp.provider.chat.answer import strict_schema
-from jp.provider.chat.calls import CallPiece, Calls
-from jp.provider.chat.chunks import Choice, Chunk, Delta, Head, chunk_of, details_of, plain, says_something, usage_of
-from jp.provider.chat.prose import Indices, Prose
+from jp.provider.base import (
+    BlockEnd,
+    DataDelta,
+    Finished,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    UsageReport,
+    WireRequest,
+)
+from jp.provider.chat.messages import strict_schema
+from jp.provider.chat.pieces import (
+    CallPiece,
+    Calls,
+    Choice,
+    Chunk,
+    Delta,
+    Head,
+    Split,
+    ThinkSplitter,
+    chunk_of,
+    details_of,
+    plain,
+    says_something,
+    usage_of,
+)
 from jp.provider.chat.quirks import Server
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, Part, ToolArgumentsDelta, UsageReport
+from jp.provider.reader import CallStarts, unreadable
 from jp.provider.reporting import LEAST_WAIT, reported
-from jp.provider.strangers import CallStarts, unreadable
+from jp.provider.schemas import StrictText
+
+_GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""The types whose items come in pieces, and the field that grows."""
+
+_LATEST = frozenset({"signature"})
+"""Fields that are complete in the piece that has them."""
+
+
+class Details:
+    """The items of one answer, pieces of the same item joined."""
+
+    def __init__(self) -> None:
+        self._items: list[JsonObject] = []
+
+    def add(self, pieces: Iterable[JsonObject]) -> None:
+        """Take the items of one event; each is a piece of an earlier one, or a new one."""
+        for piece in pieces:
+            earlier = self._earlier(piece)
+            if earlier is None:
+                self._items.append(dict(piece))
+            else:
+                _grow(earlier, piece)
+
+    @property
+    def items(self) -> Sequence[JsonObject]:
+        """What came, whole."""
+        return self._items
+
+    def _earlier(self, piece: JsonObject) -> JsonObject | None:
+        """The item that a piece belongs to: of the same type and index, and not of another id."""
+        if str(piece.get("type")) not in _GROWING:
+            return None
+        index = piece.get("index")
+        # Without an index, only the item before it can be meant.
+        candidates = self._items if index is not None else self._items[-1:]
+        for item in reversed(candidates):
+            if item.get("type") == piece.get("type") and item.get("index") == index:
+                ids = [given for given in (item.get("id"), piece.get("id")) if given is not None]
+                return item if ids[:1] == ids[-1:] else None
+        return None
+
+
+def _grow(item: JsonObject, piece: JsonObject) -> None:
+    growing = _GROWING[item["type"]]
+    for name, value in piece.items():
+        if name == growing and isinstance(value, str) and isinstance(item.get(name), str):
+            item[name] += value
+        elif item.get(name) is None or (name in _LATEST and value):
+            item[name] = value
+
+
+def text_of(pieces: Iterable[JsonObject]) -> str:
+    """What of the pieces can be read."""
+    found = (piece.get(_GROWING.get(str(piece.get("type")), "")) for piece in pieces)
+    return "".join(text for text in found if isinstance(text, str))
+
+
+class Indices:
+    """The numbers of the blocks, in the order in which these begin."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def take(self) -> int:
+        """The next one."""
+        self._next += 1
+        return self._next - 1
+
+
+class Prose:
+    """What an answer thinks and says, however the two alternate on the wire.
+
+    `made` says who thinks. `strict` is the schema that the text is written to, and `is_structured` that it is data.
+    """
+
+    def __init__(
+        self, indices: Indices, made: JsonObject, *, strict: JsonObject | None, is_structured: bool, think_tags: bool
+    ) -> None:
+        self._indices = indices
+        self._made = made
+        self._is_structured = is_structured
+        self._strict = None if strict is None else StrictText(strict, is_answer=True)
+        self._splitter = ThinkSplitter() if think_tags else None
+        self._details = Details()
+        self._reasoning: int | None = None
+        self._text: int | None = None
+
+    def think(self, text: str) -> Iterator[Part]:
+        """More reasoning."""
+        if text:
+            yield ReasoningDelta(self._thought(), text)
+
+    def detail(self, pieces: Sequence[JsonObject], text: str) -> Iterator[Part]:
+        """More detailed reasoning; `text` is what the server itself says of it in plain words, possibly nothing."""
+        self._details.add(pieces)
+        yield from self.think(text or text_of(pieces))
+        if pieces and self._reasoning is None:
+            yield ReasoningDelta(self._thought(), "")
+
+    def say(self, content: str) -> Iterator[Part]:
+        """More text, which may begin with reasoning."""
+        if content:
+            yield from self._split(Split(text=content) if self._splitter is None else self._splitter.feed(content))
+
+    def pause(self) -> Iterator[Part]:
+        """A call begins: what came before it is complete, unless it can only be told at the end."""
+        yield from self._release()
+        if not self._details.items:
+            yield from self._end_reasoning()
+        if self._strict is None:
+            yield from self._end_text()
+
+    def end(self) -> Iterator[Part]:
+        """The answer is over."""
+        yield from self._release()
+        yield from self._end_reasoning()
+        if self._strict is not None:
+            yield from self._word(self._strict.finish())
+        yield from self._end_text()
+
+    def _thought(self) -> int:
+        if self._reasoning is None:
+            self._reasoning = self._indices.take()
+        return self._reasoning
+
+    def _release(self) -> Iterator[Part]:
+        if self._splitter is not None:
+            yield from self._split(self._splitter.finish())
+
+    def _split(self, split: Split) -> Iterator[Part]:
+        yield from self.think(split.reasoning)
+        yield from self._word(split.text if self._strict is None else self._strict.feed(split.text))
+
+    def _word(self, text: str) -> Iterator[Part]:
+        if not text:
+            return
+        if self._text is None:
+            self._text = self._indices.take()
+        yield DataDelta(self._text, text) if self._is_structured else TextDelta(self._text, text)
+
+    def _end_reasoning(self) -> Iterator[Part]:
+        if self._reasoning is None:
+            return
+        items = list(self._details.items)
+        yield BlockEnd(self._reasoning, {**self._made, "reasoning_details": items} if items else self._made)
+        self._reasoning = None
+
+    def _end_text(self) -> Iterator[Part]:
+        if self._text is not None:
+            yield BlockEnd(self._text)
+            self._text = None
+
 
 _DONE = b"[DONE]"
 

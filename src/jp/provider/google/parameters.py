@@ -1,15 +1,269 @@
-"""How a request is asked for: the choice of tool, sampling, limits, the answer's form. Pure."""
+"""How a request is asked for: thinking, sampling, tools, and the answer's form. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, ToolDefinition
-from jp.provider.abilities import Model
-from jp.provider.asking import cache_not_sent, not_sent, sampling_of
-from jp.provider.google.schema import answer_schema
-from jp.provider.google.thinking import Thinking, unmet
+from jp.provider.base import Abilities, Model
+from jp.provider.parameters import SHARES, cache_not_sent, effort_of, is_off, nearest_level, not_sent, sampling_of
+
+_MOST_NODES = 2_000
+"""A schema that is larger once its references are resolved is told in words."""
+
+_TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
+_FORMATS = frozenset({"date-time", "date", "time"})
+_NOTES = ("title", "description")
+_PLAIN = frozenset({"type", "minItems", "maxItems", "minimum", "maximum", "required"})
+"""Keywords that mean the same there."""
+
+_SILENT = frozenset({
+    *("$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "deprecated", "readOnly", "writeOnly"),
+})
+
+
+class _InexpressibleError(Exception):
+    """The API cannot be told of this schema."""
+
+
+def answer_schema(schema: JsonObject) -> JsonObject | None:
+    """`schema` as `responseJsonSchema`, None where it has to be told in words."""
+    try:
+        translated = _Translation(schema).schema(schema, ())
+    except (_InexpressibleError, AttributeError, KeyError, TypeError, ValueError):
+        return None  # a log from elsewhere may hold as a schema what is none
+    return translated if translated.keys() & {"type", "anyOf", "enum"} else None
+
+
+class _Translation:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._nodes = 0
+
+    def schema(self, node: object, within: tuple[str, ...]) -> JsonObject:
+        """The translation of one schema; `within` are the references that it is inside of."""
+        self._nodes += 1
+        if node is False or self._nodes > _MOST_NODES:
+            raise _InexpressibleError
+        if node is True:
+            return {}
+        resolved, within = self._resolved(cast("JsonObject", node), within)
+        variants = resolved.get("anyOf") or resolved.get("oneOf")
+        if variants:
+            return self._alternatives(resolved, variants, within)
+        translated, told = self._typed(resolved, within)
+        return _described(translated, resolved, told)
+
+    def _resolved(self, node: JsonObject, within: tuple[str, ...]) -> tuple[JsonObject, tuple[str, ...]]:
+        """`node` without references and without `allOf`: what they say stands in it."""
+        while "$ref" in node or "allOf" in node:
+            rest = {name: value for name, value in node.items() if name not in {"$ref", "allOf"}}
+            parts: list[JsonObject] = list(node.get("allOf", ()))
+            if "$ref" in node:
+                reference: str = node["$ref"]
+                if reference in within:
+                    raise _InexpressibleError
+                within = (*within, reference)
+                parts.insert(0, self._target(reference))
+            node = _together([rest, *parts])
+        return node, within
+
+    def _target(self, reference: str) -> JsonObject:
+        start, *steps = reference.split("/")
+        if start != "#":
+            raise _InexpressibleError
+        found = self._root
+        for step in steps:
+            found: JsonObject = found[step.replace("~1", "/").replace("~0", "~")]
+        return found
+
+    def _alternatives(self, node: JsonObject, variants: Sequence[JsonObject], within: tuple[str, ...]) -> JsonObject:
+        """Values of several kinds; what holds for all of them is said of each."""
+        common = {
+            name: value
+            for name, value in node.items()
+            if name not in {"anyOf", "oneOf", *_NOTES} and name not in _SILENT
+        }
+        translated = [self.schema(_together([common, variant]) if common else variant, within) for variant in variants]
+        return _described({"anyOf": translated}, node, ())
+
+    def _typed(self, node: JsonObject, within: tuple[str, ...]) -> tuple[JsonObject, set[str]]:
+        """The translation, and the keywords of `node` that it does not tell."""
+        translated: JsonObject = {}
+        told = {name for name in node if name not in _SILENT and name not in _NOTES}
+        for name in _PLAIN & node.keys():
+            translated[name] = node[name]
+        if not set(_names(node.get("type", ()))) <= _TYPES:
+            raise _InexpressibleError
+        if node.get("format") in _FORMATS:
+            translated["format"] = node["format"]
+        if values := _enumerated(node):
+            translated = {**({} if "type" in translated else {"type": _type_of(values)}), **translated, "enum": values}
+            told -= {"const", "enum"}
+        elif "const" in node and (isinstance(node["const"], bool) or node["const"] is None):
+            translated.setdefault("type", "null" if node["const"] is None else "boolean")
+        self._add_members(translated, node, within)
+        return {name: translated[name] for name in sorted(translated)}, told - translated.keys()
+
+    def _add_members(self, translated: JsonObject, node: JsonObject, within: tuple[str, ...]) -> None:
+        if properties := cast("JsonObject", node.get("properties")):
+            translated.setdefault("type", "object")
+            translated["properties"] = {name: self.schema(member, within) for name, member in properties.items()}
+            translated["propertyOrdering"] = list(properties)
+        if "additionalProperties" in node:
+            further = node["additionalProperties"]
+            translated.setdefault("type", "object")
+            translated["additionalProperties"] = further if isinstance(further, bool) else self.schema(further, within)
+        if "items" in node:
+            translated.setdefault("type", "array")
+            translated["items"] = self.schema(node["items"], within)
+        if "prefixItems" in node:
+            translated.setdefault("type", "array")
+            translated["prefixItems"] = [self.schema(item, within) for item in node["prefixItems"]]
+
+
+def _names(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else list(cast("Iterable[str]", value))
+
+
+def _enumerated(node: JsonObject) -> list[object] | None:
+    """The values that are enumerated, where the API can be told: texts, or numbers."""
+    values = cast("list[object]", [node["const"]] if "const" in node else node.get("enum", []))
+    kinds = {bool if isinstance(value, bool) else str if isinstance(value, str) else type(value) for value in values}
+    return values if kinds and (kinds <= {str} or kinds <= {int, float}) else None
+
+
+def _type_of(values: Sequence[object]) -> str:
+    if isinstance(values[0], str):
+        return "string"
+    return "integer" if all(isinstance(value, int) for value in values) else "number"
+
+
+def _together(schemas: Sequence[JsonObject]) -> JsonObject:
+    """One schema for what several demand at once.
+
+    Where they demand different things of the same kind, what the answer is checked against decides in the end; the
+    first is told, and the others in words.
+    """
+    found: JsonObject = {}
+    differing: list[JsonObject] = []
+    for schema in schemas:
+        for name, value in schema.items():
+            if name not in found:
+                found[name] = value
+            elif name == "properties":
+                found[name] = {**value, **found[name]}
+            elif name == "required":
+                found[name] = list(dict.fromkeys((*found[name], *value)))
+            elif name == "allOf":
+                found[name] = [*found[name], *value]
+            elif name not in _NOTES and name not in _SILENT and value != found[name]:
+                differing.append({name: value})
+    return {**found, "and": differing} if differing else found
+
+
+def _described(translated: JsonObject, node: JsonObject, told: Iterable[str]) -> JsonObject:
+    """`translated` with the notes of `node`, and in words what else it says under the names `told`."""
+    notes: JsonObject = {name: node[name] for name in _NOTES if isinstance(node.get(name), str)}
+    rules = {name: node[name] for name in node if name in set(told)}
+    if rules:
+        listed = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in rules.items())
+        described = notes.get("description")
+        notes["description"] = f"{described}\n\n{{{listed}}}" if described else f"{{{listed}}}"
+    return {**translated, **notes}
+
+
+_DYNAMIC = -1
+"""The budget of a model that decides itself."""
+
+_UNKNOWN_OUTPUT = 65_536
+"""What an effort is a share of, for a model that the table does not know."""
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """Thinking on the wire, and whether the model may think."""
+
+    wire: JsonObject | None = None
+    is_active: bool = False
+
+
+def longest_output(parameters: Parameters, model: Model) -> int:
+    """How many tokens the model may write, thoughts included."""
+    return parameters.max_tokens or model.details.max_output or _UNKNOWN_OUTPUT
+
+
+def thinking_of(parameters: Parameters, model: Model) -> Thinking:
+    """How the model thinks about a request. What it thinks by itself is made visible."""
+    abilities = model.abilities
+    wanted = parameters.reasoning
+    if abilities.thinking not in {"budget", "levels"}:
+        return Thinking()
+    if is_off(parameters):
+        return _off(abilities)
+    if wanted is None and not abilities.thinks_by_default:
+        return Thinking()
+    visible: JsonObject = {"includeThoughts": True}
+    if abilities.thinking == "budget":
+        budget = None if wanted is None else _budget(parameters, model)
+        return Thinking(wire=visible if budget is None else {**visible, "thinkingBudget": budget}, is_active=True)
+    effort = effort_of(parameters, longest_output(parameters, model))
+    level = None if effort is None else nearest_level(effort, abilities.levels)
+    return Thinking(wire=visible if level is None else {**visible, "thinkingLevel": level.upper()}, is_active=True)
+
+
+def _off(abilities: Abilities) -> Thinking:
+    """As little as the model can: some cannot be kept from it."""
+    cannot = abilities.thinking_off == "never"
+    if abilities.thinking == "budget":
+        return Thinking(wire={"thinkingBudget": abilities.least_budget if cannot else 0}, is_active=cannot)
+    least = next(iter(abilities.levels), None)
+    return Thinking(wire=None if least is None else {"thinkingLevel": least.upper()}, is_active=True)
+
+
+def _budget(parameters: Parameters, model: Model) -> int:
+    """A number of tokens that the model takes."""
+    if parameters.reasoning == "auto":
+        return _DYNAMIC
+    longest = longest_output(parameters, model)
+    if isinstance(parameters.reasoning, int):
+        wanted = parameters.reasoning
+    else:
+        wanted = longest * SHARES[effort_of(parameters, longest) or "medium"] // 100
+    abilities = model.abilities
+    most = wanted if abilities.most_budget is None else min(wanted, abilities.most_budget)
+    return max(abilities.least_budget, most)
+
+
+def unmet(parameters: Parameters, model: Model, thinking: Thinking) -> Iterator[str]:
+    """Sentences about reasoning that is not sent as it was asked for."""
+    name, wanted = model.details.id, parameters.reasoning
+    if is_off(parameters):
+        if thinking.is_active:
+            yield f"{name!r} cannot wholly be kept from reasoning"
+    elif wanted is not None and thinking.wire is None:
+        yield f"reasoning {wanted!r} not sent: {name!r} goes on without it"
+    elif isinstance(wanted, int):
+        yield from _changed_number(wanted, thinking, name)
+    elif wanted in {"xhigh", "max"}:
+        level = str((thinking.wire or {}).get("thinkingLevel", wanted)).lower()
+        if level != wanted:
+            yield f"reasoning {wanted!r} sent as {level!r}, the most that {name!r} knows"
+
+
+def _changed_number(wanted: int, thinking: Thinking, name: str) -> Iterator[str]:
+    wire = thinking.wire or {}
+    if "thinkingLevel" in wire:
+        yield f"reasoning {wanted} sent as {wire['thinkingLevel'].lower()!r}: {name!r} takes no number of tokens"
+        return
+    sent: int = wire["thinkingBudget"]
+    if sent != wanted:
+        bound = "most" if sent < wanted else "least"
+        yield f"reasoning {wanted} sent as {sent}, the {bound} that {name!r} takes"
+
 
 PROTECTED = frozenset({
     *("contents", "model", "systemInstruction", "system_instruction", "store", "toolConfig", "tools"),

@@ -1,4 +1,4 @@
-"""A thread as a request of `streamGenerateContent`, and back as what a prompt cache sees. Pure."""
+"""A thread as a request of `streamGenerateContent`. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread, ToolDefinition
-from jp.provider.asking import merged
-from jp.provider.base import Sections, WireRequest
+from jp.provider.base import ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.google.content import text_part
-from jp.provider.google.messages import PROVIDER, build_contents
-from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, tool_config
-from jp.provider.google.thinking import thinking_of
+from jp.provider.google.messages import PROVIDER, build_contents, text_part
+from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, thinking_of, tool_config
 from jp.provider.models import find_model
+from jp.provider.parameters import merged, object_at
 
 RENDERER = 3
 
@@ -90,3 +88,40 @@ def sections(request: WireRequest) -> Sections:
         system=tuple(map(_canonical, system.get("parts", ()))),
         messages=tuple((_canonical(content["role"]), *map(_canonical, content["parts"])) for content in contents),
     )
+
+
+class GoogleAdapter:
+    """Gemini's `streamGenerateContent`. `provider` is under what name it is known, `store` see `render`."""
+
+    renderer = RENDERER
+
+    def __init__(self, *, provider: str = PROVIDER, store: bool | None = False) -> None:
+        self.id = provider
+        self._store = store
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        return render(thread, provider=self.id, store=self._store)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see."""
+        return sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """The origins of the signatures that `error` can be about. This is hardly ever asked for."""
+        from jp.provider.google.messages import locate
+
+        return locate(thread, error.message, provider=self.id)
+
+    def decoder(self, request: WireRequest) -> ResponseDecoder:
+        """What reads the response to `request`. It is not needed before there is one."""
+        from jp.provider.google.response import GoogleDecoder
+
+        config = object_at(request.body, "generationConfig")
+        return GoogleDecoder(
+            model=request.model, provider=self.id, is_structured=config.get("responseMimeType") == "application/json"
+        )
+
+    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The header that carries the key: in the address it would be in every proxy's log."""
+        return (("x-goog-api-key", key),)

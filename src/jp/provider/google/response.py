@@ -8,9 +8,7 @@ from typing import Literal
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.errors import ErrorKind, ProviderError
-from jp.provider.google.messages import PROVIDER
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
@@ -20,8 +18,10 @@ from jp.provider.parts import (
     ToolArgumentsDelta,
     UsageReport,
 )
+from jp.provider.errors import ErrorKind, ProviderError
+from jp.provider.google.messages import PROVIDER
+from jp.provider.reader import UNREADABLE, CallStarts, counted, text_of, unreadable
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, counted, text_of, unreadable
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset({

@@ -1,23 +1,218 @@
-"""A thread as a request of Ollama's chat API, and back as what a prompt cache sees. Pure."""
+"""A thread as a request of Ollama's chat API. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, assert_never, cast
 
 import msgspec
 
+from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import Parameters, Thread, ToolDefinition
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    Parameters,
+    Thread,
+    ToolDefinition,
+    UserResource,
+    UserText,
+)
 from jp.errors import ConfigurationError
-from jp.provider.asking import cache_not_sent, merged, sampling_of
-from jp.provider.base import Sections, WireRequest
+from jp.provider.arrangement import (
+    Answered,
+    Arranged,
+    Called,
+    arguments_of,
+    arranged,
+    newest_request,
+    request_of,
+)
+from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model
-from jp.provider.ollama.messages import build_messages, joined
-from jp.provider.ollama.thinking import think_of, unmet
+from jp.provider.models import find_model, is_made_by
 from jp.provider.ollama.window import unfit
+from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
+from jp.provider.schemas import in_words
+from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
 from jp.provider.table.ollama import is_in_cloud
+
+_ASSUMED_OUTPUT = 16_384
+"""What a share of the longest output is taken of, where that is not set."""
+
+
+def think_of(parameters: Parameters, model: Model) -> bool | str:
+    """What `think` has to be. It is always said: a server that is not told decides by its version."""
+    abilities, wanted = model.abilities, parameters.reasoning
+    if abilities.thinking == "none":
+        return False
+    if is_off(parameters):
+        return _least(model)
+    if wanted is None and not abilities.thinks_by_default:
+        return False
+    effort = effort_of(parameters, parameters.max_tokens or _ASSUMED_OUTPUT)
+    level = nearest_level(effort or "medium", abilities.levels)
+    return True if level is None else level
+
+
+def _least(model: Model) -> bool | str:
+    if model.abilities.thinking_off != "never":
+        return False
+    return next(iter(model.abilities.levels), True)
+
+
+def unmet(parameters: Parameters, model: Model, think: bool | str) -> Iterator[str]:  # noqa: FBT001 - it is data
+    """Sentences about reasoning that is not sent as it was asked for."""
+    name, wanted = model.details.id, parameters.reasoning
+    if wanted is None:
+        return
+    if is_off(parameters):
+        if think is not False:
+            yield f"{name!r} cannot be kept from reasoning"
+    elif think is False:
+        yield f"reasoning {wanted!r} not sent: {name!r} does not reason"
+    elif wanted != "auto" and think is True:
+        yield f"reasoning {wanted!r} sent as on: {name!r} knows no efforts"
+    elif wanted not in {"auto", think}:
+        yield f"reasoning {wanted!r} sent as {think!r}"
+
+
+IMAGES = frozenset({"image/jpeg", "image/png", "image/webp"})
+"""What the server decodes, for models that see."""
+
+_SHOWN_WITH = "What the tools returned as images:"
+
+
+class Messages(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages of a request. `asked` is the one that holds what the user asked last."""
+
+    messages: list[JsonObject]
+    asked: JsonObject | None
+
+
+class _Builder:
+    def __init__(self, thread: Thread, model: Model, provider: str) -> None:
+        self._model = thread.model
+        self._provider = provider
+        self._newest = newest_request(thread.events)
+        self._takes: Collection[str] = IMAGES if model.abilities.images else ()
+        self._messages: list[JsonObject] = []
+        self._request: tuple[str, int] | None = None
+        self._pictures: list[str] = []
+        self._asked: JsonObject | None = None
+
+    def add(self, event: Arranged) -> None:
+        if not isinstance(event, Answered):
+            self._show_pictures()
+        match event:
+            case UserText():
+                self._ask_in_words(event)
+            case UserResource():
+                self._attach(event)
+            case AssistantText(text=text) | AssistantData(text=text):
+                self._say("content", text)
+            case AssistantReasoning(text=text):
+                self._think(event, text)
+            case Called():
+                self._call(event)
+            case Answered():
+                self._return(event)
+            case _:
+                assert_never(event)
+
+    def finish(self) -> Messages:
+        self._show_pictures()
+        return Messages(messages=self._messages, asked=self._asked)
+
+    def _ask_in_words(self, event: UserText) -> None:
+        """What the user asks; and what the answer has to fit, which no grammar lets the model see."""
+        self._ask(event, Words(event.text))
+        if event.schema is not None:
+            self._ask(event, Words(in_words(event.schema)))
+
+    def _call(self, called: Called) -> None:
+        function = {"name": called.call.name, "arguments": arguments_of(called.call)}
+        self._answer().setdefault("tool_calls", []).append({"function": function})
+
+    def _attach(self, event: UserResource) -> None:
+        resource = event.resource
+        shown = attachment(resource, takes=self._takes)
+        if shown is None:
+            if request_of(event) == self._newest:
+                types = "text, JPEG, PNG and WebP" if self._takes else "text"
+                raise not_taken(resource, f"this model of {self._provider}", types)
+            shown = iter((Words(not_shown(resource.uri, resource.mime_type, len(shown_of(resource)))),))
+        for piece in shown:
+            self._ask(event, piece)
+
+    def _ask(self, event: UserText | UserResource, piece: Words | Media) -> None:
+        if isinstance(piece, Words) and not piece.text.strip():
+            return
+        request = request_of(event)
+        if self._request != request or self._messages[-1]["role"] != "user":
+            self._messages.append({"role": "user", "content": ""})
+            self._request = request
+        message = self._messages[-1]
+        if isinstance(piece, Media):
+            message.setdefault("images", []).append(piece.base64)
+        else:
+            message["content"] = joined(message["content"], piece.text)
+        if request == self._newest:
+            self._asked = message
+
+    def _answer(self) -> JsonObject:
+        """The answer that is being told."""
+        if not self._messages or self._messages[-1]["role"] != "assistant":
+            self._messages.append({"role": "assistant", "content": ""})
+        return self._messages[-1]
+
+    def _say(self, field: str, text: str) -> None:
+        if text.strip():
+            answer = self._answer()
+            answer[field] = joined(answer.get(field, ""), text)
+
+    def _think(self, event: AssistantReasoning, text: str) -> None:
+        """Reasoning, as the model's own where it is: a template decides how much of it the model sees again."""
+        if is_made_by(event.metadata, self._provider, self._model):
+            self._say("thinking", text)
+
+    def _return(self, answered: Answered) -> None:
+        pieces = result(answered.content, takes=self._takes, is_error=answered.is_error)
+        texts: list[str] = []
+        for piece in pieces:
+            if isinstance(piece, Media):
+                self._pictures.append(piece.base64)
+                texts.append(f"[image {piece.name}: shown below]")
+            else:
+                texts.append(piece.text)
+        text = "\n".join(texts)
+        content = f"Error: {text}" if answered.is_error else text
+        self._messages.append({"role": "tool", "tool_name": answered.call.name, "content": content})
+
+    def _show_pictures(self) -> None:
+        """What the tools returned as images, where the model sees them: in a message of the user."""
+        if self._pictures:
+            self._messages.append({"role": "user", "content": _SHOWN_WITH, "images": self._pictures})
+            self._request, self._pictures = None, []
+
+
+def joined(text: str, more: str) -> str:
+    """Two texts of one message, a blank line between them."""
+    return f"{text}\n\n{more}" if text else more
+
+
+def build_messages(thread: Thread, model: Model, *, provider: str) -> Messages:
+    """The messages of `thread`, without the system prompt. Each call is answered at once.
+
+    Raises:
+        ProviderError: a new attachment is of a type that the model does not take, of kind `unsupported`.
+    """
+    builder = _Builder(thread, model, provider)
+    for event in arranged(thread.events):
+        builder.add(event)
+    return builder.finish()
+
 
 PROVIDER = "ollama"
 RENDERER = 2
@@ -169,3 +364,65 @@ def sections(request: WireRequest) -> Sections:
 def _parts(message: JsonObject) -> tuple[bytes, ...]:
     fields = {name: value for name, value in message.items() if name != "role"}
     return _canonical(message["role"]), _canonical(fields)
+
+
+_CLOUD = "https://ollama.com"
+"""Where Ollama itself runs models."""
+
+
+class OllamaAdapter:
+    """Ollama's chat API.
+
+    `provider` is under what name the server is known, `context_window` how many tokens of a conversation it is asked
+    to hold, `keep_alive` how long it is asked to keep the model in memory, None for as long as it likes. One that
+    `is_hosted` gives each model its whole window, whatever it is asked for.
+    """
+
+    renderer = RENDERER
+
+    def __init__(
+        self,
+        *,
+        context_window: int,
+        provider: str = PROVIDER,
+        keep_alive: str | None = None,
+        is_hosted: bool = False,
+    ) -> None:
+        self.id = provider
+        self._server = Server(
+            provider=provider, context_window=context_window, keep_alive=keep_alive, is_hosted=is_hosted
+        )
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        return render(thread, self._server)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """The parts of `request` that prompt caches see."""
+        return sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """None: reasoning goes back as text, and nothing about it can be rejected."""
+        del thread, error
+        return ()
+
+    def decoder(self, request: WireRequest) -> ResponseDecoder:
+        """What reads the response to `request`. It is not needed before there is one."""
+        from jp.provider.ollama.response import OllamaDecoder
+
+        return OllamaDecoder(request, provider=self.id)
+
+    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The header that carries the key, for servers behind a gateway and for Ollama's own cloud."""
+        return (("authorization", f"Bearer {key}"),)
+
+
+def adapter_of(settings: LlmConfig, provider: str) -> OllamaAdapter:
+    """The adapter of a provider that speaks as Ollama does: itself, or a server of the user's own."""
+    own = settings.ollama if provider == PROVIDER else settings.servers[provider]
+    return OllamaAdapter(
+        context_window=own.context_window or settings.ollama.context_window,
+        provider=provider,
+        keep_alive=own.keep_alive,
+        is_hosted=(own.base_url or "").startswith(_CLOUD),
+    )

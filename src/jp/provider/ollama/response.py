@@ -8,12 +8,7 @@ from typing import Literal
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.base import WireRequest
-from jp.provider.chat.calls import arguments_text
-from jp.provider.chat.thinking import Split, ThinkSplitter
-from jp.provider.errors import ProviderError
-from jp.provider.ollama.window import Counted, hint, is_full, shortfall
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
@@ -23,9 +18,13 @@ from jp.provider.parts import (
     TextDelta,
     ToolArgumentsDelta,
     UsageReport,
+    WireRequest,
 )
+from jp.provider.chat.pieces import Split, ThinkSplitter, arguments_text
+from jp.provider.errors import ProviderError
+from jp.provider.ollama.window import Counted, hint, is_full, shortfall
+from jp.provider.reader import UNREADABLE, CallStarts, counted, unreadable
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, counted, unreadable
 
 _Kind = Literal["reasoning", "text"]
 

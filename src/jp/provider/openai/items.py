@@ -1,19 +1,24 @@
-"""The events of a thread as items of the Responses API. Pure.
-
-Everything is decided by what comes before an item, and by what the same answer goes on with, so that a longer thread
-begins with the items of a shorter one.
-"""
+"""The events of a thread as items of the Responses API. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from typing import assert_never
 
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
-from jp.provider.abilities import Model
+from jp.conversation.resource import Block, Resource
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    Thread,
+    ToolDefinition,
+    UserResource,
+    UserText,
+)
 from jp.provider.arrangement import (
     Answered,
     Arranged,
@@ -24,9 +29,94 @@ from jp.provider.arrangement import (
     plain_id,
     request_of,
 )
-from jp.provider.opaque import is_made_by
-from jp.provider.openai.content import attachment_parts, media_taken, output_of, text_part
+from jp.provider.base import Abilities, Model
+from jp.provider.models import is_made_by
+from jp.provider.schemas import strict_answer, strict_schema
+from jp.provider.showing import IMAGES, PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
 from jp.provider.table.openai import is_own
+
+
+def media_taken(abilities: Abilities) -> frozenset[str]:
+    """The media types that a model takes besides text."""
+    return frozenset({*(IMAGES if abilities.images else ()), *((PDF,) if abilities.documents else ())})
+
+
+def text_part(text: str) -> JsonObject:
+    """Text that goes in."""
+    return {"type": "input_text", "text": text}
+
+
+def _part(shown: Shown) -> JsonObject:
+    match shown:
+        case Words(text=text):
+            return text_part(text)
+        case Media(media_type=media_type) if media_type == PDF:
+            name = shown.name.rpartition("/")[2] or "attachment"
+            filename = name if name.lower().endswith(".pdf") else f"{name}.pdf"
+            return {"type": "input_file", "filename": filename, "file_data": shown.data_url}
+        case Media():
+            return {"type": "input_image", "detail": "auto", "image_url": shown.data_url}
+        case _:
+            assert_never(shown)
+
+
+def attachment_parts(resource: Resource, *, takes: Collection[str], provider: str, is_new: bool) -> list[JsonObject]:
+    """A resource that the user attached: what it is, then its content.
+
+    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
+    for good, perhaps for another provider: where the API does not take it, a note stands for it.
+
+    Raises:
+        ProviderError: it is new and the model takes no content of that type, of kind `unsupported`.
+    """
+    shown = attachment(resource, takes=takes)
+    if shown is not None:
+        return _parts(shown)
+    if is_new:
+        raise not_taken(resource, provider, _in_words(takes))
+    return [text_part(not_shown(resource.uri, resource.mime_type, len(shown_of(resource))))]
+
+
+def _in_words(takes: Collection[str]) -> str:
+    names = ["text", *(["PDF"] if PDF in takes else []), *(["JPEG", "PNG", "GIF"] if IMAGES & set(takes) else [])]
+    last = ["WebP"] if IMAGES & set(takes) else []
+    return " and ".join([", ".join(names), *last])
+
+
+def _parts(shown: Iterable[Shown]) -> list[JsonObject]:
+    return [_part(piece) for piece in shown]
+
+
+def output_of(content: Sequence[Block], *, takes: Collection[str], is_error: bool) -> str | list[JsonObject]:
+    """What a call returned. The API knows no errors: it is said that it is one."""
+    shown = result(content, takes=takes, is_error=is_error)
+    if any(isinstance(piece, Media) for piece in shown):
+        return _parts(shown)
+    text = "\n".join(piece.text for piece in shown if isinstance(piece, Words))
+    return f"Error: {text}" if is_error else text
+
+
+ANSWER = "answer"
+"""What the format of an answer is called."""
+
+
+def answer_format(schema: JsonObject, model: Model) -> JsonObject | None:
+    """What `text.format` has to be, None where the model cannot be held to the schema."""
+    if not model.abilities.structured:
+        return None
+    strict = strict_answer(schema)
+    return None if strict is None else {"type": "json_schema", "name": ANSWER, "strict": True, "schema": strict}
+
+
+def tool_of(tool: ToolDefinition, model: Model) -> JsonObject:
+    """A tool as the API takes it. Without `strict` it would be made strict in the API's own way."""
+    wire: JsonObject = {"type": "function", "name": tool.name}
+    if tool.description.strip():
+        wire["description"] = tool.description
+    parameters = tool.parameters if "type" in tool.parameters else {"type": "object", **tool.parameters}
+    strict = strict_schema(parameters) if model.abilities.structured else None
+    return {**wire, "parameters": parameters if strict is None else strict, "strict": strict is not None}
+
 
 PROVIDER = "openai"
 
@@ -102,8 +192,8 @@ class _Builder:
         """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
         if request.schema is None:
             return ()
-        from jp.provider.openai.strictness import answer_format
-        from jp.provider.structured import in_words
+
+        from jp.provider.schemas import in_words
 
         return () if answer_format(request.schema, self._model) is not None else (in_words(request.schema),)
 
@@ -174,3 +264,17 @@ def build_items(thread: Thread, model: Model, *, provider: str = PROVIDER) -> It
     for event in arranged(thread.events, valid_id=_valid_id):
         builder.add(event)
     return builder.finish()
+
+
+_ITEM = re.compile(r"\brs_\w+")
+
+
+def locate(thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
+    """The origins of the reasoning in `thread` that an error's `message` names, none where it names none."""
+    named = set(_ITEM.findall(message))
+    reasoning = (event for event in thread.events if isinstance(event, AssistantReasoning))
+    return tuple(
+        event.origin
+        for event in reasoning
+        if (own := own_reasoning(event, thread.model, provider)) is not None and own["id"] in named
+    )

@@ -1,24 +1,259 @@
-"""The Responses API's events as parts; a response that comes as a whole is read in the same way. Pure."""
+"""The Responses API's events as parts. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
 
-from jp.conversation.entries import JsonObject
-from jp.provider.asking import object_at
-from jp.provider.base import WireRequest
+from jp.conversation.entries import JsonObject, Usage
+from jp.provider.base import (
+    BlockEnd,
+    DataDelta,
+    Finished,
+    InputReport,
+    KeepAlive,
+    Part,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    UsageReport,
+    WireRequest,
+)
 from jp.provider.errors import ProviderError
-from jp.provider.openai import wire
-from jp.provider.openai.items import PROVIDER
-from jp.provider.openai.output import Call, Data, Output, Thought, Words
-from jp.provider.openai.strictness import ANSWER
-from jp.provider.parts import BlockEnd, Finished, InputReport, KeepAlive, Part, UsageReport
+from jp.provider.openai.items import ANSWER, PROVIDER
+from jp.provider.parameters import object_at
+from jp.provider.reader import UNREADABLE, CallStarts, counted, input_changes, unreadable
 from jp.provider.reporting import reported
-from jp.provider.strangers import UNREADABLE, CallStarts, input_changes, unreadable
-from jp.provider.strict import StrictText
+from jp.provider.schemas import StrictText
+
+
+class Kind(msgspec.Struct):
+    """What an event, or an item, is."""
+
+    type: str = ""
+
+
+class WirePart(msgspec.Struct):
+    """A piece of a message or of reasoning."""
+
+    type: str = ""
+    text: str = ""
+    refusal: str = ""
+
+
+class Item(msgspec.Struct):
+    """A message, reasoning or a call of a function, told apart by `type`; each has some of the fields."""
+
+    type: str
+    id: str | None = None
+    status: str | None = None
+    phase: str | None = None
+    content: list[WirePart] | None = None
+    summary: list[WirePart] | None = None
+    encrypted_content: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _InputDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Counted(msgspec.Struct):
+    """Tokens as the API counts them: the input with what the cache gave and took."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class Incomplete(msgspec.Struct):
+    """Why a response is not complete."""
+
+    reason: str | None = None
+
+
+class Failure(msgspec.Struct):
+    """Why a response failed."""
+
+    code: str | None = None
+    message: str | None = None
+
+
+class Response(msgspec.Struct):
+    """A whole response."""
+
+    status: str | None = None
+    output: list[msgspec.Raw] | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")
+    incomplete_details: Incomplete | None = None
+    error: Failure | None = None
+    input_transformations: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Event(msgspec.Struct):
+    """Every event; each has some of the fields."""
+
+    output_index: int = 0
+    content_index: int = 0
+    summary_index: int = 0
+    delta: str = ""
+    item: msgspec.Raw = msgspec.Raw(b"{}")
+    response: Response | None = None
+
+
+ITEMS = frozenset({"message", "reasoning", "function_call"})
+"""Items that have parts. Those of tools that the provider hosts have none."""
+
+kinds = msgspec.json.Decoder(Kind)
+events = msgspec.json.Decoder(Event)
+items = msgspec.json.Decoder(Item)
+responses = msgspec.json.Decoder(Response)
+_counts = msgspec.json.Decoder(_Counted | None)
+
+
+def usage_of(raw: msgspec.Raw) -> Usage | None:
+    """Tokens in classes that do not overlap; None where none are told, or not so that they can be read."""
+    try:
+        found = _counts.decode(raw)
+    except UNREADABLE:
+        return None
+    if found is None:
+        return None
+    given = found.input_tokens_details or _InputDetails()
+    made = found.output_tokens_details or _OutputDetails()
+    return counted(
+        prompt=found.input_tokens,
+        output=found.output_tokens,
+        cache_read=given.cached_tokens,
+        cache_write=given.cache_write_tokens,
+        reasoning=made.reasoning_tokens,
+    )
+
+
+Place = tuple[str, int, int]
+"""The kind of a delta, and which part of its item it belongs to."""
+
+_WHOLE: Place = ("", 0, 0)
+
+
+class Words:
+    """A message. `has_begun` says whether anything has come of it."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self.has_begun = False
+
+    def grow(self, text: str, *, place: Place) -> list[Part]:
+        """More of it."""
+        del place
+        if not text:
+            return []
+        self.has_begun = True
+        return [TextDelta(self._index, text)]
+
+    def finish(self, item: Item) -> list[Part]:
+        """All of it, where nothing has come before."""
+        return [] if self.has_begun else self.grow(_text_of(item), place=_WHOLE)
+
+
+class Data:
+    """An answer that is held to a schema."""
+
+    def __init__(self, index: int, text: StrictText) -> None:
+        self._index = index
+        self._text = text
+        self._has_grown = False
+        self.has_begun = False
+
+    def grow(self, text: str, *, place: Place) -> list[Part]:
+        """More of it, as far as it is certain."""
+        del place
+        self._has_grown = self._has_grown or bool(text)
+        return self._out(self._text.feed(text)) or [KeepAlive()]
+
+    def finish(self, item: Item) -> list[Part]:
+        """The rest of it."""
+        first = "" if self._has_grown else self._text.feed(_text_of(item))
+        return self._out(first + self._text.finish())
+
+    def _out(self, text: str) -> list[Part]:
+        self.has_begun = self.has_begun or bool(text)
+        return [DataDelta(self._index, text)] if text else []
+
+
+class Call:
+    """A call of a function; `text` is what its arguments are read with, where it was held to its schema."""
+
+    has_begun = True
+
+    def __init__(self, index: int, text: StrictText | None) -> None:
+        self._index = index
+        self._text = text
+        self._has_grown = False
+
+    def grow(self, text: str, *, place: Place) -> list[Part]:
+        """More of the arguments, as far as they are certain."""
+        del place
+        self._has_grown = self._has_grown or bool(text)
+        return self._out(text if self._text is None else self._text.feed(text)) or [KeepAlive()]
+
+    def finish(self, item: Item) -> list[Part]:
+        """The rest of the arguments."""
+        parts = [] if self._has_grown else self.grow(item.arguments or "", place=_WHOLE)
+        return [*parts, *self._out("" if self._text is None else self._text.finish())]
+
+    def _out(self, text: str) -> list[Part]:
+        return [ToolArgumentsDelta(self._index, text)] if text else []
+
+
+class Thought:
+    """Reasoning: its summary, or its text where a server gives that; parts stand apart by a blank line."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self._place: Place | None = None
+        self.has_begun = False
+
+    def grow(self, text: str, *, place: Place) -> list[Part]:
+        """More of it. Of summary and text only that is shown which comes first."""
+        if not text or (self._place is not None and place[0] != self._place[0]):
+            return []
+        gap = "" if self._place in {None, place} else "\n\n"
+        self._place = place
+        self.has_begun = True
+        return [ReasoningDelta(self._index, gap + text)]
+
+    def finish(self, item: Item) -> list[Part]:
+        """All of it, where nothing has come before; what is only encrypted is a block without text."""
+        if self.has_begun:
+            return []
+        parts = list(self._all(item))
+        if not parts and item.encrypted_content:
+            self.has_begun = True
+            return [ReasoningDelta(self._index, "")]
+        return parts
+
+    def _all(self, item: Item) -> Iterator[Part]:
+        for number, part in enumerate(item.summary or item.content or ()):
+            yield from self.grow(part.text, place=("", number, 0))
+
+
+Output = Words | Data | Call | Thought
+
+
+def _text_of(item: Item) -> str:
+    return "".join(part.text for part in item.content or ())
+
 
 _POLICIES = frozenset({
     *("invalid_prompt", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation"),
@@ -72,7 +307,7 @@ class OpenaiDecoder:
         try:
             if self._is_whole:
                 return self._whole(data)
-            kind = wire.kinds.decode(data).type or event
+            kind = kinds.decode(data).type or event
             return self._event(kind, data)
         except UNREADABLE as error:
             raise unreadable(self._provider) from error
@@ -82,32 +317,32 @@ class OpenaiDecoder:
         return ()
 
     def _whole(self, data: bytes) -> Sequence[Part]:
-        response = wire.responses.decode(data)
+        response = responses.decode(data)
         if response.status is None and not response.output:
             raise reported(data, self._provider, self._model)
         return self._ended(response)
 
     def _event(self, kind: str, data: bytes) -> Sequence[Part]:
         if kind in _DELTAS:
-            return self._delta(kind, wire.events.decode(data))
+            return self._delta(kind, events.decode(data))
         if kind in _ITEM_EVENTS:
-            read = wire.events.decode(data)
+            read = events.decode(data)
             return self._item(read.output_index, read.item, is_done=kind == "response.output_item.done")
         if kind in _ENDS:
-            response = wire.events.decode(data).response
-            return self._ended(response or wire.Response(status=kind.removeprefix("response.")))
+            response = events.decode(data).response
+            return self._ended(response or Response(status=kind.removeprefix("response.")))
         if kind == "error":
             raise reported(data, self._provider, self._model)
         return [KeepAlive()] if kind in _SIGNS_OF_LIFE else []
 
     def _item(self, index: int, raw: msgspec.Raw, *, is_done: bool) -> Sequence[Part]:
-        if wire.kinds.decode(raw).type not in wire.ITEMS:
+        if kinds.decode(raw).type not in ITEMS:
             return []
-        item = wire.items.decode(raw)
+        item = items.decode(raw)
         parts = [] if index in self._seen else self._start(index, item)
         return [*parts, *self._end(index, item)] if is_done else parts
 
-    def _start(self, index: int, item: wire.Item) -> list[Part]:
+    def _start(self, index: int, item: Item) -> list[Part]:
         self._seen.add(index)
         match item.type:
             case "reasoning":
@@ -123,7 +358,7 @@ class OpenaiDecoder:
                 return [self._calls.start(index, given=item.call_id or item.id or "", name=name)]
         return []
 
-    def _delta(self, kind: str, event: wire.Event) -> Sequence[Part]:
+    def _delta(self, kind: str, event: Event) -> Sequence[Part]:
         output = self._open.get(event.output_index)
         if kind == "response.refusal.delta":
             self._refusal += event.delta
@@ -132,7 +367,7 @@ class OpenaiDecoder:
             return []
         return output.grow(event.delta, place=(kind, event.content_index, event.summary_index))
 
-    def _end(self, index: int, item: wire.Item) -> list[Part]:
+    def _end(self, index: int, item: Item) -> list[Part]:
         output = self._open.pop(index, None)
         if output is None:
             return []
@@ -143,11 +378,11 @@ class OpenaiDecoder:
         metadata = self._metadata(output, item)
         return [*parts, BlockEnd(index, metadata)] if output.has_begun else parts
 
-    def _hear_refusal(self, item: wire.Item) -> None:
+    def _hear_refusal(self, item: Item) -> None:
         if not self._refusal:
             self._refusal = "".join(part.refusal for part in item.content or ())
 
-    def _metadata(self, output: Output, item: wire.Item) -> JsonObject | None:
+    def _metadata(self, output: Output, item: Item) -> JsonObject | None:
         match output:
             case Thought():
                 is_whole = item.status != "incomplete"
@@ -161,35 +396,35 @@ class OpenaiDecoder:
         kept = {name: value for name, value in found.items() if value}
         return {"provider": self._provider, "model": self._model, **kept} if kept else None
 
-    def _ended(self, response: wire.Response) -> Sequence[Part]:
+    def _ended(self, response: Response) -> Sequence[Part]:
         """What no event has told of, then how it ended."""
         if response.status in {"failed", "cancelled"}:
             try:
-                return [self._refused_or_failed(response.error or wire.Failure())]
+                return [self._refused_or_failed(response.error or Failure())]
             except ProviderError as error:
-                error.usage = wire.usage_of(response.usage)
+                error.usage = usage_of(response.usage)
                 raise
         parts: list[Part] = []
         for index, raw in enumerate(response.output or ()):
             if index in self._open or index not in self._seen:
                 parts += self._item(index, raw, is_done=True)
         for index in sorted(self._open):
-            parts += self._end(index, wire.Item(type="", status=response.status))
-        if (usage := wire.usage_of(response.usage)) is not None:
+            parts += self._end(index, Item(type="", status=response.status))
+        if (usage := usage_of(response.usage)) is not None:
             parts.append(UsageReport(usage))
         if (changes := input_changes(response.input_transformations)) is not None:
             parts.append(InputReport(changes))
         return [*parts, self._finished(response)]
 
-    def _finished(self, response: wire.Response) -> Finished:
-        reason = (response.incomplete_details or wire.Incomplete()).reason
+    def _finished(self, response: Response) -> Finished:
+        reason = (response.incomplete_details or Incomplete()).reason
         if self._refusal or reason == "content_filter":
             return Finished("refused", self._refusal or "content_filter")
         if response.status == "incomplete":
             return Finished("length", "" if reason == "max_output_tokens" else reason or "")
         return Finished("tools" if self._calls else "stop")
 
-    def _refused_or_failed(self, failure: wire.Failure) -> Finished:
+    def _refused_or_failed(self, failure: Failure) -> Finished:
         if failure.code in _POLICIES:
             return Finished("refused", failure.message or failure.code or "")
         code = failure.code or "server_error"

@@ -37,7 +37,7 @@ def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tupl
     """What goes over the wire for `request`. `headers` are the user's own.
 
     Raises:
-        Exception: whatever an SDK raises where it lacks something; see `jp.provider.sdk.failures`.
+        Exception: whatever an SDK raises where it lacks something; see `jp.provider.sdk.signer`.
     """
     import httpx2
 

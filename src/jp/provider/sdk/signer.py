@@ -1,20 +1,102 @@
-"""Who makes requests for a cloud: the SDK of its vendor, in a thread of its own, so that nobody waits who need not."""
+"""Requests to clouds whose authentication a vendor's SDK owns, signed in a worker thread."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import TypeVar
 
+from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import WireRequest
-from jp.provider.clouds import Cloud
+from jp.provider.classification import redact
+from jp.provider.clouds import Cloud, completed
 from jp.provider.errors import ProviderError
 from jp.provider.framing import Frames
-from jp.provider.transport import HttpRequest
+from jp.provider.http import Account, Adapter, HttpProvider
+from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected
+from jp.provider.transport import HttpRequest, Limits
+
+INSTALL = "install what it takes: `pip install 'jp[sdk]'`"
+_ENTRA = "`pip install azure-identity`, then `az login`, lets jp sign in without a key"
+_LONGEST = 300
+
+_NETWORK = frozenset({"TransportError", "HTTPClientError", "ConnectionError", "EndpointConnectionError"})
+"""The errors of `google.auth`, and those that all of botocore's have above them, where nobody was reached."""
+
+_CREDENTIALS = {
+    "bedrock": "check AWS's credentials: `aws sts get-caller-identity`; `aws configure` or `aws sso login` makes some",
+    "vertex": "`gcloud auth application-default login` makes some, or GOOGLE_APPLICATION_CREDENTIALS names their file",
+}
+_OF_CREDENTIALS = ("botocore", "google.auth", "azure")
+
+
+def key_hint(cloud: Cloud) -> str:
+    """What mends it where the cloud takes none of what it is shown."""
+    if cloud.platform in _CREDENTIALS:
+        return _CREDENTIALS[cloud.platform]
+    return f"store a key with `jp keys set {cloud.provider}`, or export {cloud.key_variable}=…; {_ENTRA}"
+
+
+def missing_package(cloud: Cloud, name: str) -> ConfigurationError:
+    """A package is not installed."""
+    return ConfigurationError(f"{cloud.title} takes the package {name!r}, which is not installed", hint=INSTALL)
+
+
+def failure(error: Exception, cloud: Cloud) -> JpError:
+    """What `error`, raised while a request was prepared, means."""
+    for cause in _causes(error):
+        if isinstance(cause, JpError):
+            return cause
+        if isinstance(cause, ModuleNotFoundError):
+            return _not_installed(cloud, cause.name or "?")
+    text = _sentence(error)
+    is_about_credentials = type(error).__module__.startswith(_OF_CREDENTIALS)
+    if is_about_credentials and _NETWORK.intersection(base.__name__ for base in type(error).__mro__):
+        return ProviderError(f"{cloud.title}'s credentials cannot be had: {text}", kind="connect")
+    if is_about_credentials or "credentials" in text or "token" in text:
+        return _unauthenticated(cloud, text)
+    if isinstance(error, ValueError | RuntimeError):
+        return ConfigurationError(f"no request can be made for {cloud.title}: {text}", hint=_settings(cloud))
+    return ProviderError(f"no request can be made for {cloud.title}: {text}", kind="other", hint=_settings(cloud))
+
+
+def _not_installed(cloud: Cloud, package: str) -> JpError:
+    if package.partition(".")[0] == "azure":
+        return _unauthenticated(cloud, "there is neither a key nor another way to sign in")
+    return missing_package(cloud, package)
+
+
+def _unauthenticated(cloud: Cloud, text: str) -> ProviderError:
+    return ProviderError(f"no credentials for {cloud.title}: {text}", kind="authentication", hint=key_hint(cloud))
+
+
+def _settings(cloud: Cloud) -> str:
+    match cloud.platform:
+        case "bedrock":
+            names = ("region", "profile")
+        case "vertex":
+            names = ("project", "region")
+        case "foundry" | "azure":
+            names = ("endpoint",)
+    return "check " + " and ".join(f"`{cloud.setting(name)}`" for name in names)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, in one line."""
+    text = redact(" ".join(str(error).split()), ())
+    return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…") or type(error).__name__
+
 
 T = TypeVar("T")
 
@@ -38,8 +120,6 @@ def check_packages(cloud: Cloud) -> None:
     """
     for name in _PACKAGES[cloud.kind, cloud.platform]:
         if not is_installed(name):
-            from jp.provider.sdk.failures import missing_package
-
             raise missing_package(cloud, name)
 
 
@@ -81,8 +161,6 @@ class CloudSigner:
             hint = "`assistant.request.stream_idle_timeout_secs` says how long jp waits"
             raise ProviderError(message, kind="timeout", hint=hint) from None
         except Exception as error:
-            from jp.provider.sdk.failures import failure
-
             raise failure(error, self._cloud) from error
 
     def frames(self, headers: Mapping[str, str]) -> Frames | None:
@@ -107,3 +185,72 @@ async def _aside(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True).start()
     return await outcome
+
+
+_IDENTITY = "azure.identity"
+
+
+def create(
+    cloud: Cloud,
+    adapter: Adapter,
+    limits: Limits,
+    *,
+    headers: tuple[tuple[str, str], ...],
+    key: FoundKey | None,
+    environ: Mapping[str, str] | None,
+) -> HttpProvider:
+    """The provider of a cloud's models; `headers` are the user's own.
+
+    Without `environ` it only renders requests, and nothing has to be there.
+
+    Raises:
+        AuthenticationError: the cloud takes a key and there is neither one nor another way to sign in.
+        ConfigurationError: a package is missing, or a setting.
+    """
+    if environ is not None:
+        check_packages(cloud)
+        cloud = completed(cloud, environ)
+        _check_key(cloud, key)
+    account = Account(
+        base_url=cloud.endpoint or "",
+        base_url_setting=cloud.setting("endpoint"),
+        key=None,
+        key_variable=cloud.key_variable,
+        needs_key=False,
+        key_hint=_key_hint(cloud, key),
+        headers=headers,
+    )
+    signer = CloudSigner(cloud, key=None if key is None else key.key, headers=headers, patience=limits.idle_timeout)
+    return HttpProvider(adapter, account, limits, signer=signer)
+
+
+def cloud_key(
+    cloud: Cloud, variables: Sequence[str], *, environ: Mapping[str, str], stored: StoredKeys | None
+) -> FoundKey | None:
+    """The key for a cloud that takes one; the others are never shown a stored one.
+
+    Raises:
+        JpError: what is stored cannot be read, or is no key.
+    """
+    return find_key(cloud.provider, variables, environ=environ, stored=stored) if cloud.key_variable else None
+
+
+def _check_key(cloud: Cloud, key: FoundKey | None) -> None:
+    if not cloud.key_variable or key is not None:
+        return
+
+    if is_installed(_IDENTITY):
+        return
+
+    raise AuthenticationError(
+        f"no key for {cloud.provider!r} at {cloud.title}: the environment variable {cloud.key_variable!r} is not set, "
+        "and no key is stored",
+        hint=key_hint(cloud),
+    )
+
+
+def _key_hint(cloud: Cloud, key: FoundKey | None) -> str:
+    if key is not None:
+        return hint_for_rejected(cloud.provider, key)
+
+    return key_hint(cloud)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.provider.abilities import Abilities, Model
-from jp.provider.base import ModelDetails
+from jp.provider.base import Abilities, Model, ModelDetails
 
 _MILLION = 1_000_000
 

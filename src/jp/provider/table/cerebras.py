@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jp.provider.abilities import Abilities, Level, Model
-from jp.provider.base import ModelDetails
+from jp.provider.base import Abilities, Level, Model, ModelDetails
 
 _EFFORTS: tuple[Level, ...] = ("low", "medium", "high")
 

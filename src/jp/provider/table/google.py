@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.provider.abilities import Abilities, Level, Model
-from jp.provider.base import ModelDetails
+from jp.provider.base import Abilities, Level, Model, ModelDetails
 
 _WINDOW, _OUTPUT = 1_048_576, 65_536
 _LONG_PROMPT = 200_000

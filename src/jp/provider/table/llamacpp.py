@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jp.provider.abilities import Abilities, Model
+from jp.provider.base import Abilities, Model
 
 MODELS: tuple[Model, ...] = ()
 

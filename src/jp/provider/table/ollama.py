@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jp.provider.abilities import Abilities, Model
+from jp.provider.base import Abilities, Model
 
 MODELS: tuple[Model, ...] = ()
 

@@ -7,8 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from jp.provider.abilities import Abilities, Level, Model
-from jp.provider.base import ModelDetails
+from jp.provider.base import Abilities, Level, Model, ModelDetails
 
 PromptCache = Literal["automatic", "extended", "explicit"]
 """How the prompt cache is asked for: not at all; to be kept for a day; or by breakpoints, and by none to be without."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from jp.provider.abilities import Abilities, Model
+from jp.provider.base import Abilities, Model
 from jp.provider.table import anthropic, google, openai
 
 _VERSION = re.compile(r"-(\d)-(\d)$")

@@ -1,17 +1,20 @@
-"""One call of a file tool: what it may reach, and its work in a thread of its own."""
+"""One call of a file tool: what it may reach, and changes that are shown before they are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import ParamSpec, TypeVar
+
+import msgspec
 
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import TextBlock
 from jp.tool.base import Answer, ToolInvocation, ToolOutput
-from jp.tool.files.errors import FileAccessError
-from jp.tool.files.opening import legible
+from jp.tool.files.opening import Content, in_words, legible, parent_of
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import Territory
+from jp.tool.files.territory import FileAccessError, Place, Territory
+from jp.tool.files.writing import replace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,3 +59,169 @@ def failed(error: FileAccessError, kind: str, path: object = None) -> ToolOutput
 def said(text: str) -> tuple[TextBlock, ...]:
     """A result that is text."""
     return (TextBlock(text=text),)
+
+
+_AROUND = 3
+_MOST_COMPARED = 3_000
+"""Beyond so many lines that differ, they are not compared line by line: that may take quadratic time."""
+
+_NO_END = "\\ No newline at end of file"
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """`lines` are a unified diff without line feeds; `first` and `last` are the changed lines of the new text."""
+
+    lines: tuple[str, ...]
+    first: int
+    last: int
+
+    def text(self, most: int | None = None) -> str:
+        """The diff, with at most so many lines where a bound is given."""
+        if most is None or len(self.lines) <= most:
+            return "\n".join(self.lines)
+        left_out = len(self.lines) - most
+        return "\n".join([*self.lines[:most], f"… {left_out:,} more lines of the diff"])
+
+
+def difference(path: str, old: str, new: str) -> Difference:
+    """The difference from `old` to `new`, two texts that are not the same, of the file `path`."""
+    before, after = _lines(old), _lines(new)
+    head = _same(before, after)
+    tail = _same(before[head:][::-1], after[head:][::-1])
+    return Difference(
+        lines=(f"--- {path}", f"+++ {path}", *_hunks(before, after, head, tail)),
+        first=head + 1,
+        last=max(head + 1, len(after) - tail),
+    )
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    end = lines.pop()
+    return [*lines, f"{end}\n{_NO_END}"] if end else lines
+
+
+def _same(before: Sequence[str], after: Sequence[str]) -> int:
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(before), len(after)))
+
+
+def _hunks(before: list[str], after: list[str], head: int, tail: int) -> Iterator[str]:
+    # What is the same at both ends is not compared again; three lines of it are shown.
+    skipped = max(0, head - _AROUND)
+    old = before[skipped : len(before) - max(0, tail - _AROUND)]
+    new = after[skipped : len(after) - max(0, tail - _AROUND)]
+    if len(old) + len(new) > _MOST_COMPARED:
+        yield _heading(skipped, skipped + len(old), skipped, skipped + len(new))
+        yield from _replaced(old, new, head - skipped, min(tail, _AROUND))
+        return
+    from difflib import SequenceMatcher
+
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_AROUND):
+        yield _heading(skipped + group[0][1], skipped + group[-1][2], skipped + group[0][3], skipped + group[-1][4])
+        for tag, old_start, old_end, new_start, new_end in group:
+            if tag == "equal":
+                yield from _marked(" ", old[old_start:old_end])
+            else:
+                yield from _marked("-", old[old_start:old_end])
+                yield from _marked("+", new[new_start:new_end])
+
+
+def _replaced(old: list[str], new: list[str], lead: int, trail: int) -> Iterator[str]:
+    """All of `old` but so many lines at its ends, by all of `new`."""
+    yield from _marked(" ", old[:lead])
+    yield from _marked("-", old[lead : len(old) - trail])
+    yield from _marked("+", new[lead : len(new) - trail])
+    yield from _marked(" ", old[len(old) - trail :])
+
+
+def _marked(sign: str, lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        yield from f"{sign}{line}".split("\n")
+
+
+def _heading(old_start: int, old_end: int, new_start: int, new_end: int) -> str:
+    return f"@@ -{_span(old_start, old_end)} +{_span(new_start, new_end)} @@"
+
+
+def _span(start: int, end: int) -> str:
+    count = end - start
+    # As `diff -u` has it: where there is no line, the one before it is named.
+    return f"{start if count == 0 else start + 1}" + ("" if count == 1 else f",{count}")
+
+
+MOST_SHOWN = 200
+"""So many lines of a diff the model is shown."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file has, and what it is to have."""
+
+    place: Place
+    known: Content
+    old: str
+    new: str
+
+    def diff(self) -> str:
+        """Return the change as a unified diff, whole: it is what a person consents to."""
+        return difference(legible(self.place.shown), self.old, self.new).text()
+
+
+class Previews:
+    """What was shown of calls before they ran, so that a file that somebody else has changed since is noticed.
+
+    What calls of the same tool have made of it meanwhile, one after the other, was shown too.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[bytes, str] = {}
+        self._made: dict[str, list[str]] = {}
+
+    def remember(self, invocation: ToolInvocation, known: Content) -> None:
+        """Keep in mind what the file had when the call was shown."""
+        self._shown[_identity(invocation)] = _checksum(known.data)
+
+    def require_same(self, invocation: ToolInvocation, place: Place, known: Content) -> None:
+        """See that a file has what it had when the call was shown, if it was.
+
+        Raises:
+            FileAccessError: it has not.
+        """
+        current = _checksum(known.data)
+        shown = self._shown.pop(_identity(invocation), current)
+        made_since = self._made.get(place.path, [])
+        if shown == current or (shown in made_since and made_since[-1] == current):
+            return
+        raise FileAccessError(
+            f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
+        )
+
+    def made(self, place: Place, old: bytes, new: bytes) -> None:
+        """Keep in mind that a call has made the one content of the other."""
+        since = self._made.setdefault(place.path, [])
+        if not since or since[-1] != _checksum(old):
+            since[:] = [_checksum(old)]
+        since.append(_checksum(new))
+
+
+def made(change: Change) -> ToolOutput:
+    """Make the change, whole or not at all.
+
+    Raises:
+        FileAccessError: the file is not what is known of it any more, or cannot be written.
+    """
+    place = change.place
+    with in_words(place, "write"), parent_of(place) as directory:
+        replace(directory, place, change.new.encode(), known=change.known)
+    path = legible(place.shown)
+    found = difference(path, change.old, change.new)
+    facts = Facts(kind="patch", path=path, lines=f"{found.first}-{found.last}")
+    return ToolOutput(content=said(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _identity(invocation: ToolInvocation) -> bytes:
+    return msgspec.json.encode((str(invocation.root), invocation.arguments), order="sorted")

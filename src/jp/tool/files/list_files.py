@@ -10,11 +10,9 @@ from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.calling import failed, in_thread, said, territory_of
-from jp.tool.files.errors import FileAccessError
-from jp.tool.files.opening import legible, mode_of
+from jp.tool.files.opening import Start, Walks, legible, mode_of
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import Place, Territory
-from jp.tool.files.walking import Start, Walks
+from jp.tool.files.territory import FileAccessError, Place, Territory
 
 MOST_LISTED = 1_000
 """So many paths are listed; of the others it is said how many there are."""

@@ -5,19 +5,50 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files.calling import failed, in_thread, territory_of
-from jp.tool.files.changes import Change, Previews, made
+from jp.tool.files.calling import Change, Previews, failed, in_thread, made, territory_of
 from jp.tool.files.edits import Edit, replaced_exactly, replaced_matches
-from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import Content, encoded, read_whole, text_of
 from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import Place
-from jp.tool.files.text_form import taken_apart
+from jp.tool.files.territory import FileAccessError, Place
 
 if TYPE_CHECKING:
     from anyio import Lock
+
+
+_MARK = "\ufeff"
+
+
+class TextForm(msgspec.Struct, frozen=True, kw_only=True):
+    """How a file spells its text."""
+
+    has_mark: bool
+    has_returns: bool
+
+    def spelled(self, text: str) -> str:
+        """`text` as the file has it."""
+        body = text.replace("\n", "\r\n") if self.has_returns else text
+        return f"{_MARK}{body}" if self.has_mark else body
+
+    def plain(self, text: str) -> str:
+        """What somebody says of the file's text, with its line ends."""
+        return text.replace("\r\n", "\n") if self.has_returns else text
+
+
+def taken_apart(raw: str) -> tuple[str, TextForm]:
+    """The text in `raw`, and its form; together they give `raw` again, byte for byte.
+
+    Only where each line ends with a carriage return and a line feed are the former no part of the text.
+    """
+    body = raw.removeprefix(_MARK)
+    pairs = body.count("\r\n")
+    has_returns = pairs > 0 and pairs == body.count("\n")
+    form = TextForm(has_mark=body != raw, has_returns=has_returns)
+    return form.plain(body), form
+
 
 _DEFINITION = ToolDefinition(
     name="fs_modify_file",
@@ -115,7 +146,7 @@ class ModifyFile:
         uses_expressions = invocation.arguments.get("replace_using_regex", False)
         for edit in _edits(invocation):
             if uses_expressions:
-                from jp.tool.files.matching import matches_of
+                from jp.tool.files.edits import matches_of
 
                 text, _ = replaced_matches(text, edit, await matches_of(edit, text))
             else:

@@ -7,9 +7,9 @@ from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.calling import failed, in_thread, territory_of
-from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import legible, read_whole, text_of
 from jp.tool.files.surroundings import FileSurroundings
+from jp.tool.files.territory import FileAccessError
 
 _DEFINITION = ToolDefinition(
     name="fs_read_file",

@@ -1,8 +1,4 @@
-"""Which files a tool may reach: the workspace and what `access.fs` declares, without what jp and git keep.
-
-A path is judged by the real path that it leads to. Whoever opens it afterwards takes no link on the way
-(`jp.tool.files.opening`), so that the judgement holds for what is opened.
-"""
+"""Which files a tool may reach: the workspace and `access.fs`, without what jp and git keep."""
 
 from __future__ import annotations
 
@@ -15,8 +11,13 @@ from typing import Literal
 import msgspec
 
 from jp.config.tools import FileRuleConfig
-from jp.tool.files.errors import FileAccessError
+from jp.errors import JpError
 from jp.tool.files.surroundings import FileSurroundings
+
+
+class FileAccessError(JpError):
+    """A file is missing, out of bounds or of a kind that is not read; or what was asked for does not fit it."""
+
 
 Use = Literal["read", "write", "walk"]
 """A walk may begin wherever something might be read; what it finds is judged by itself."""

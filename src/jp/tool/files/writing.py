@@ -9,9 +9,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from threading import Lock
 
-from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import Content, read_in, require_regular, status_of
-from jp.tool.files.territory import Place
+from jp.tool.files.territory import FileAccessError, Place
 
 REPLACING = Lock()
 """Held from the last look at a file to its replacement: other calls replace files too."""

@@ -1,30 +1,89 @@
-"""A tool that the configuration declares: a command, run in the workspace's root."""
+"""Tools that are programs: those that the configuration declares, and `run_command`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import AccessConfig, ToolConfig
+from jp.config.tools import AccessConfig, ParameterConfig, ToolConfig
 from jp.conversation.entries import Header, JsonObject, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.errors import JpError
+from jp.errors import ConfigurationError, JpError
+from jp.tool.arguments import TYPES, argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.local.confining import Sandbox
-from jp.tool.local.execution import execute, facts_of, is_text, no_text, said, transcript
-from jp.tool.local.optionals import Optionals
+from jp.tool.local.execution import Sandbox, execute, facts_of, is_text, no_text, said, transcript
 from jp.tool.local.output import Returned, read_output
-from jp.tool.local.parameters import definition_of
 from jp.tool.local.rendering import rendered_in_bounds
 from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
-    from jp.process.sandbox.words import Limits
+    from jp.process.sandbox.mechanisms import Limits
+
+
+def definition_of(name: str, settings: ToolConfig) -> ToolDefinition:
+    """What the model is told of the tool `name`.
+
+    Raises:
+        ConfigurationError: a parameter has a type that there is not, or a default that it may not have.
+    """
+    declared = settings.parameters
+    for parameter, config in declared.items():
+        _check(f"conversation.tools.{name}.parameters.{parameter}", parameter, config)
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {parameter: _schema(config) for parameter, config in declared.items()},
+        "additionalProperties": False,
+    }
+    required = [parameter for parameter, config in declared.items() if config.required]
+    if required:
+        schema["required"] = required
+    return ToolDefinition(name=name, description=settings.summary or settings.description or "", parameters=schema)
+
+
+def _check(key: str, parameter: str, config: ParameterConfig) -> None:
+    types = (config.type,) if isinstance(config.type, str) else config.type
+    for wrong in (found for found in types if found not in TYPES):
+        raise ConfigurationError(
+            f"'{key}.type' is {wrong!r}, which is no type of JSON Schema", hint=f"the types are: {', '.join(TYPES)}"
+        )
+    if config.default is None:
+        return
+    for problem in argument_problems({"properties": {parameter: _schema(config)}}, {parameter: config.default}):
+        raise ConfigurationError(f"'{key}.default' does not fit: {problem}")
+
+
+def _schema(config: ParameterConfig) -> JsonObject:
+    types = config.type
+    about: dict[str, Any] = {
+        "type": types if isinstance(types, str) else list(types),
+        "description": config.summary or config.description,
+        "enum": list(config.enum) or None,
+        "items": config.items or None,
+        "properties": config.properties or None,
+        "default": config.default,
+    }
+    return {keyword: value for keyword, value in about.items() if value is not None}
+
+
+class Optionals(dict[str, Any]):
+    """Values of which those in `known` may be left out, all where it is None; a template then sees nothing.
+
+    To ask for another one is an error.
+    """
+
+    def __init__(self, values: Mapping[str, Any], known: Collection[str] | None = None) -> None:
+        super().__init__(values)
+        self._known = None if known is None else frozenset(known)
+
+    def __missing__(self, name: str) -> None:
+        if self._known is not None and name not in self._known:
+            raise KeyError(name)
+
 
 _NOTHING = (TextBlock(text="(no output)"),)
 _MOST_QUESTIONS = 20
@@ -163,3 +222,75 @@ def unanswered(name: str, question: Question, answer: Unanswered) -> str:
 
 def _access(access: AccessConfig) -> JsonObject | None:
     return {"fs": msgspec.to_builtins(access.fs)} if access.fs else None
+
+
+MOST_SECS = 600
+"""How long the model may let a command take where the configuration does not say."""
+
+DEFINITION = ToolDefinition(
+    name="run_command",
+    description=(
+        "Run a command with `sh -c` in the workspace's root. It has no terminal and nothing to read. The result has "
+        "its exit code, what it printed, and its errors. A command is stopped when its time is over, and what it has "
+        "started ends with it: so no servers, and nothing that waits for a person."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "The command, as one types it into a shell."},
+            "timeout": {
+                "type": "integer",
+                "description": "After how many seconds it is stopped; 120 where you do not say.",
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+
+
+class RunCommand:
+    """Run what the model asks for, confined by `sandbox`."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return DEFINITION
+
+    @property
+    def keeps_time(self) -> bool:
+        """See the port."""
+        return True
+
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """See the port."""
+        return self._sandbox.limits(invocation)
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """Run it.
+
+        Raises:
+            JpError: it cannot be started, or must not.
+        """
+        seconds = _seconds(invocation)
+        line = CommandLine(words=("/bin/sh", "-c", str(invocation.arguments["command"])))
+        ended = await execute(
+            line,
+            root=invocation.root,
+            timeout_secs=seconds,
+            named=invocation.settings.environment,
+            sandbox=self._sandbox.of_call(invocation),
+        )
+        return self._sandbox.explained(transcript(ended, timeout_secs=seconds), ended, invocation)
+
+
+def _seconds(invocation: ToolInvocation) -> float | None:
+    """How long it may take: what the model says, as far as the configuration allows it."""
+    wanted: int | None = invocation.arguments.get("timeout")
+    limit = invocation.settings.timeout_secs
+    if wanted is None or wanted <= 0:
+        return limit
+    return min(wanted, MOST_SECS if limit is None else limit or wanted)

@@ -92,7 +92,7 @@ def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
     if not command.shell:
         return CommandLine(words=(render(command.program, values), *arguments))
 
-    from jp.tool.local.shell_words import mark, variable, with_variables
+    from jp.tool.local.templates import mark, variable, with_variables
 
     script, held = render_script(command.program, values)
     marks = [mark(len(held) + number) for number in range(len(arguments))]

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from jp.config.tools import ToolConfig
 from jp.mcp.definitions import Listing, ServerTool
-from jp.tool.sources import OnServer, source_of
-from jp.tool.toolbox import ALL, is_enabled, nearest, settings_over
+from jp.tool.toolbox import ALL, OnServer, is_enabled, nearest, settings_over, source_of
 
 EVERY = "*"
 """In place of a tool's name: every tool of a server."""

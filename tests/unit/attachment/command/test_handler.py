@@ -11,8 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
-from jp.attachment.command.handler import AT_ONCE, CommandHandler
-from jp.attachment.command.line import CommandLine
+from jp.attachment.command import AT_ONCE, CommandHandler, CommandLine
 from jp.attachment.registry import AttachmentRegistry
 from jp.conversation.resource import Resource
 from jp.process import running

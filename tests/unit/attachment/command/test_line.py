@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.command.line import CommandLine, parse_command
+from jp.attachment.command import CommandLine, parse_command
 
 CANONICAL = {
     "cmd:date": "cmd://date",

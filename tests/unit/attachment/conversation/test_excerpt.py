@@ -8,9 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from jp.attachment.conversation.excerpt import Excerpt, entries, fenced, markdown
-from jp.attachment.conversation.selection import CONTENTS, Content
-from jp.conversation.carriers import C
+from jp.attachment.conversation import CONTENTS, Content, Excerpt, entries, fenced, markdown
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -22,6 +20,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
 )
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
+from jp.conversation.thread import C
 from jp.conversation.turns import turns_of
 from logs import ask, call, end, log, respond, say, start, think
 

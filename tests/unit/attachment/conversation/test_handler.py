@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.conversation.handler import ConversationHandler, StoredConversation
-from jp.conversation.carriers import C
+from jp.attachment.conversation import ConversationHandler, StoredConversation
 from jp.conversation.entries import AnyEntry, JsonObject, Revert, ToolCallResponse
 from jp.conversation.resource import TextBlock
+from jp.conversation.thread import C
 from jp.errors import StorageError
 from logs import ask, call, end, log, say, start, whole_turn
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.conversation.selection import CONTENTS, Selection, TurnRange, parse_selection
+from jp.attachment.conversation import CONTENTS, Selection, TurnRange, parse_selection
 
 STANDING = (0, 1, 3, 4, 7)
 

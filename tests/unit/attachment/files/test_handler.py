@@ -12,7 +12,7 @@ import pytest
 
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
 from jp.attachment.files import expansion, reading
-from jp.attachment.files.handler import FileHandler
+from jp.attachment.files.reading import FileHandler
 from jp.attachment.registry import AttachmentRegistry
 from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
 from jp.conversation.resource import Annotations, Resource

@@ -7,7 +7,7 @@ import pytest
 
 from jp.attachment.base import AttachmentError, ResolveContext
 from jp.attachment.files.location import CanonicalNames, declared_uri, locate, parts_below, real_path
-from jp.attachment.files.names import Names
+from jp.attachment.files.paths import Names
 
 COMPOSED = "caf\u00e9"
 DECOMPOSED = "cafe\u0301"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.github.failures import Refused, refusal
-from jp.attachment.github.token import Token
+from jp.attachment.github.api import Refused, refusal
+from jp.attachment.github.repository import Token
 
 TOKEN = Token(value="ghp_sEcReT", source="GITHUB_TOKEN")
 SUBJECT = "pull request own/repo#1"

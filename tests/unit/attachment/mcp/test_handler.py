@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext
-from jp.attachment.mcp.handler import McpHandler
+from jp.attachment.mcp import McpHandler
 from jp.conversation.resource import Resource
-from jp.mcp.errors import RefusalError, ServerError
+from jp.mcp.definitions import RefusalError, ServerError
 
 CONTEXT = ResolveContext(root=Path("/srv"), cwd=Path("/srv"), max_bytes=100)
 PDF = b"%PDF-1.7"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.web.bare_text import BareText
+from jp.attachment.web.page import BareText
 
 
 @pytest.mark.parametrize(

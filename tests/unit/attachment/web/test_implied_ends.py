@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.web.implied_ends import ended_by
+from jp.attachment.web.page import ended_by
 
 
 @pytest.mark.parametrize(

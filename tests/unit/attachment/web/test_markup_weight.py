@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.web import markup_weight
-from jp.attachment.web.markup_weight import HEAVIEST, is_heavy
+from jp.attachment.web import page
+from jp.attachment.web.page import HEAVIEST, is_heavy
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,6 @@ def test_what_is_not(html: str) -> None:
 
 
 def test_many_paragraphs_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markup_weight, "HEAVIEST", HEAVIEST // 10)
+    monkeypatch.setattr(page, "HEAVIEST", HEAVIEST // 10)
 
     assert not is_heavy("<p class=a>text</p>\n" * 4_500)

@@ -4,7 +4,7 @@ from inspect import cleandoc
 
 import pytest
 
-from jp.attachment.web import markup_weight
+from jp.attachment.web import page as markup_weight
 from jp.attachment.web.page import Page, PageTooLongError, read_page
 
 URL = "https://example.org/docs/page?x=1"

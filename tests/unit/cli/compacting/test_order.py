@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.compacting.bounds import (
+from jp.cli.compacting.order import (
     Budget,
+    PolicyFlags,
+    RangeFlags,
+    SummaryOrder,
     configured_budget,
     configured_keep,
+    listed_profiles,
+    order_of,
     parse_bound,
     parse_budget,
     parse_keep,
     parse_turn_bounds,
 )
-from jp.cli.compacting.order import PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
 from jp.compaction.planning import Planner, PolicyWish
 from jp.compaction.projection import project
 from jp.compaction.ranges import (
@@ -32,10 +36,10 @@ from jp.compaction.ranges import (
     resolve,
 )
 from jp.compaction.stand_ins import StatusLines
-from jp.config.compaction import CompactionConfig, ProfileConfig, SummaryConfig, profiles_of
+from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin
 from jp.config.layers import resolve as resolved_settings
-from jp.config.partial import read_partial
+from jp.config.model import CompactionConfig, ProfileConfig, SummaryConfig, profiles_of
 from jp.conversation.entries import ToolCallPolicy
 from jp.conversation.thread import ToolCall
 from jp.errors import ConfigurationError, UsageError

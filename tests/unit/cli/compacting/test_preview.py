@@ -9,17 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from conversations import MODEL, Conversation, conversation_of, sampled_conversations
+from jp.cli.compacting.applying import Proposals, StaleProposalError
 from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, order_of
 from jp.cli.compacting.preview import Previewer
-from jp.cli.compacting.proposals import Proposals, StaleProposalError
 from jp.cli.compacting.summarizer import local_summary
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
 from jp.compaction.ranges import Range
 from jp.compaction.transcript import transcript_of
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.config.model import AppConfig
-from jp.config.partial import read_partial
 from jp.context.budget import estimate_messages
 from jp.context.types import Message
 from jp.conversation.codec import decode, encode

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.cli.candidates import Candidate
-from jp.cli.picker.screen import View, draw, list_rows
-from jp.cli.picker.state import State, moved, opened, typed
+from jp.cli.picker import State, View, draw, list_rows, moved, opened, typed
 from jp.conversation.ids import ConversationId
 from jp.render.tables import cell_width
 

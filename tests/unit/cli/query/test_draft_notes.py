@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from jp.cli.draft_page import lay_out
-from jp.cli.query.draft_notes import MOST_CHARS, MOST_CHARS_OF_ONE, MOST_TURNS, Fact, block_quote, is_quote_only, notes
+from jp.cli.drafts import lay_out
+from jp.cli.query.composer import MOST_CHARS, MOST_CHARS_OF_ONE, MOST_TURNS, Fact, block_quote, is_quote_only, notes
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, CycleEnd, ToolCallRequest, TurnStart
 from jp.conversation.turns import Turn, turns_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.cli.query import file_words
-from jp.cli.query.file_words import typed_text
+from jp.cli.query import question
+from jp.cli.query.question import typed_text
 from jp.errors import UsageError
 
 
@@ -81,7 +81,7 @@ def test_what_is_no_text_is_refused(files: Path) -> None:
 
 
 def test_a_file_has_a_bound(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_words, "MOST_BYTES", 2_500_000)
+    monkeypatch.setattr(question, "MOST_BYTES", 2_500_000)
     (files / "big").write_bytes(b"x" * 2_500_001)
     (files / "fits").write_bytes(b"x" * 2_500_000)
 

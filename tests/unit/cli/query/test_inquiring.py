@@ -6,13 +6,11 @@ import anyio
 import pytest
 
 from doubles import MemoryRecorder, ScriptedProvider, Step, answer
-from jp.cli.query.inquiring import ModelRespondent
-from jp.cli.query.inquiry_words import inquiry_thread, value_in
+from jp.cli.query.wiring import ModelRespondent, inquiry_thread, value_in
 from jp.conversation.entries import ChatRequest, Question, ToolCallRequest, Usage
 from jp.conversation.thread import UserText
-from jp.provider.base import WireRequest
+from jp.provider.base import UsageReport, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
-from jp.provider.parts import UsageReport
 from jp.provider.registry import ModelId
 from jp.tool.base import Answer, Unanswered
 from jp.turn.ports import NoCap

@@ -8,7 +8,7 @@ from jp.cli.drafts import drafts_directory, open_draft
 from jp.cli.editor import NotAskedError
 from jp.cli.options import GlobalOptions
 from jp.cli.query.conversation import Place
-from jp.cli.query.keeping import Keeper
+from jp.cli.query.question import Keeper
 from jp.cli.settings import read_sources
 from jp.errors import ExitCode, JpError
 from jp.workspace.metadata import Metadata

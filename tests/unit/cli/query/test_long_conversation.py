@@ -19,27 +19,25 @@ from jp.cli.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.config.partial import read_partial
 from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Facts
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantText, ToolDefinition, UserText
-from jp.provider.base import Provider, Sections, WireRequest
-from jp.provider.parts import Part
+from jp.provider.base import Part, Provider, Sections, WireRequest
 from jp.provider.registry import ModelId
 from jp.provider.script.provider import create
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.consent import Consent
+from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.permission import Answers
 from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits
+from jp.turn.measuring import RelayingProvider
 from jp.turn.ports import TurnPorts
 from jp.turn.prompt_size import PromptSize, prompt_size
-from jp.turn.relaying import RelayingProvider
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.settings import RetryPolicy
 from jp.workspace.log import Log
 from workspaces import fixed_stamps, new_conversation, new_workspace, open_log_of
 

@@ -10,7 +10,7 @@ from jp.cli.query.conversation import Held
 from jp.cli.query.replaying import ReplacingRecorder, again, conversation_of, last_request
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, CycleEnd, Revert, TurnStart
 from jp.conversation.resource import Carrier, Resource
-from jp.conversation.reverts import undone
+from jp.conversation.turns import undone
 from jp.errors import StorageError, UsageError
 from jp.turn.ports import Recorder
 from jp.workspace.log import Log

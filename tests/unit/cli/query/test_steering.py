@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from jp.cli.dialogue import Dialogue
-from jp.cli.query.steering import TOOLS_MENU, TURN_MENU, Choice, Ended, Menu, Steering, ask_choice
+from jp.cli.query.asking import TOOLS_MENU, TURN_MENU, Choice, Ended, Menu, Steering, ask_choice
 from jp.cli.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
 from jp.errors import ExitCode

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from jp.cli.query import template
-from jp.cli.query.file_words import Part
+from jp.cli.query.question import Part
 from jp.cli.query.template import TemplateError
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unfit, Verdict, judge
-from jp.cli.structured.apart import Unchecked
+from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import (
     AnyEntry,

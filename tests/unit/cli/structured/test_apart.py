@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.cli.structured.apart import Unchecked, misfits_apart
+from jp.cli.structured.answer import Unchecked, misfits_apart
 from jp.cli.structured.check import Checker
 from jp.conversation.entries import JsonObject
 

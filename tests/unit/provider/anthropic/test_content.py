@@ -12,7 +12,7 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.provider.anthropic.content import attachment_blocks, result_content
+from jp.provider.anthropic.messages import attachment_blocks, result_content
 from jp.provider.errors import ProviderError
 
 PNG = b"\x89PNG"

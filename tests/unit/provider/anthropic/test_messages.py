@@ -6,8 +6,7 @@ import pytest
 
 from anthropic_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
-from jp.conversation.interruption import INTERRUPTED
-from jp.conversation.resource import Resource, TextBlock
+from jp.conversation.resource import INTERRUPTED, Resource, TextBlock
 from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,

@@ -26,7 +26,7 @@ from jp.errors import ConfigurationError
 from jp.provider.anthropic.request import render, sections
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.structured import in_words
+from jp.provider.schemas import in_words
 
 HI = UserText(text="Hi", turn=0)
 RUN = ToolDefinition(name="run", description="Run it.", parameters={"type": "object", "properties": {}})

@@ -9,8 +9,7 @@ import pytest
 import anthropic_wire as wire
 from jp.conversation.entries import InputChange, Usage
 from jp.provider.anthropic.response import AnthropicDecoder
-from jp.provider.errors import ProviderError
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
@@ -23,6 +22,7 @@ from jp.provider.parts import (
     ToolCallStart,
     UsageReport,
 )
+from jp.provider.errors import ProviderError
 
 MODEL = "claude-haiku-4-5"
 OWN = {"provider": "anthropic", "model": MODEL}

@@ -8,9 +8,9 @@ import anthropic
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.provider.anthropic.schema import answer_format, strict_schema
+from jp.provider.anthropic.messages import answer_format, strict_schema
 from jp.provider.models import find_model
-from jp.provider.wrapping import WRAPPED
+from jp.provider.schemas import WRAPPED
 
 STRING: JsonObject = {"type": "string"}
 POINT: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}

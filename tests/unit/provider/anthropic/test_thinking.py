@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.thread import Effort, Parameters
-from jp.provider.anthropic.thinking import Thinking, thinking_of
+from jp.provider.anthropic.request import Thinking, thinking_of
 from jp.provider.models import find_model
 
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.catalogue.asking import key_headers, list_path, server_root
+from jp.provider.catalogue.fetching import key_headers, list_path, server_root
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.catalogue.listed import Listed, Page
 from jp.provider.catalogue.pages import read_ollama, read_page, with_properties
+from jp.provider.catalogue.store import Listed, Page
 
 
 def only(kind: str, where: str, entry: object) -> Listed:

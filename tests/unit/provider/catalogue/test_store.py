@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.errors import StorageError
-from jp.provider.catalogue.listed import Catalogue, Listed
-from jp.provider.catalogue.store import CatalogueStore, Kept
+from jp.provider.catalogue.store import Catalogue, CatalogueStore, Kept, Listed
 
 URL = "http://x/v1"
 

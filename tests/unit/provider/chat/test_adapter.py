@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from jp.conversation.thread import Thread, UserText
-from jp.provider.chat.adapter import ChatAdapter
+from jp.provider.base import TextDelta
 from jp.provider.chat.quirks import Server
-from jp.provider.chat.request import RENDERER, Asked
+from jp.provider.chat.request import RENDERER, Asked, ChatAdapter
 from jp.provider.errors import ProviderError
-from jp.provider.parts import TextDelta
 
 SERVER = Server(provider="mine", kind="openai-compatible")
 HI = Thread(model="m", system=(), tools=(), events=(UserText(text="Hi", turn=0),))

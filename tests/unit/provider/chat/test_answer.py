@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.entries import JsonObject
-from jp.provider.chat.answer import response_format, rules, strict_schema
+from jp.provider.chat.messages import response_format, rules, strict_schema
 from jp.provider.chat.quirks import Quirks, Structured
 from jp.provider.models import find_model
-from jp.provider.structured import in_words
+from jp.provider.schemas import in_words
 
 OBJECT: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 OPEN: JsonObject = {"type": "object"}

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jp.conversation.entries import Usage
-from jp.provider.chat.chunks import details_of, plain, usage_of
+from jp.provider.chat.pieces import details_of, plain, usage_of
 
 
 @pytest.mark.parametrize(

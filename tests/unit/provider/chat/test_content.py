@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.resource import Resource
-from jp.provider.chat.content import attachment_parts, part
+from jp.provider.chat.messages import attachment_parts, part
 from jp.provider.errors import ProviderError
 from jp.provider.showing import IMAGES, PDF, Media
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.provider.chat.details import Details, text_of
+from jp.provider.chat.response import Details, text_of
 
 
 def text(piece: str | None = None, index: int | None = 0, **more: object) -> JsonObject:

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.thread import Parameters, ToolDefinition
-from jp.provider.chat.parameters import Choice, choice_of, tool
 from jp.provider.chat.quirks import Quirks
+from jp.provider.chat.request import Choice, choice_of, tool
 from jp.provider.models import find_model
 
 LOOK = ToolDefinition(name="look", description="", parameters={})

@@ -7,11 +7,7 @@ import pytest
 
 import chat_wire as wire
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.base import WireRequest
-from jp.provider.chat.quirks import Quirks, Server
-from jp.provider.chat.response import ChatDecoder
-from jp.provider.errors import ProviderError
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
@@ -21,9 +17,13 @@ from jp.provider.parts import (
     ToolArgumentsDelta,
     ToolCallStart,
     UsageReport,
+    WireRequest,
 )
+from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.response import ChatDecoder
+from jp.provider.errors import ProviderError
 from jp.provider.reader import Reader
-from jp.provider.strict import strict_answer
+from jp.provider.schemas import strict_answer
 from stories import Told, told
 
 MADE = {"provider": "mine", "model": "m"}

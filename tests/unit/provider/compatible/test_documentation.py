@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from jp.config.accounts import ServerConfig
+from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.config.partial import read_partial
 from jp.provider.chat.quirks import Quirks
-from jp.provider.compatible.server import create
+from jp.provider.compatible import create
 
 PAGE = Path(__file__, "../../../../../docs/providers.md").resolve()
 SECTION = PAGE.read_text(encoding="utf-8").partition("\n## Any other server\n")[2].partition("\n## ")[0]

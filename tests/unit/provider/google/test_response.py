@@ -5,9 +5,9 @@ import pytest
 
 import google_wire as wire
 from jp.conversation.entries import JsonObject, Usage
+from jp.provider.base import BlockEnd, Finished, Part, ReasoningDelta, TextDelta, UsageReport
 from jp.provider.errors import ProviderError
 from jp.provider.google.response import GoogleDecoder
-from jp.provider.parts import BlockEnd, Finished, Part, ReasoningDelta, TextDelta, UsageReport
 from stories import Told, told
 
 MADE: JsonObject = {"provider": "google", "model": "m"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.provider.google.schema import answer_schema
+from jp.provider.google.parameters import answer_schema
 
 STRING: JsonObject = {"type": "string"}
 

@@ -4,10 +4,8 @@ import pytest
 
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Effort, Parameters
-from jp.provider.abilities import Abilities, Model
-from jp.provider.base import ModelDetails
-from jp.provider.google.parameters import takes_sampling
-from jp.provider.google.thinking import thinking_of, unmet
+from jp.provider.base import Abilities, Model, ModelDetails
+from jp.provider.google.parameters import takes_sampling, thinking_of, unmet
 from jp.provider.models import find_model
 
 SHOWN: JsonObject = {"includeThoughts": True}

@@ -17,7 +17,7 @@ from jp.conversation.thread import (
 )
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
-from jp.provider.ollama.messages import build_messages
+from jp.provider.ollama.request import build_messages
 
 SEEING, BLIND = "qwen3.5:9b", "llama3"
 PNG = Resource(uri="file:///a.png", mime_type="image/png", blob=b"\x89PNG", name="a.png")

@@ -4,10 +4,7 @@ import msgspec
 import pytest
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.base import WireRequest
-from jp.provider.errors import ProviderError
-from jp.provider.ollama.response import OllamaDecoder
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     DataDelta,
     Finished,
@@ -18,7 +15,10 @@ from jp.provider.parts import (
     ToolArgumentsDelta,
     ToolCallStart,
     UsageReport,
+    WireRequest,
 )
+from jp.provider.errors import ProviderError
+from jp.provider.ollama.response import OllamaDecoder
 
 MADE = {"provider": "den", "model": "m"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.thread import Parameters
 from jp.provider.models import find_model
-from jp.provider.ollama.thinking import think_of, unmet
+from jp.provider.ollama.request import think_of, unmet
 
 QWEN, LLAMA, OSS, NEW = "qwen3.5:9b", "llama3:latest", "gpt-oss:20b", "new:1b"
 

@@ -8,7 +8,7 @@ import pytest
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters
 from jp.provider.models import find_model
-from jp.provider.openai.parameters import left_out, reasoning_of, sampling_sent
+from jp.provider.openai.request import left_out, reasoning_of, sampling_sent
 
 
 def parameters(**values: object) -> Parameters:

@@ -15,7 +15,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.models import find_model
-from jp.provider.openrouter.reasoning import Reasoning, reasoning_of
+from jp.provider.openrouter.request import Reasoning, reasoning_of
 
 OFF: JsonObject = {"enabled": False}
 HIDDEN: JsonObject = {"effort": "minimal", "exclude": True}

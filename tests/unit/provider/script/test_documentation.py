@@ -20,16 +20,15 @@ from jp.conversation.resource import Resource
 from jp.provider.errors import RETRYABLE, ErrorKind
 from jp.provider.script.provider import create, load_scenario
 from jp.provider.script.scenario import Failure, Reply, When
-from jp.tool.consent import Consent
+from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.files.read_file import ReadFile
-from jp.tool.permission import Answers
 from jp.tool.toolbox import build_toolbox
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.retry import RetryPolicy
+from jp.turn.settings import RetryPolicy
 from plain_names import PlainNames
 
 ROOT = Path(__file__).parents[4]

@@ -5,7 +5,7 @@ import pytest
 from jp.conversation.entries import Usage
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantText, Thread, ToolCall, ToolResult, UserText, ViewEvent
-from jp.provider.parts import (
+from jp.provider.base import (
     BlockEnd,
     Finished,
     Part,
@@ -16,7 +16,7 @@ from jp.provider.parts import (
     UsageReport,
 )
 from jp.provider.script.matching import Casting
-from jp.provider.script.performance import response_to
+from jp.provider.script.provider import response_to
 from jp.provider.script.request import body_of
 from jp.provider.script.scenario import Call, Failure, Reply, Scenario, Tokens
 

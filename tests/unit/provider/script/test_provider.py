@@ -9,9 +9,8 @@ import pytest
 
 from jp.conversation.thread import AssistantText, Thread, UserText, ViewEvent
 from jp.errors import ConfigurationError
-from jp.provider.base import Provider
+from jp.provider.base import BlockEnd, Finished, Part, Provider, TextDelta
 from jp.provider.errors import ProviderError
-from jp.provider.parts import BlockEnd, Finished, Part, TextDelta
 from jp.provider.script.provider import ScriptProvider, create, scenario_path
 from jp.provider.script.scenario import Failure, Reply, Scenario, When
 from running import run_jp

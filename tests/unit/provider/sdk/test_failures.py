@@ -7,7 +7,7 @@ import pytest
 from jp.errors import ConfigurationError, JpError
 from jp.provider.clouds import Cloud, Platform
 from jp.provider.errors import ProviderError
-from jp.provider.sdk.failures import failure, key_hint
+from jp.provider.sdk.signer import failure, key_hint
 
 
 def cloud(platform: Platform = "bedrock") -> Cloud:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.abilities import Model
+from jp.provider.base import Model
 from jp.provider.models import find_model, known_names, small_model
 
 

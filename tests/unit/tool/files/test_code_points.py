@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.tool.files.code_points import HIGHEST, complement, forms, white_space, word_characters
+from jp.tool.files.search_dialect import HIGHEST, complement, forms, white_space, word_characters
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from file_calls import Answering, call, failure, invocation, text
 from jp.conversation.entries import Facts, Question
-from jp.tool.files.delete_file import DeleteFile
+from jp.tool.files.placing import DeleteFile
 from plain_names import PlainNames
 
 

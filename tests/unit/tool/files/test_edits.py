@@ -5,7 +5,7 @@ import re
 import pytest
 
 from jp.tool.files.edits import Edit, Match, replaced_exactly, replaced_matches
-from jp.tool.files.errors import FileAccessError
+from jp.tool.files.territory import FileAccessError
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 1\n"
 

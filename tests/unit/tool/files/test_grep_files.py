@@ -12,8 +12,7 @@ from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolOutput
 from jp.tool.files import grep_files
-from jp.tool.files.grep_files import GrepFiles
-from jp.tool.files.installed import installed_ripgrep
+from jp.tool.files.grep_files import GrepFiles, installed_ripgrep
 from jp.tool.files.opening import MAX_BYTES
 from jp.tool.files.territory import Territory, Use
 from plain_names import PlainNames

@@ -9,12 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.tool.files import matching
-from jp.tool.files.edits import Edit, Match
-from jp.tool.files.errors import FileAccessError
-from jp.tool.files.installed import installed_ripgrep
-from jp.tool.files.matching import LineMatcher, matches_of
+from jp.tool.files import edits
+from jp.tool.files.edits import Edit, LineMatcher, Match, matches_of
+from jp.tool.files.grep_files import installed_ripgrep
 from jp.tool.files.search_dialect import expression_of
+from jp.tool.files.territory import FileAccessError
 
 HOPELESS = "a" * 40 + "b\n"
 """What `(a+)+$` does not match, which takes `re` longer than anybody lives."""
@@ -41,7 +40,7 @@ def test_a_malformed_expression_is_told(old: str) -> None:
 
 
 def test_an_expression_that_matches_too_often_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "MOST_MATCHES", 3)
+    monkeypatch.setattr(edits, "MOST_MATCHES", 3)
 
     assert len(found("a", "aaa")) == 3
     with pytest.raises(FileAccessError, match="matches more than 3 times"):
@@ -71,7 +70,7 @@ def test_a_search_can_be_cancelled() -> None:
 
 def test_a_search_ends_where_nobody_is_left_to_stop_it() -> None:
     request = json.dumps({"mode": "lines", "pattern": "(a+)+$", "seconds": 0.05})
-    program = Path(matching.__file__).with_name("matching_process.py")
+    program = Path(edits.__file__).with_name("matching_process.py")
 
     ended = subprocess.run([sys.executable, "-I", "-S", program], input=f"{request}\n{HOPELESS}".encode(), check=False)
 

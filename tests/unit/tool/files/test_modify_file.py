@@ -12,7 +12,7 @@ from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolInvocation
 from jp.tool.files import modify_file, writing
-from jp.tool.files.changes import MOST_SHOWN
+from jp.tool.files.calling import MOST_SHOWN
 from jp.tool.files.modify_file import ModifyFile
 from plain_names import PlainNames
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import read_whole
-from jp.tool.files.territory import Territory
+from jp.tool.files.territory import FileAccessError, Territory
 from plain_names import PlainNames
 
 

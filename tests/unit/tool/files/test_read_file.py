@@ -9,14 +9,12 @@ import anyio.to_thread
 import pytest
 
 from jp.conversation.entries import Facts
-from jp.conversation.resource import Resource, ResourceBlock, TextBlock
-from jp.conversation.uri import file_uri
+from jp.conversation.resource import Resource, ResourceBlock, TextBlock, file_uri
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files import opening
-from jp.tool.files.errors import FileAccessError
 from jp.tool.files.opening import MAX_BYTES, Content
 from jp.tool.files.read_file import ReadFile
-from jp.tool.files.territory import Place
+from jp.tool.files.territory import FileAccessError, Place
 from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\nfour\nfive\n"

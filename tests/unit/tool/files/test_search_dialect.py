@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from jp.tool.files.errors import FileAccessError
 from jp.tool.files.search_dialect import expression_of
+from jp.tool.files.territory import FileAccessError
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.tool.files.search_report import LONGEST, MOST_COUNTED, MOST_LINES, MOST_SHOWN, SearchedFile, SearchReport
+from jp.tool.files.grep_files import LONGEST, MOST_COUNTED, MOST_LINES, MOST_SHOWN, SearchedFile, SearchReport
 
 
 def searched(name: str, *lines: str) -> SearchedFile:

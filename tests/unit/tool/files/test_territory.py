@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.config.tools import FileRuleConfig
-from jp.tool.files.errors import FileAccessError
-from jp.tool.files.territory import Territory, Use
+from jp.tool.files.territory import FileAccessError, Territory, Use
 from plain_names import PlainNames
 
 

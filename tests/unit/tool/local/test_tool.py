@@ -15,9 +15,8 @@ from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import ConfigurationError, JpError
 from jp.tool.base import Answer, ToolInvocation, ToolOutput, Unanswered
 from jp.tool.local import execution
-from jp.tool.local.confining import Sandbox
-from jp.tool.local.run_command import RunCommand
-from jp.tool.local.tool import LocalTool
+from jp.tool.local.execution import Sandbox
+from jp.tool.local.tool import LocalTool, RunCommand
 
 PATIENCE = 20.0
 FREE = Sandbox(name="run_command", default="off")
@@ -310,7 +309,7 @@ def test_the_model_may_say_how_long_within_what_the_configuration_allows(
         asked.append(timeout_secs)
         raise JpError("not run")
 
-    monkeypatch.setattr("jp.tool.local.run_command.execute", execute)
+    monkeypatch.setattr("jp.tool.local.tool.execute", execute)
     arguments = {"command": "true", **({} if wanted is None else {"timeout": wanted})}
     with pytest.raises(JpError):
         commanded(tmp_path, ToolConfig(timeout_secs=limit), **arguments)

@@ -9,10 +9,9 @@ import pytest
 from jp.conversation.entries import Facts, JsonObject, Question
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.mcp.definitions import Hints, ServerTool
-from jp.mcp.errors import ServerError
+from jp.mcp.definitions import Hints, ServerError, ServerTool
 from jp.mcp.forms import Elicitation, Filled, Page, form_of
-from jp.mcp.ports import Call, Called
+from jp.mcp.session import Call, Called
 from jp.tool.base import Answer, Inquirer, NobodyToAsk, ToolInvocation, ToolOutput, Unanswered
 from jp.tool.mcp.offered import OfferedTool
 from jp.tool.mcp.tool import McpTool

@@ -1,0 +1,263 @@
+"""The `cmd` scheme: the output of a program."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, unquote_plus
+
+import msgspec
+
+from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
+from jp.attachment.threads import Slots
+from jp.conversation.resource import Resource
+from jp.process.environment import child_environment, exit_code_text, find_program
+
+if TYPE_CHECKING:
+    from jp.process.running import Ended, ProcessLimits
+
+
+_SCHEME = re.compile(r"cmd:", re.IGNORECASE)
+_SHORT = re.compile(r"[^\s?'\"\\]+\?(?:arg|description)=")
+_DESCRIPTION = "?description="
+_OF_A_SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>"})
+
+# What neither ends a value nor means a space in a query.
+_SAFE = "/@:,=!$*();'"
+_SAFE_PROGRAM = "/@:,=+"
+
+
+class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A command. Bytes that are not UTF-8 are surrogates, as in `os.fsdecode`."""
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    description: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The program and its arguments."""
+        return (self.program, *self.arguments)
+
+    @property
+    def uri(self) -> str:
+        """`cmd://PROGRAM?arg=A&arg=B`: what is run. Two commands that run the same have the same."""
+        return _uri(self.program, [("arg", argument) for argument in self.arguments])
+
+    @property
+    def declared(self) -> str:
+        """The URI with the description."""
+        described = [("description", self.description)] if self.description else []
+        return _uri(self.program, [*(("arg", argument) for argument in self.arguments), *described])
+
+    @property
+    def typed(self) -> str:
+        """The command as one would type it into a shell; for people."""
+        from shlex import join
+
+        return join(self.words).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _uri(program: str, parameters: list[tuple[str, str]]) -> str:
+    query = "&".join(f"{name}={_encoded(value, _SAFE)}" for name, value in parameters)
+    return f"cmd://{_encoded(program, _SAFE_PROGRAM)}{'?' if query else ''}{query}"
+
+
+def _encoded(text: str, safe: str) -> str:
+    return quote(text, safe=safe, errors="surrogateescape")
+
+
+def parse_command(uri: str) -> CommandLine:
+    """Read a command.
+
+    `cmd:git diff --cached` is split into words as a shell does it, and nothing else of a shell happens: no `$`, no
+    `*`, no pipe. `?description=…` at its end describes it. `cmd://git?arg=diff&arg=--cached&description=…` gives each
+    argument as it is, percent-encoded, `+` for a space; `cmd:git?arg=…` is short for it.
+
+    Raises:
+        AttachmentError: it is malformed, names no program, or asks for a shell.
+    """
+    body = _SCHEME.sub("", uri, count=1) if _SCHEME.match(uri) else None
+    if body is None:
+        raise _malformed(uri, "is no command")
+    if body.startswith("//"):
+        command = _exact(uri, body[2:])
+    elif _SHORT.match(body):
+        command = _exact(uri, body)
+    else:
+        command = _words(uri, body)
+    if not command.program.strip("/"):
+        raise _malformed(uri, "names no program")
+    if any("\0" in word for word in command.words):
+        raise _malformed(uri, "has a zero byte, which no argument can hold")
+    return command
+
+
+def _malformed(uri: str, fault: str) -> AttachmentError:
+    hint = "Write it as 'cmd:git diff --cached', or as 'cmd://git?arg=diff&arg=--cached'."
+    return AttachmentError(f"{uri!r} {fault}", hint=hint)
+
+
+def _exact(uri: str, body: str) -> CommandLine:
+    program, _, query = body.partition("?")
+    arguments: list[str] = []
+    description = ""
+    for parameter in filter(None, query.split("&")):
+        name, _, value = parameter.partition("=")
+        decoded = unquote_plus(value, errors="surrogateescape")
+        if name == "arg":
+            arguments.append(decoded)
+        elif name == "description":
+            description = decoded
+        else:
+            raise _malformed(uri, f"has the parameter {name!r}, and a command only knows 'arg' and 'description'")
+    return CommandLine(
+        program=unquote(program, errors="surrogateescape"), arguments=tuple(arguments), description=description.strip()
+    )
+
+
+def _words(uri: str, body: str) -> CommandLine:
+    from shlex import split
+
+    typed, _, description = body.rpartition(_DESCRIPTION) if _DESCRIPTION in body else (body, "", "")
+    try:
+        words = split(typed)
+    except ValueError:
+        raise _malformed(uri, "has a quote that is not closed") from None
+    if (sign := next((word for word in words if word in _OF_A_SHELL or _ends_command(word, typed)), None)) is not None:
+        hint = f"Ask for one: {'cmd:sh -c ' + repr(typed)!s}. For the sign itself write 'cmd://PROGRAM?arg=…'."
+        raise AttachmentError(f"{uri!r} has {sign!r}, but runs without a shell", hint=hint)
+    program, *arguments = words or [""]
+    return CommandLine(program=program, arguments=tuple(arguments), description=description.strip())
+
+
+def _ends_command(word: str, typed: str) -> bool:
+    """Whether a shell would begin another command after `word`, which stands so in what was typed, without quotes."""
+    return word.endswith(";") and f"{word} " in typed
+
+
+AT_ONCE = 4
+"""How many programs run at the same time."""
+
+_slots = Slots("command", AT_ONCE)
+
+_PIPE = "Pipe what it prints instead: `command | jp query …`."
+
+
+class CommandHandler:
+    """`cmd`: a program and its arguments, run in the workspace's root without a shell, an input or a terminal."""
+
+    def __init__(self, limits: ProcessLimits | None = None) -> None:
+        self._limits = limits
+
+    def canonical(self, uri: str, context: ResolveContext) -> str:
+        """`cmd://PROGRAM?arg=…`. See `parse_command`.
+
+        Raises:
+            AttachmentError: `uri` is malformed.
+        """
+        return parse_command(uri).declared
+
+    async def resolve(
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Resolution:
+        """Run it. An exit code that is not 0 is content like any other.
+
+        Raises:
+            AttachmentError: it cannot be started, does not end in time, or prints too much or what is no text.
+        """
+        from jp.process.running import OutputLimits, ProcessLimits, Program, run
+
+        command = parse_command(declaration.uri)
+        if any(parse_command(exclude.uri).uri == command.uri for exclude in excludes if exclude.uri.startswith("cmd:")):
+            return Resolution(resources=(), notices=(f"{command.typed!r} is not run: it is excluded",))
+        directory = str(context.root.absolute())
+        environment = _environment(os.environ, directory, context)
+        path = _path(command, directory, environment)
+        program = Program(words=[path, *command.arguments], directory=directory, environment=environment)
+        limits = self._limits or ProcessLimits()
+        output = OutputLimits(kept=context.max_bytes, most=context.max_bytes)
+        try:
+            async with _slots.one():
+                ended = await run(program, output=output, limits=limits)
+        except OSError as error:
+            raise _not_started(command, path, error) from None
+        if ended.stopped == "time":
+            message = f"{command.typed!r} did not end within {limits.timeout_secs:g} s, and was stopped"
+            raise AttachmentError(message, hint=_PIPE)
+        if ended.stopped == "output":
+            raise _too_much(command, context.max_bytes)
+        return _resolution(command, ended)
+
+
+def _environment(environment: Mapping[str, str], directory: str, context: ResolveContext) -> dict[str, str]:
+    """What the program gets. Nothing in it takes a lock that another `git` waits for."""
+    passed = child_environment(environment, cwd=str(context.cwd.absolute()), directory=directory)
+    return {**passed, "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) -> str:
+    """Where the program lies.
+
+    Raises:
+        AttachmentError: nowhere.
+    """
+    name = command.program
+    path = find_program(name, directory, environment)
+    if path is not None:
+        return path
+    if os.path.lexists(f"{directory}/{name}"):
+        raise AttachmentError(f"there is no command {name!r}", hint=f"The file in the workspace is './{name}'.")
+    raise AttachmentError(
+        f"there is no command {name!r}", hint="Check its name; aliases of a shell are not known here."
+    )
+
+
+def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentError:
+    name = command.program
+    if os.path.isdir(path):  # noqa: PTH112 - text
+        return AttachmentError(f"{name!r} is a directory", hint="Name a program in it, or attach it without 'cmd:'.")
+    if isinstance(error, FileNotFoundError):
+        hint = "Its path begins at the workspace's root, and '~' means nothing: there is no shell."
+        return AttachmentError(f"there is no command {name!r}", hint=hint)
+    reason = error.strerror or str(error)
+    remedy = f"Make it executable: `chmod +x {name}`." if isinstance(error, PermissionError) else "Try it in a shell."
+    return AttachmentError(f"cannot run {name!r}: {reason}", hint=remedy)
+
+
+def _too_much(command: CommandLine, max_bytes: int) -> AttachmentError:
+    from jp.attachment.files.failures import in_units
+
+    message = f"{command.typed!r} prints more than {in_units(max_bytes)}, and was stopped"
+    hint = "Let it print less, pipe a part of it, or raise 'conversation.max_attachment_bytes'."
+    return AttachmentError(message, hint=hint)
+
+
+def _resolution(command: CommandLine, ended: Ended) -> Resolution:
+    notices: list[str] = []
+    sections = [f"<command>{command.typed}</command>", f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
+    if ended.exit_code:
+        notices.append(
+            f"{command.typed!r} ended with exit code {exit_code_text(ended.exit_code)}; what it printed is attached"
+        )
+    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+        data = captured.head + captured.tail
+        if b"\0" in data:
+            message = f"{command.typed!r} prints what is no text"
+            raise AttachmentError(message, hint="Let it write a file, and attach that.")
+        text = data.decode("utf-8", "replace")
+        if text.encode() != data:
+            notices.append(f"what {command.typed!r} prints is not valid UTF-8; what does not fit was replaced")
+        if text:
+            end = "" if text.endswith("\n") else "\n"
+            sections.append(f"<{name}>\n{text}{end}</{name}>")
+    resource = Resource(
+        uri=command.uri,
+        mime_type="text/plain",
+        name=command.typed,
+        description=command.description or None,
+        text="\n".join(sections) + "\n",
+    )
+    return Resolution(resources=(resource,), notices=tuple(notices))

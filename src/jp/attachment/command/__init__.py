@@ -1,1 +1,0 @@
-"""The `cmd` scheme: the output of a program."""

@@ -1,1 +1,0 @@
-"""The `jp` scheme: turns of other conversations."""

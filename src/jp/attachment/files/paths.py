@@ -1,0 +1,360 @@
+"""Spellings of files: `file` URIs, names in a file system, and globs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol, assert_never
+
+import msgspec
+
+from jp.attachment.base import AttachmentError
+from jp.conversation.resource import file_uri
+
+_SCHEME = re.compile(r"file:", re.IGNORECASE)
+_TRIPLET = re.compile(rb"%([0-9A-Fa-f]{2})")
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+Start = Literal["root", "home", "filesystem"]
+"""Where a path begins: at the workspace's root, at the user's home directory, or at `/`."""
+
+
+class FilePath(msgspec.Struct, frozen=True, kw_only=True):
+    """A `file` URI taken apart. `segments` are still percent-encoded, and none is empty or `.`."""
+
+    start: Start
+    segments: tuple[str, ...]
+
+
+def parse_file_uri(uri: str) -> FilePath:
+    """Take `uri` apart.
+
+    `file:a/b` begins at the root, `file:/a`, `file:///a` and `file://localhost/a` at `/`, `file:~/a` at home. In
+    `file://a/b`, `a` is not a host but a directory, as in the original.
+
+    Raises:
+        AttachmentError: it has a fragment, names nothing, or has an encoding that no file name can have.
+    """
+    if "#" in uri:
+        hint = f"For a '#' in a file name write '%23': {uri.replace('#', '%23')!r}, or give the plain path."
+        raise AttachmentError(f"{uri!r} has a fragment, but files are attached whole", hint=hint)
+    if (stray := _STRAY_PERCENT.search(uri)) is not None:
+        hint = "For a '%' in a file name write '%25', or give the plain path."
+        raise AttachmentError(f"{uri!r} has a '%' without two hexadecimal digits at {stray.start()}", hint=hint)
+    start, path = _start(_SCHEME.sub("", uri, count=1))
+    if not path and start == "root":
+        raise AttachmentError(f"{uri!r} names no path", hint="'file:.' is the workspace's root.")
+    segments = tuple(segment for segment in path.split("/") if decode(segment) not in {"", "."})
+    for segment in segments:
+        _require_name(decode(segment), uri)
+    return FilePath(start=start, segments=segments)
+
+
+def _start(rest: str) -> tuple[Start, str]:
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host.lower() in {"", "localhost"}:
+            return ("filesystem", path) if slash else ("root", "")
+        return "root", rest[2:]
+    if rest.startswith("/"):
+        return "filesystem", rest
+    if rest == "~" or rest.startswith("~/"):
+        return "home", rest[1:]
+    return "root", rest
+
+
+def _require_name(name: str, uri: str) -> None:
+    for char, code in (("/", "%2F"), ("\0", "%00")):
+        if char in name:
+            raise AttachmentError(f"{uri!r} has {code!r}, which no file name can hold")
+
+
+def decode(segment: str) -> str:
+    """The name that a percent-encoded segment means; bytes that are not UTF-8 become surrogates (`os.fsdecode`)."""
+    raw = _TRIPLET.sub(lambda match: bytes.fromhex(match[1].decode()), segment.encode("utf-8", "surrogateescape"))
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encode(path: str) -> str:
+    """`path` percent-encoded: unreserved characters and `/` stay (RFC 3986 §2.3)."""
+    return file_uri(f"/{path}").removeprefix("file:///")
+
+
+def nfc(name: str) -> str:
+    """`name` in Unicode's composed form."""
+    if name.isascii():
+        return name
+    from unicodedata import normalize
+
+    return normalize("NFC", name)
+
+
+Identity = tuple[int, int]
+"""Device and inode: equal for two paths to one file."""
+
+
+class Tree(Protocol):
+    """What is asked of a file system."""
+
+    def names(self, directory: str) -> Sequence[str]:
+        """What `directory` lists; nothing where it cannot be read."""
+        ...
+
+    def identity(self, path: str) -> Identity | None:
+        """What `path` names, a link standing for itself; None where that is nothing."""
+        ...
+
+
+def joined(directory: str, name: str) -> str:
+    """The path of `name` in `directory`."""
+    return f"{directory.rstrip('/')}/{name}"
+
+
+class DiskTree:
+    """The file system of this machine."""
+
+    def names(self, directory: str) -> Sequence[str]:
+        """See `Tree`."""
+        try:
+            return os.listdir(directory)  # noqa: PTH208  plain names, by the ten thousand
+        except OSError:
+            return ()
+
+    def identity(self, path: str) -> Identity | None:
+        """See `Tree`."""
+        try:
+            status = os.lstat(path)
+        except (OSError, ValueError):
+            return None
+        return status.st_dev, status.st_ino
+
+
+class Names:
+    """Spellings of names, remembered: one object serves one resolution."""
+
+    def __init__(self, tree: Tree | None = None) -> None:
+        self._tree: Tree = DiskTree() if tree is None else tree
+        self._listings: dict[str, Sequence[str]] = {}
+        self._spelled: dict[str, str] = {"/": "/"}
+
+    def _names(self, directory: str) -> Sequence[str]:
+        if directory not in self._listings:
+            self._listings[directory] = self._tree.names(directory)
+        return self._listings[directory]
+
+    def listed(self, directory: str, name: str) -> str:
+        """The name under which `directory` lists what `name` finds there, whatever its case and Unicode form.
+
+        Where the file system finds nothing, the only name that differs in its Unicode form alone; else `name`.
+        """
+        path = joined(directory, name)
+        identity = self._tree.identity(path)
+        if identity is None:
+            same = [] if name.isascii() else self._of_same_form(directory, name)
+            return same[0] if len(same) == 1 else name
+        other = joined(directory, name.swapcase())
+        # The listing is only read where another spelling finds the same file, or might.
+        if name.isascii() and (other == path or self._tree.identity(other) != identity):
+            return name
+        names = self._names(directory)
+        if name in names:
+            return name
+        folded = nfc(name.casefold())
+        for candidate in sorted(names):
+            is_same = nfc(candidate.casefold()) == folded
+            if is_same and self._tree.identity(joined(directory, candidate)) == identity:
+                return candidate
+        return name
+
+    def _of_same_form(self, directory: str, name: str) -> list[str]:
+        composed = nfc(name)
+        return [other for other in self._names(directory) if nfc(other) == composed]
+
+    def spelled(self, path: str) -> str:
+        """The absolute `path`, whose names are as listed, as URIs spell it: each name in NFC.
+
+        A name keeps its own form where its directory holds another name that differs in form alone, so that two
+        files never have one URI.
+        """
+        known = self._spelled.get(path)
+        if known is None:
+            directory, _, name = path.rpartition("/")
+            directory = directory or "/"
+            composed = nfc(name)
+            if composed != name and any(other != name for other in self._of_same_form(directory, name)):
+                composed = name
+            known = joined(self.spelled(directory), composed)
+            self._spelled[path] = known
+        return known
+
+
+_TOKEN = re.compile(r"(?P<star>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]+|\])\]|(?P<text>[^*?\[]+|\[)")
+ANY_DEPTH = "**"
+
+
+class _Text(msgspec.Struct, frozen=True):
+    text: str
+
+
+class _Star(msgspec.Struct, frozen=True):
+    pass
+
+
+class _One(msgspec.Struct, frozen=True):
+    pass
+
+
+class _Set(msgspec.Struct, frozen=True):
+    negated: bool
+    ranges: tuple[tuple[str, str], ...]
+
+
+_Token = _Text | _Star | _One | _Set
+
+
+def _ranges(body: str) -> tuple[tuple[str, str], ...]:
+    ranges: list[tuple[str, str]] = []
+    index = 0
+    while index < len(body):
+        is_range = body[index + 1 : index + 2] == "-" and index + 2 < len(body)
+        ranges.append((body[index], body[index + 2] if is_range else body[index]))
+        index += 3 if is_range else 1
+    return tuple(ranges)
+
+
+def _tokens(segment: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    for match in _TOKEN.finditer(segment):
+        if match["star"]:
+            tokens.append(_Star())
+        elif match["one"]:
+            tokens.append(_One())
+        elif match["set"]:
+            tokens.append(_Set(negated=bool(match["not"]), ranges=_ranges(nfc(decode(match["set"])))))
+        elif tokens and isinstance(last := tokens[-1], _Text):
+            tokens[-1] = _Text(nfc(last.text + decode(match["text"])))
+        else:
+            tokens.append(_Text(nfc(decode(match["text"]))))
+    return tokens
+
+
+def has_wildcard(segment: str) -> bool:
+    """Whether a percent-encoded segment is more than a name."""
+    return any(not isinstance(token, _Text) for token in _tokens(segment))
+
+
+def canonical_segment(segment: str) -> str:
+    """`segment` with one spelling for each pattern: wildcards raw, everything else percent-encoded, in NFC."""
+    return ANY_DEPTH if segment == ANY_DEPTH else "".join(map(_spelled, _tokens(segment)))
+
+
+def _spelled(token: _Token) -> str:
+    match token:
+        case _Text(text=text):
+            return encode(text)
+        case _Star():
+            return "*"
+        case _One():
+            return "?"
+        case _Set(negated=negated, ranges=ranges):
+            body = "".join(encode(low) if low == high else f"{encode(low)}-{encode(high)}" for low, high in ranges)
+            return f"[{'!' if negated else ''}{body}]"
+        case _:
+            assert_never(token)
+
+
+def _expression(token: _Text | _One | _Set) -> str:
+    match token:
+        case _Text(text=text):
+            return re.escape(text)
+        case _One():
+            return "."
+        case _Set(negated=negated, ranges=ranges):
+            # As for a shell, a range that ends before it begins holds nothing.
+            items = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
+            if not items:
+                return "." if negated else "(?!)"
+            return f"[{'^' if negated else ''}{items}]"
+        case _:
+            assert_never(token)
+
+
+def _compiled(tokens: Iterable[_Token]) -> re.Pattern[str]:
+    runs = [""]
+    for token in tokens:
+        if isinstance(token, _Star):
+            runs.append("")
+        else:
+            runs[-1] += _expression(token)
+    if len(runs) == 1:
+        return re.compile(runs[0], re.DOTALL)
+    # Between two stars the first place that fits is as good as any other: atomic, so that no name takes long.
+    middle = "".join(f"(?>.*?{run})" for run in runs[1:-1])
+    return re.compile(f"{runs[0]}{middle}.*{runs[-1]}", re.DOTALL)
+
+
+class _Name(msgspec.Struct, frozen=True):
+    """One segment. `hidden` says that it names hidden files: it begins with a dot of its own."""
+
+    expression: re.Pattern[str]
+    hidden: bool
+
+
+States = frozenset[int]
+"""How far a pattern has matched: the segments that may come next."""
+
+
+class PathPattern:
+    """A glob, matched name by name so that a walk need not enter what cannot match."""
+
+    def __init__(self, segments: Iterable[str]) -> None:
+        """`segments` are percent-encoded."""
+        self._segments = tuple(None if segment == ANY_DEPTH else _name(segment) for segment in segments)
+        self.start: States = self._closed({0})
+
+    def _closed(self, states: Iterable[int]) -> States:
+        """The states with those that a `**` for no directory at all leads to."""
+        closed = set(states)
+        for state in range(len(self._segments)):
+            if state in closed and self._segments[state] is None:
+                closed.add(state + 1)
+        return frozenset(closed)
+
+    def step(self, states: States, name: str, *, hidden: bool = False) -> States:
+        """The states below `name`; none where nothing below can match.
+
+        Only with `hidden` do wildcards match names that begin with a dot.
+        """
+        name = nfc(name)
+        is_skipped = name.startswith(".") and not hidden
+        following: set[int] = set()
+        for state in states:
+            segment = self._segments[state] if state < len(self._segments) else _END
+            if segment is None:
+                following |= set() if is_skipped else {state}
+            elif (segment.hidden or not is_skipped) and segment.expression.fullmatch(name):
+                following.add(state + 1)
+        return self._closed(following)
+
+    def accepts(self, states: States) -> bool:
+        """Whether what led to `states` matches."""
+        return len(self._segments) in states
+
+    def covers(self, names: Sequence[str]) -> bool:
+        """Whether the path `names` or a directory above it matches, hidden names included."""
+        states = self.start
+        for name in names:
+            states = self.step(states, name, hidden=True)
+            if self.accepts(states):
+                return True
+        return False
+
+
+_END = _Name(re.compile(r"(?!)"), hidden=False)
+
+
+def _name(segment: str) -> _Name:
+    tokens = _tokens(segment)
+    first = tokens[0]
+    return _Name(_compiled(tokens), hidden=isinstance(first, _Text) and first.text.startswith("."))

@@ -1,1 +1,0 @@
-"""The `mcp+SERVER+URI` scheme: resources of MCP servers."""

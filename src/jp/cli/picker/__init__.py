@@ -1,1 +1,0 @@
-"""The picker: a list of conversations on the terminal, narrowed by typing."""

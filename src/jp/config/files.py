@@ -1,0 +1,444 @@
+"""Configuration files: where they lie, what they extend, and fragments."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from jp.config.assignment import FragmentName, read_partial
+from jp.config.keys import parse_key
+from jp.config.layers import Layer, LayerKind, Origin
+from jp.config.merge import MapChange, applied
+from jp.config.scan import load_toml, place_of
+from jp.config.schema import APP, FILE, InvalidValueError, known_keys
+from jp.errors import ConfigurationError
+from jp.reading import read_beginning
+
+FILE_NAME = "config.toml"
+DIRECTORY_FILE_NAME = ".jp.toml"
+WORKSPACE_DIRECTORY = ".jp"
+FRAGMENTS = "config"
+"""The directory for fragments, beside each `config.toml`."""
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """The directories that are looked in; None: there is none.
+
+    `user` holds the user's own configuration, `root` is the workspace's root, `user_workspace` holds what the user
+    keeps for this workspace outside it.
+    """
+
+    cwd: Path
+    user: Path | None = None
+    root: Path | None = None
+    user_workspace: Path | None = None
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is read if it is there."""
+
+    kind: LayerKind
+    path: Path
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it comes with the workspace, so that a stranger may have written it."""
+        return self.kind in {"workspace", "directory"}
+
+
+def user_directory(environ: Mapping[str, str]) -> Path | None:
+    """The user's configuration directory: `$JP_GLOBAL_CONFIG_DIR`, `$XDG_CONFIG_HOME/jp`, or the platform's."""
+    chosen = environ.get("JP_GLOBAL_CONFIG_DIR", "")
+    if chosen:
+        return Path(chosen).absolute()
+    base = Path(environ.get("XDG_CONFIG_HOME", ""))
+    if base.is_absolute():
+        return base / "jp"
+    home = Path(environ.get("HOME", ""))
+    if not home.is_absolute():
+        return None
+    return home / ("Library/Application Support" if sys.platform == "darwin" else ".config") / "jp"
+
+
+def candidates(places: Places) -> Iterator[Candidate]:
+    """The files, least specific first."""
+    if places.user is not None:
+        yield Candidate(kind="user", path=places.user / FILE_NAME)
+    if places.root is not None:
+        yield Candidate(kind="workspace", path=places.root / WORKSPACE_DIRECTORY / FILE_NAME)
+        for directory in _down(places.root, places.cwd):
+            yield Candidate(kind="directory", path=directory / DIRECTORY_FILE_NAME)
+    if places.user_workspace is not None:
+        yield Candidate(kind="user-workspace", path=places.user_workspace / FILE_NAME)
+
+
+def _down(root: Path, cwd: Path) -> Iterator[Path]:
+    if not cwd.is_relative_to(root):
+        root, cwd = root.resolve(), cwd.resolve()
+    parts = cwd.relative_to(root).parts if cwd.is_relative_to(root) else ()
+    yield root
+    for count in range(1, len(parts) + 1):
+        yield root.joinpath(*parts[:count])
+
+
+_LARGEST = 1024 * 1024
+_LONGEST_QUOTE = 80
+# Compiled where they are used: a file without an error needs none of them.
+_POSITION = r"\s*\(at line (\d+), column (\d+)\)$"
+_REMEDIES: Mapping[type[OSError], str] = {
+    PermissionError: "Check its permissions with `ls -l`.",
+    IsADirectoryError: "A configuration is a file: move the directory away.",
+}
+_END = r"\s*\(at end of document\)$"
+
+
+class InvalidFileError(ConfigurationError):
+    """A configuration file could not be read, or is no TOML."""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file, or a pipe, that may be read; directories that cannot be looked into have none."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, or None where there is none.
+
+    Raises:
+        InvalidFileError: it cannot be read, is too large for a configuration, or no UTF-8.
+    """
+    try:
+        data = read_beginning(path, _LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        msg = f"{str(path)!r} cannot be read: {error.strerror}"
+        raise InvalidFileError(msg, hint=_REMEDIES.get(type(error), "")) from None
+    if len(data) > _LARGEST:
+        msg = f"{str(path)!r} is larger than {_LARGEST} bytes"
+        raise InvalidFileError(msg, hint="No configuration is that long: is it the right file?")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = len(data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode()) + 1
+        msg = f"{str(path)!r}, line {line}, column {column}: the file is no UTF-8"
+        raise InvalidFileError(msg, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The data of a file.
+
+    Raises:
+        InvalidFileError: it is no TOML; names line and column, and quotes the line.
+    """
+    import tomllib
+
+    try:
+        return load_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _malformed(text, path, str(error)) from None
+    except RecursionError:
+        msg = f"{str(path)!r} is nested too deeply"
+        raise InvalidFileError(msg, hint="Take out what stands in so many brackets.") from None
+
+
+def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
+    lines = text.split("\n")
+    match = re.search(_POSITION, problem)
+    line, column = (int(match[1]), int(match[2])) if match is not None else (len(lines), len(lines[-1]) + 1)
+    what = re.sub(_END, " before the file's end", re.sub(_POSITION, "", problem))
+    quoted = lines[min(line, len(lines)) - 1].strip()[:_LONGEST_QUOTE]
+    return InvalidFileError(
+        f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}",
+        hint='Texts stand in quotes, and every key has a value: `key = "value"`.',
+    )
+
+
+def checked(text: str, path: Path) -> MapChange:
+    """What a file with this text asks for, `inherit` and `extends` included.
+
+    Raises:
+        ConfigurationError: it is malformed, has an unknown key, or a key with a value of another kind.
+    """
+    try:
+        return read_partial(parse_toml(text, path), FILE)
+    except InvalidValueError as error:
+        place = place_of(text, error.path, of_value=not error.of_key)
+        raise error.within(f"{str(path)!r}" if place is None else f"{str(path)!r}, {place}") from None
+
+
+_MOST_FILES = 255
+_WILDCARDS = frozenset("*?[")
+
+Strategy = Literal["before", "after"]
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """The layers of one file; `inherit` is false where it, or a file that it builds on, ends the merging of files."""
+
+    layers: tuple[Layer, ...]
+    inherit: bool
+
+
+def load_group(path: Path, *, kind: LayerKind, root: Path | None, foreign: bool) -> Group | None:
+    """Read a file and what it extends; None where there is no such file. A file counts once in a group.
+
+    `root` is the workspace's. In a `foreign` file patterns may not leave it, and what does is kept in `reaches`.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is invalid, is missing, extends itself, or they are too many.
+    """
+    reader = _Reader(kind, root, foreign=foreign)
+    layers = reader.load(path, ())
+    return None if layers is None else Group(layers=tuple(layers), inherit=reader.inherit)
+
+
+def expanded(path: str) -> Path:
+    """The path, with a `~` that can be resolved as the home directory."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether a path lies below `root` (or is it), links followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+class _Naming(msgspec.Struct, frozen=True):
+    """The element of `extends` that names a file or a pattern."""
+
+    path: Path
+    text: str
+    index: int
+
+    def __str__(self) -> str:
+        """The file, and where in it, as errors begin."""
+        place = place_of(self.text, ("extends", str(self.index)))
+        return f"{str(self.path)!r}" if place is None else f"{str(self.path)!r}, {place}"
+
+
+def _named_by(chain: tuple[str, ...], error: ConfigurationError) -> ConfigurationError:
+    """The error of a file, with the files by way of which it was reached."""
+    if not chain:
+        return error
+    by = ", which is extended by ".join(repr(path) for path in reversed(chain))
+    error.message = f"{error.message} (extended by {by})"
+    return error
+
+
+def _circular(naming: _Naming, pattern: str, target: Path, chain: tuple[str, ...]) -> InvalidFileError:
+    real = os.path.realpath(target)
+    ring = (*chain[chain.index(real) :], real)
+    msg = f"{naming} extends {pattern!r}, so {str(target)!r} extends itself"
+    return InvalidFileError(msg, hint=f"Take it out. By way of: {', '.join(ring)}.")
+
+
+class _Reader:
+    def __init__(self, kind: LayerKind, root: Path | None, *, foreign: bool) -> None:
+        self._kind: LayerKind = kind
+        self._root = root
+        self._foreign = foreign
+        self._seen: set[str] = set()
+        self.inherit = True
+
+    def load(self, path: Path, chain: tuple[str, ...]) -> list[Layer] | None:
+        real = os.path.realpath(path)
+        if real in self._seen:
+            return []
+        if len(self._seen) >= _MOST_FILES:
+            msg = f"{chain[0]!r} extends more than {_MOST_FILES} files"
+            raise InvalidFileError(msg, hint="Narrow the patterns in `extends`.")
+        self._seen.add(real)
+        try:
+            text = read_text(path)
+            change = None if text is None else checked(text, path)
+        except ConfigurationError as error:
+            raise _named_by(chain, error) from None
+        if text is None or change is None:
+            return None
+        return self._with_extensions(path, text, change, (*chain, real))
+
+    def _with_extensions(self, path: Path, text: str, change: MapChange, chain: tuple[str, ...]) -> list[Layer]:
+        entries = dict(change.entries)
+        directives = applied(MapChange({name: entries.pop(name) for name in ("inherit", "extends") if name in entries}))
+        self.inherit = self.inherit and bool(directives.get("inherit", True))
+        around: dict[Strategy, list[Layer]] = {"before": [], "after": []}
+        reaches: list[str] = []
+        for index, entry in enumerate(directives.get("extends", ())):
+            pattern, strategy = _extension(entry)
+            for target, layers in self._extended(pattern, _Naming(path, text, index), chain):
+                around[strategy] += layers
+                if self._leaves(target):
+                    reaches.append(os.path.realpath(target))
+        own = Layer(
+            origin=Origin(kind=self._kind, where=str(path)),
+            change=MapChange(entries),
+            source=text,
+            foreign=self._foreign,
+            reaches=tuple(reaches),
+            reached=chain[-1] if self._leaves(path) else "",
+        )
+        return [*around["before"], own, *around["after"]]
+
+    def _leaves(self, path: Path) -> bool:
+        """Whether a stranger's file pulls in one that lies outside the workspace."""
+        return self._foreign and self._root is not None and not is_inside(path, self._root)
+
+    def _extended(self, pattern: str, naming: _Naming, chain: tuple[str, ...]) -> Iterator[tuple[Path, list[Layer]]]:
+        """The files that a pattern means, each with its layers."""
+        try:
+            targets = list(self._targets(pattern, naming))
+        except InvalidFileError as error:
+            raise _named_by(chain[:-1], error) from None
+        for target in targets:
+            if os.path.realpath(target) in chain:
+                raise _circular(naming, pattern, target, chain)
+            layers = self.load(target, chain)
+            if layers is None:
+                error = InvalidFileError(
+                    f"{naming} extends {pattern!r}, which does not exist",
+                    hint=f"There is no {str(target)!r}: create it, or take it out.",
+                )
+                raise _named_by(chain[:-1], error)
+            yield target, layers
+
+    def _targets(self, pattern: str, naming: _Naming) -> Iterator[Path]:
+        path = naming.path
+        if "\0" in pattern:
+            msg = f"{naming} extends {pattern!r}, which is no path"
+            raise InvalidFileError(msg, hint="Take the NUL character out of it.")
+        parts = expanded(pattern).parts
+        literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
+        base = path.parent.joinpath(*parts[:literal])
+        if literal == len(parts):
+            if base.suffix != ".toml":
+                msg = f"{naming} extends {pattern!r}, which is no TOML file"
+                raise InvalidFileError(
+                    msg, hint="Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
+                )
+            yield base
+            return
+        if self._leaves(base):
+            msg = f"{naming} extends {pattern!r}: a pattern may not leave the workspace"
+            raise InvalidFileError(msg, hint="Name the files one by one.")
+        yield from self._matches(base, parts[literal:], naming)
+
+    def _matches(self, base: Path, parts: tuple[str, ...], naming: _Naming) -> list[Path]:
+        if any("**" in part and part != "**" for part in parts):  # Python 3.13 would read it as '*'
+            msg = f"{naming} extends {'/'.join(parts)!r}: '**' must be a whole name between slashes"
+            raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.")
+        found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
+        return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
+
+
+def _is_hidden(match: Path, base: Path) -> bool:
+    return any(part.startswith(".") for part in match.relative_to(base).parts)
+
+
+def _extension(entry: Any) -> tuple[str, Strategy]:
+    if isinstance(entry, str):
+        return entry, "before"
+    return entry["path"], entry.get("strategy", "before")
+
+
+_SUFFIX = ".toml"
+
+
+def fragment_layers(fragment: FragmentName, places: Places, load_paths: Sequence[str]) -> list[Layer]:
+    """The layers of a named fragment, the least specific first.
+
+    A file relative to the current directory wins. Otherwise each of the user's directory, the workspace and the user's
+    directory for this workspace may have one: the first that is found below its `load_paths`, then in its own
+    directory for fragments.
+
+    Raises:
+        ConfigurationError: nothing has this name, or a file is invalid.
+    """
+    searched: list[Path] = []
+    here = _first(_here(fragment, places), searched)
+    found = [here] if here is not None else []
+    if here is None and not fragment.forced:
+        for paths in _by_root(fragment.name, places, load_paths):
+            match = _first(paths, searched)
+            if match is not None and not any(match.samefile(other) for other in found):
+                found.append(match)
+    if not found:
+        raise _not_found(fragment.name, searched)
+    return [layer for path in found for layer in _layers(path, places)]
+
+
+def _here(fragment: FragmentName, places: Places) -> Iterator[Path]:
+    base = places.cwd / expanded(fragment.name)
+    if fragment.forced or base.suffix == _SUFFIX:
+        yield base
+    if base.suffix != _SUFFIX and fragment.name and base.name:
+        yield base.with_name(base.name + _SUFFIX)
+
+
+def _by_root(name: str, places: Places, load_paths: Sequence[str]) -> Iterator[list[Path]]:
+    file = name if name.endswith(_SUFFIX) else name + _SUFFIX
+    roots = (
+        (None if places.user is None else places.user / FRAGMENTS, "."),
+        (places.root, f"{WORKSPACE_DIRECTORY}/{FRAGMENTS}"),
+        (None if places.user_workspace is None else places.user_workspace / FRAGMENTS, "."),
+    )
+    for root, own in roots:
+        if root is not None:
+            yield [root / expanded(directory) / file for directory in (*load_paths, own)]
+
+
+def _first(paths: Sequence[Path] | Iterator[Path], searched: list[Path]) -> Path | None:
+    for path in paths:
+        if path not in searched:
+            searched.append(path)
+        if is_file(path):
+            return path
+    return None
+
+
+def _layers(path: Path, places: Places) -> tuple[Layer, ...]:
+    foreign = _is_in_workspace(path, places) and not _is_own(path, places)
+    group = load_group(path, kind="cfg", root=places.root, foreign=foreign)
+    return () if group is None else group.layers
+
+
+def _is_in_workspace(path: Path, places: Places) -> bool:
+    if places.root is None:
+        return False
+    # A link in the workspace is the workspace's, wherever it leads.
+    return Path(os.path.normpath(path)).is_relative_to(places.root) or is_inside(path, places.root)
+
+
+def _is_own(path: Path, places: Places) -> bool:
+    own = (places.user, places.user_workspace)
+    return any(directory is not None and is_inside(path, directory) for directory in own)
+
+
+def _not_found(name: str, searched: Sequence[Path]) -> ConfigurationError:
+    places = ", ".join(os.fspath(path) for path in searched)
+    hint = f"Searched: {places}."
+    if _is_key(name):
+        hint = f"To set that key, write `{name}=VALUE`."
+    return ConfigurationError(f"no configuration is called {name!r}", hint=hint)
+
+
+def _is_key(name: str) -> bool:
+    try:
+        path = parse_key(name)
+    except ConfigurationError:
+        return False
+    return any(known[: len(path)] == path for known, _ in known_keys(APP))

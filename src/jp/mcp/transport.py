@@ -1,0 +1,374 @@
+"""Sessions over the streams of a process and over streamable HTTP, within bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from anyio import (
+    BrokenResourceError,
+    CancelScope,
+    ClosedResourceError,
+    Event,
+    create_memory_object_stream,
+    create_task_group,
+    move_on_after,
+    wait_readable,
+    wait_writable,
+)
+
+from jp.mcp.bounds import TooManyValuesError, ValueMeter
+from jp.process.guardian import GuardedProcess
+
+if TYPE_CHECKING:
+    import httpx2
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
+
+
+_ANSWER = rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"[^"]*"\s*,)?\s*"id"\s*:\s*(?P<id>[0-9]{1,18}|"[^"\\]*")\s*,\s*"result"'
+"""How an answer begins of which nothing else can be read."""
+
+
+def message_of(line: bytes) -> JSONRPCMessage | None:
+    """The message that a line is; None where it is none.
+
+    Halves of characters become `?`: programs that count in UTF-16 cut texts between them. What has the id of a
+    request and is no answer to it becomes an error, so that nobody waits for one.
+    """
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:  # pydantic's errors are ValueErrors
+        pass
+    try:
+        value = json.loads(line.decode("utf-8", "replace"))
+    except ValueError:
+        return None
+    except RecursionError:
+        found = re.match(_ANSWER, line)
+        return _unreadable({"id": json.loads(found["id"])}, "the answer is nested too deeply") if found else None
+    try:
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return jsonrpc_message_adapter.validate_json(whole, by_name=False)
+    except (ValueError, RecursionError):
+        return _unreadable(value)
+
+
+def _unreadable(value: object, why: str = "the answer is not what the protocol says") -> JSONRPCMessage | None:
+    from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
+
+    answer = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    number = answer.get("id")
+    if "method" in answer or isinstance(number, bool) or not isinstance(number, (int, str)):
+        return None
+    error = ErrorData(code=PARSE_ERROR, message=why)
+    return JSONRPCError(jsonrpc="2.0", id=number, error=error)
+
+
+_CHUNK = 64 * 1024
+_LONGEST_LINE = 2000
+_LAST_WORDS = 300
+
+GRACE_SECS = 0.3
+"""How long a server may take to end: first by itself, when its input is closed, and again when it is asked to."""
+
+
+class ServerProcess:
+    """A program whose standard input and output are a session. What it says on the third stream is for people."""
+
+    def __init__(self, words: Sequence[str], *, directory: str, environment: Mapping[str, str]) -> None:
+        """Start `words[0]`, which is a path.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        self._process = GuardedProcess(words, directory=directory, environment=environment)
+        for descriptor in (self._process.stdin, self._process.stdout, self._process.stderr):
+            os.set_blocking(descriptor, False)
+        self.last_words = ""
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, the number of a signal being negative; None while it runs."""
+        return self._process.exit_code
+
+    async def read(self) -> bytes:
+        """What it says next on its standard output; nothing at the end."""
+        return await _read(self._process.stdout)
+
+    async def write(self, data: bytes) -> None:
+        """Write `data` to its standard input.
+
+        Raises:
+            OSError: it does not take any more.
+        """
+        rest = memoryview(data)
+        while rest:
+            await wait_writable(self._process.stdin)
+            with suppress(BlockingIOError):
+                rest = rest[os.write(self._process.stdin, rest[:_CHUNK]) :]
+
+    async def listen(self, say: Callable[[str], None]) -> None:
+        """Pass on, line by line, what it says for people, and keep the last of it."""
+        begun = b""
+        while chunk := await _read(self._process.stderr):
+            *lines, begun = (begun + chunk).split(b"\n")
+            begun = begun[:_LONGEST_LINE]
+            for line in lines:
+                self._pass_on(line, say)
+        self._pass_on(begun, say)
+
+    def _pass_on(self, line: bytes, say: Callable[[str], None]) -> None:
+        text = line[:_LONGEST_LINE].decode("utf-8", "replace").rstrip()
+        if text:
+            self.last_words = text[:_LAST_WORDS]
+            say(text)
+
+    def kill(self) -> None:
+        """End it and everything that it started at once, unless it has ended."""
+        self._process.kill()
+
+    async def end(self) -> None:
+        """Let nothing that it started go on. It may end by itself first. Cancelling does not shorten this."""
+        with CancelScope(shield=True):
+            self._process.close_input()
+            with move_on_after(GRACE_SECS):
+                await self._process.wait()
+            await self._process.end(GRACE_SECS)
+
+    def close_input(self) -> None:
+        """Tell it that nothing more comes. Nobody may be writing."""
+        self._process.close_input()
+
+    def close(self) -> None:
+        """Let go of its outputs. Nobody may be reading them."""
+        self._process.close()
+
+
+async def _read(descriptor: int) -> bytes:
+    while True:
+        await wait_readable(descriptor)
+        with suppress(BlockingIOError):
+            return os.read(descriptor, _CHUNK)
+
+
+LONGEST_MESSAGE = 16 * 1024 * 1024
+"""In bytes: a resource of 10 MiB as base64, and some more."""
+
+_MOST_NOISE = 1024 * 1024
+"""So many bytes that are no messages a server may print: a greeting, the output of a program that it runs."""
+
+_SHOWN = 2000
+_FLUSH_SECS = 0.5
+
+
+class StdioLink:
+    """What connects a process with a session. `broken` says why it was cut, where neither of them ended."""
+
+    def __init__(self, process: ServerProcess, log: Callable[[str], None]) -> None:
+        """`process` runs; the link ends it."""
+        self.broken = ""
+        self.ended = Event()
+        self._process = process
+        self._log = log
+        self._noise = 0
+        self._values = ValueMeter()
+        self._writing = CancelScope()
+
+    @asynccontextmanager
+    async def transport(self) -> AsyncGenerator[TransportStreams]:
+        """The two streams of a session. Leaving it ends the process."""
+        incoming, read_stream = create_memory_object_stream["SessionMessage | Exception"](0)
+        write_stream, outgoing = create_memory_object_stream["SessionMessage"](0)
+        # What is closed last is what tasks may still be reading.
+        with closing(self._process), incoming, read_stream, write_stream, outgoing:
+            async with create_task_group() as tasks:
+                written = Event()
+                tasks.start_soon(self._read, incoming)
+                tasks.start_soon(self._write, outgoing, written)
+                tasks.start_soon(self._process.listen, self._log)
+                try:
+                    yield read_stream, write_stream
+                finally:
+                    await self._leave(read_stream, write_stream, written)
+                    tasks.cancel_scope.cancel()
+
+    async def _leave(
+        self,
+        read_stream: MemoryObjectReceiveStream[SessionMessage | Exception],
+        write_stream: MemoryObjectSendStream[SessionMessage],
+        written: Event,
+    ) -> None:
+        """Send what is still to be said, that a call was cancelled perhaps, and end the process."""
+        with CancelScope(shield=True):
+            # From here on what it says is read and forgotten: it could not end with a full pipe.
+            read_stream.close()
+            write_stream.close()
+            with move_on_after(_FLUSH_SECS):
+                await written.wait()
+            self._writing.cancel()
+            await written.wait()
+            await self._process.end()
+
+    async def _read(self, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        begun = bytearray()
+        with incoming:
+            while not self.broken and (chunk := await self._process.read()):
+                *lines, rest = chunk.split(b"\n")
+                for line in lines:
+                    self._count(line)
+                    await self._take(bytes(begun + line), incoming)
+                    begun.clear()
+                    self._values.reset()
+                begun += rest
+                self._count(rest)
+                if len(begun) > LONGEST_MESSAGE:
+                    self.stop(f"it sent a message of more than {LONGEST_MESSAGE:,} bytes")
+        self.ended.set()
+
+    def _count(self, piece: bytes) -> None:
+        try:
+            self._values.feed(piece)
+        except TooManyValuesError as error:
+            self.stop(f"it sent {error}")
+
+    async def _take(self, line: bytes, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        from mcp.shared.message import SessionMessage
+
+        if self.broken:
+            return
+        message = message_of(line)
+        if message is not None:
+            with suppress(BrokenResourceError, ClosedResourceError):
+                await incoming.send(SessionMessage(message))
+            return
+        self._noise += len(line) + 1
+        if line.strip() and self._noise <= _SHOWN:
+            self._log(line[:_SHOWN].decode("utf-8", "replace"))
+        if self._noise > _MOST_NOISE and not self.broken:
+            self.stop(f"it printed more than {_MOST_NOISE:,} bytes that are no messages")
+
+    def stop(self, why: str) -> None:
+        """See `jp.mcp.bounds.Link`."""
+        self.broken = self.broken or why
+        self._process.kill()
+
+    async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage], written: Event) -> None:
+        try:
+            with self._writing, outgoing:
+                async for item in outgoing:
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self._process.write(f"{text}\n".encode())
+        except OSError:
+            # It does not read any more: whoever waits for an answer hears of it when its output ends.
+            self._process.kill()
+        finally:
+            written.set()
+
+
+_CONNECT_SECS = 20.0
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+
+class HttpLink:
+    """What connects an address with a session. `refused` is the status of the last answer that was a refusal.
+
+    `broken` says why the session was ended by jp.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        """Every request gets `headers`."""
+        self.refused: int | None = None
+        self.broken = ""
+        self.ended = Event()
+        self._url = url
+        self._headers = headers
+
+    def stop(self, why: str) -> None:
+        """See `jp.mcp.bounds.Link`."""
+        self.broken = self.broken or why
+        self.ended.set()
+
+    @asynccontextmanager
+    async def transport(self) -> AsyncGenerator[TransportStreams]:
+        """The two streams of a session. How long an answer may take is the caller's business."""
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        from jp.tls import context_for
+
+        client = httpx2.AsyncClient(
+            # What is compressed may be a thousand times as long.
+            headers={"accept-encoding": "identity", **self._headers},
+            verify=context_for(self._url),
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECS),
+            event_hooks={"response": [self._look]},
+        )
+        async with (
+            client,
+            streamable_http_client(self._url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
+        ):
+            yield streams
+
+    async def _look(self, response: httpx2.Response) -> None:
+        """Note a refusal, and have a body end where it is too long. One of events has its bound in each of them."""
+        import httpx2
+
+        if response.is_error and response.request.method == "POST":
+            self.refused = response.status_code
+        stream = response.stream
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            if isinstance(stream, httpx2.AsyncByteStream):
+                response.stream = _bounded_stream(stream, self.stop, of_events=True)
+            return
+        if response.headers.get("content-encoding", "identity") != "identity":
+            message = "the answer is compressed, though that was not asked for"
+            raise httpx2.DecodingError(message, request=response.request)
+        if isinstance(stream, httpx2.AsyncByteStream):
+            response.stream = _bounded_stream(stream, self.stop, of_events=False)
+
+
+def _bounded_stream(
+    stream: httpx2.AsyncByteStream, stop: Callable[[str], None], *, of_events: bool
+) -> httpx2.AsyncByteStream:
+    """Return `stream`, which fails where it is too long, and which stops the session where it has too many values.
+
+    Of a stream `of_events`, each event is a message, and how long one may be is held elsewhere.
+    """
+    import httpx2
+
+    values = ValueMeter()
+
+    def count(chunk: bytes) -> None:
+        *events, rest = _EVENT_END.split(chunk) if of_events else [chunk]
+        for event in events:
+            values.feed(event)
+            values.reset()
+        values.feed(rest)
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            received = 0
+            async for chunk in stream:
+                received += len(chunk)
+                if received > LONGEST_MESSAGE and not of_events:
+                    raise httpx2.ReadError(f"the answer has more than {LONGEST_MESSAGE:,} bytes")
+                try:
+                    count(chunk)
+                except TooManyValuesError as error:
+                    stop(f"it sent {error}")
+                    raise httpx2.ReadError(str(error)) from None
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()

@@ -1,1 +1,0 @@
-"""Cerebras: Chat Completions with its own words for reasoning."""

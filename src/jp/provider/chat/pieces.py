@@ -1,0 +1,304 @@
+"""The chunks of a Chat Completions stream, and calls and reasoning that come in pieces. Pure."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from jp.conversation.entries import JsonObject, Usage
+from jp.provider.reader import UNREADABLE, counted, text_of
+
+
+class Function(msgspec.Struct):
+    """What is called; `arguments` is JSON text as a string, or, from some servers, the JSON itself."""
+
+    name: str | None = None
+    arguments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class CallPiece(msgspec.Struct):
+    """A piece of a call, as it comes."""
+
+    index: int | None = None
+    id: str | None = None
+    function: Function | None = None
+
+
+class Call:
+    """A call as it grows. It has begun once its name is known, and is known under `block` from then on."""
+
+    def __init__(self, index: int | None) -> None:
+        self.index = index
+        self.given_id = ""
+        self.name = ""
+        self.block: int | None = None
+        self.waiting = ""
+        self._pieces: list[str] = []
+
+    def take(self, piece: CallPiece) -> None:
+        """Add a piece: the first id and the first name hold; `waiting` is what is new of the arguments."""
+        self.given_id = self.given_id or piece.id or ""
+        if piece.function is not None:
+            self.name = self.name or piece.function.name or ""
+            text = arguments_text(piece.function.arguments)
+            self.waiting += text
+            self._pieces.append(text)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its arguments are a JSON object: half a one never is."""
+        try:
+            msgspec.json.decode("".join(self._pieces), type=JsonObject)
+        except UNREADABLE:
+            return False
+        return True
+
+
+def arguments_text(raw: msgspec.Raw) -> str:
+    """The text of arguments that came as a string of JSON, as JSON, or not at all."""
+    if bytes(raw) == b"null":
+        return ""
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except UNREADABLE:
+        return text_of(raw)
+
+
+class Calls:
+    """The calls of one answer in the order of their beginnings."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    def take(self, piece: CallPiece) -> Call:
+        """Add a piece to the call that it belongs to, which may be a new one."""
+        call = self._meant(piece)
+        if call is None:
+            call = Call(piece.index)
+            self.calls.append(call)
+        call.take(piece)
+        return call
+
+    def _meant(self, piece: CallPiece) -> Call | None:
+        """By its index; where that is missing, by its id; where both are, the last one.
+
+        Some servers give all calls the same index, or none, and send each in one piece: a name under another id begins
+        a call, and so does a name without either after a call that is whole.
+        """
+        if piece.index is not None:
+            found = next((call for call in reversed(self.calls) if call.index == piece.index), None)
+        else:
+            same = (call for call in self.calls if piece.id and call.given_id == piece.id)
+            found = next(same, self.calls[-1] if self.calls else None)
+        return None if found is not None and _begins_another(found, piece) else found
+
+
+def _begins_another(call: Call, piece: CallPiece) -> bool:
+    if piece.function is None or not piece.function.name:
+        return False
+    if piece.id and call.given_id:
+        return piece.id != call.given_id
+    return piece.index is None and bool(call.name) and call.is_whole
+
+
+_NULL = msgspec.Raw(b"null")
+_NOTHING = frozenset({b"null", b"{}", b'""', b"false"})
+
+
+class Piece(msgspec.Struct):
+    """A part of a content that is a list: text, or a thought, which is such a list or a text itself."""
+
+    text: str | None = None
+    thinking: list[Piece] | str | None = None
+
+
+class Delta(msgspec.Struct):
+    """What a chunk adds."""
+
+    content: list[Piece] | str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: msgspec.Raw = _NULL
+    refusal: str | None = None
+    tool_calls: list[CallPiece] | None = None
+
+
+class Choice(msgspec.Struct):
+    """One of the answers; jp asks for one."""
+
+    index: int = 0
+    delta: Delta | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    error: msgspec.Raw = _NULL
+
+
+class Chunk(msgspec.Struct):
+    """One event."""
+
+    choices: list[Choice] | None = None
+    usage: msgspec.Raw = _NULL
+    error: msgspec.Raw = _NULL
+
+
+class Head(msgspec.Struct):
+    """As much of an event as it takes to tell whether it has to be understood."""
+
+    choices: msgspec.Raw = _NULL
+    error: msgspec.Raw = _NULL
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _OutputDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+
+_chunks = msgspec.json.Decoder(Chunk)
+_heads = msgspec.json.Decoder(Head)
+_usages = msgspec.json.Decoder(_Usage | None)
+_details = msgspec.json.Decoder(list[JsonObject] | None)
+
+
+def chunk_of(data: bytes) -> Chunk | Head | None:
+    """The chunk that an event holds; its head where it is formed otherwise; None where it is no JSON object."""
+    try:
+        return _chunks.decode(data)
+    except UNREADABLE:
+        pass
+    try:
+        return _heads.decode(data)
+    except UNREADABLE:
+        return None
+
+
+def says_something(raw: msgspec.Raw) -> bool:
+    """Whether a field is there and not just empty."""
+    return bytes(raw) not in _NOTHING
+
+
+def plain(thinking: list[Piece] | str | None) -> str:
+    """A thought as text."""
+    match thinking:
+        case None:
+            return ""
+        case str():
+            return thinking
+        case list():
+            return "".join(piece.text or "" for piece in thinking)
+        case _:
+            assert_never(thinking)
+
+
+def details_of(raw: msgspec.Raw) -> list[JsonObject]:
+    """The pieces of detailed reasoning; none where they are not formed as such."""
+    try:
+        return _details.decode(raw) or []
+    except UNREADABLE:
+        return []
+
+
+def usage_of(raw: msgspec.Raw) -> Usage | None:
+    """The count of tokens, None where there is none, or none that can be read: no answer is lost for it."""
+    try:
+        reported = _usages.decode(raw)
+    except UNREADABLE:
+        return None
+    if reported is None:
+        return None
+    prompt = reported.prompt_tokens_details or _PromptDetails()
+    output = reported.completion_tokens_details or _OutputDetails()
+    return counted(
+        prompt=reported.prompt_tokens,
+        output=reported.completion_tokens,
+        cache_read=prompt.cached_tokens or reported.prompt_cache_hit_tokens,
+        cache_write=prompt.cache_write_tokens,
+        reasoning=output.reasoning_tokens,
+    )
+
+
+_OPENING, _CLOSING = "<think>", "</think>"
+
+
+class Split(msgspec.Struct, frozen=True):
+    """What a piece of text adds to the reasoning, and to the message."""
+
+    reasoning: str = ""
+    text: str = ""
+
+
+def _begun(text: str, tag: str) -> int:
+    """How many characters at the end of `text` may be the beginning of `tag`."""
+    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
+
+
+class ThinkSplitter:
+    """Takes the reasoning off one text, as it streams. Tags count at the very beginning only."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._state = self._at_start
+
+    def feed(self, text: str) -> Split:
+        """Add to the text, and take what certainly belongs to one or the other."""
+        self._held += text
+        return self._state()
+
+    def finish(self) -> Split:
+        """Take the rest: reasoning that was not closed is reasoning all the same."""
+        rest, self._held = self._held, ""
+        return Split(reasoning=rest) if self._state == self._inside else Split(text=rest)
+
+    def _at_start(self) -> Split:
+        begun = self._held.lstrip()
+        if begun.startswith(_OPENING):
+            self._held = begun.removeprefix(_OPENING)
+            self._state = self._at_thought
+            return self._state()
+        if _OPENING.startswith(begun):
+            return Split()
+        self._state = self._after
+        return self._state()
+
+    def _at_thought(self) -> Split:
+        self._held = self._held.lstrip()
+        if not self._held:
+            return Split()
+        self._state = self._inside
+        return self._state()
+
+    def _inside(self) -> Split:
+        thought, closed, rest = self._held.partition(_CLOSING)
+        if closed:
+            self._held = rest
+            self._state = self._at_text
+            then = self._state()
+            return Split(reasoning=thought.rstrip(), text=then.text)
+        # White space before the tag belongs to it, so it is held until something else follows.
+        size = len(self._held) - _begun(self._held, _CLOSING)
+        size = len(self._held[:size].rstrip())
+        thought, self._held = self._held[:size], self._held[size:]
+        return Split(reasoning=thought)
+
+    def _at_text(self) -> Split:
+        self._held = self._held.lstrip()
+        if not self._held:
+            return Split()
+        self._state = self._after
+        return self._state()
+
+    def _after(self) -> Split:
+        text, self._held = self._held, ""
+        return Split(text=text)

@@ -1,1 +1,0 @@
-"""Any server that speaks Chat Completions, as the user's configuration describes it."""

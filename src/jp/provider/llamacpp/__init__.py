@@ -1,1 +1,0 @@
-"""A server of llama.cpp: Chat Completions with what only it knows."""

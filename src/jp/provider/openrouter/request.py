@@ -1,0 +1,207 @@
+"""OpenRouter: many vendors' models behind one Chat Completions API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.config.accounts import OpenrouterConfig
+from jp.conversation.entries import JsonObject
+from jp.conversation.thread import AssistantReasoning, CachePolicy, Parameters, Thread, ToolCall, ToolResult, UserText
+from jp.provider.base import Abilities, Level, Model, WireRequest
+from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.request import Asked, ChatAdapter, choice_of, render
+from jp.provider.models import find_model, is_made_by
+from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent, object_at, sampling_of
+
+PROVIDER = "openrouter"
+
+_LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "xhigh")
+_LEAST_BUDGET = 1024
+_HIDDEN: JsonObject = {"effort": "minimal", "exclude": True}
+"""As little as there is, unseen: for models that cannot be kept from it."""
+
+_OFF: JsonObject = {"enabled": False}
+
+
+class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
+    """Reasoning on the wire. `is_active` says whether the model may reason."""
+
+    wire: JsonObject | None
+    is_active: bool
+    left_out: tuple[str, ...] = ()
+
+
+def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
+    """How the model reasons about a request. `forced` says that it has to call a tool."""
+    parameters, abilities = thread.parameters, model.abilities
+    wanted = parameters.reasoning
+    if abilities.thinking == "none":
+        is_unmet = wanted not in {None, "auto"} and not is_off(parameters)
+        why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason"
+        return Reasoning(wire=None, is_active=False, left_out=(why,) if is_unmet else ())
+    if is_off(parameters):
+        return _off(abilities, thread.model)
+    is_active = wanted is not None or abilities.thinks_by_default
+    if is_active and abilities.thinking_off == "disabled" and _must_not(thread, forced=forced):
+        why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason about this call"
+        return Reasoning(wire=_OFF, is_active=False, left_out=() if wanted in {None, "auto"} else (why,))
+    wire = _wire(parameters, abilities)
+    left_out = tuple(_unmet(parameters, wire or {}))
+    return Reasoning(wire=wire, is_active=is_active, left_out=left_out)
+
+
+def _off(abilities: Abilities, name: str) -> Reasoning:
+    if abilities.thinking_off == "disabled":
+        return Reasoning(wire=_OFF, is_active=False)
+    return Reasoning(wire=_HIDDEN, is_active=True, left_out=(f"{name!r} cannot wholly be kept from reasoning",))
+
+
+def _must_not(thread: Thread, *, forced: bool) -> bool:
+    """Whether Anthropic's API would refuse a request whose model reasons.
+
+    A call cannot be forced then, and an answer that called a tool has to have begun with a thought.
+    """
+    return thread.model.startswith("anthropic/") and (forced or _goes_on_without_thought(thread))
+
+
+def _goes_on_without_thought(thread: Thread) -> bool:
+    """Whether the last answer called tools and began with no thought of its own."""
+    has_calls = False
+    for event in reversed(thread.events):
+        match event:
+            case UserText(synthetic=False):
+                break
+            case ToolCall():
+                has_calls = True
+            case AssistantReasoning(metadata=metadata) if has_calls:
+                is_own = is_made_by(metadata, PROVIDER, thread.model)
+                return not is_own or "reasoning_details" not in (metadata or {})
+            case ToolResult() if has_calls:
+                break
+            case _:
+                continue
+    return has_calls
+
+
+def _wire(parameters: Parameters, abilities: Abilities) -> JsonObject | None:
+    match parameters.reasoning:
+        case None:
+            return None
+        case "auto":
+            return {"enabled": True}
+        case int(tokens):
+            return {"max_tokens": max(_LEAST_BUDGET, min(tokens, _ceiling(parameters, tokens)))}
+        case _:
+            effort = effort_of(parameters, 1)
+            levels: tuple[Level, ...] = (*_LEVELS, "max") if "max" in abilities.levels else _LEVELS
+            return {"effort": None if effort is None else nearest_level(effort, levels)}
+
+
+def _ceiling(parameters: Parameters, tokens: int) -> int:
+    """Thoughts and answer share the longest output."""
+    longest = parameters.max_tokens
+    return tokens if longest is None else longest - longest // 10
+
+
+def _unmet(parameters: Parameters, wire: JsonObject) -> Iterator[str]:
+    """Sentences about reasoning that is not sent as it was asked for."""
+    wanted = parameters.reasoning
+    if wanted == "max" and wire["effort"] != "max":
+        yield f"reasoning 'max' sent as {wire['effort']!r}, the most that the model is known to take"
+    elif isinstance(wanted, int) and wire["max_tokens"] != wanted:
+        sent = wire["max_tokens"]
+        why = (
+            "the least that there is"
+            if sent > wanted
+            else f"the longest output, {parameters.max_tokens}, holds the answer too"
+        )
+        yield f"reasoning {wanted} sent as {sent}: {why}"
+
+
+QUIRKS = Quirks(
+    return_reasoning="reasoning",
+    documents=True,
+    media=frozenset({
+        *("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"),
+        *("video/mp4", "video/mpeg", "video/quicktime", "video/webm"),
+    }),
+    stream_usage=False,
+    text_parts=True,
+    numbers_calls=True,
+)
+"""It reports tokens unasked, and gives the vendors what they take of the rest."""
+
+_LONGEST_SESSION = 128
+
+
+_SERVER = Server(provider=PROVIDER, kind=PROVIDER, quirks=QUIRKS)
+_MISTRAL = replace(_SERVER, quirks=replace(QUIRKS, call_ids="short", user_after_tool=False))
+"""Whose requests are passed on as they are, to a server that is stricter than others."""
+
+
+class OpenrouterAdapter(ChatAdapter):
+    """OpenRouter's Chat Completions. `headers` say on whose behalf it is asked.
+
+    `store` lets it pass requests on to vendors that keep them.
+    """
+
+    def __init__(self, headers: tuple[tuple[str, str], ...], *, store: bool = False) -> None:
+        self._headers = headers
+        self._store = store
+        super().__init__(_SERVER)
+
+    def render(self, thread: Thread) -> WireRequest:
+        """The request for `thread`."""
+        server = _MISTRAL if thread.model.startswith("mistralai/") else _SERVER
+        request = render(thread, server, asked(thread, headers=self._headers))
+        if self._store:
+            return request
+        # Behind the parameters, which say nothing of where requests may be kept.
+        routing: JsonObject = {**object_at(request.body, "provider"), "data_collection": "deny"}
+        return replace(request, body={**request.body, "provider": routing})
+
+
+def create(settings: OpenrouterConfig) -> OpenrouterAdapter:
+    """The adapter of the account."""
+    return OpenrouterAdapter(_headers(settings), store=settings.store)
+
+
+def _headers(settings: OpenrouterConfig) -> tuple[tuple[str, str], ...]:
+    given = {"x-title": settings.app_name, "http-referer": settings.app_referrer}
+    return tuple((name, value) for name, value in given.items() if value)
+
+
+def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked:
+    """What only OpenRouter is asked: to reason, to keep a conversation at one vendor, to remember its beginning."""
+    parameters = thread.parameters
+    model = find_model(PROVIDER, thread.model)
+    choice = choice_of(parameters, thread.tools, model, QUIRKS)
+    reasoning = reasoning_of(thread, model, forced=choice.forces)
+    fields: JsonObject = {} if reasoning.wire is None else {"reasoning": reasoning.wire}
+    if thread.conversation and parameters.cache != "off":
+        fields["session_id"] = thread.conversation[:_LONGEST_SESSION]
+    abilities = model.abilities
+    takes_sampling = abilities.sampling and (abilities.sampling_while_thinking or not reasoning.is_active)
+    unsampled = () if takes_sampling else tuple(sampling_of(parameters))
+    why = f"{thread.model!r} takes none{' while it reasons' if abilities.sampling else ''}"
+    is_told = thread.model.startswith("anthropic/")
+    kept = () if is_told else cache_not_sent(parameters.cache, f"{thread.model!r} keeps what its vendor wants")
+    return Asked(
+        fields=fields,
+        headers=headers,
+        left_out=(*([not_sent(unsampled, why)] if unsampled else []), *reasoning.left_out, *kept),
+        sampling=takes_sampling,
+        marker=_marker(thread.model, parameters.cache),
+    )
+
+
+def _marker(model: str, policy: CachePolicy) -> JsonObject | None:
+    """What marks the places up to which a cache keeps its work; other vendors find them by themselves."""
+    if policy == "off":
+        return None
+    if model.startswith("anthropic/"):
+        return {"type": "ephemeral", "ttl": "1h"} if policy == "long" else {"type": "ephemeral"}
+    return {"type": "ephemeral"} if model.startswith("google/") else None

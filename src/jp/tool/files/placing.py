@@ -1,0 +1,281 @@
+"""`fs_create_file`, `fs_move_file` and `fs_delete_file`."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from jp.conversation.entries import Facts
+from jp.conversation.thread import ToolDefinition
+from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.calling import Change, Previews, failed, in_thread, require_consent, said, territory_of
+from jp.tool.files.opening import (
+    Content,
+    created_parent_of,
+    encoded,
+    in_words,
+    legible,
+    mode_of,
+    parent_of,
+    read_whole,
+    require_regular,
+    status_of,
+    text_of,
+)
+from jp.tool.files.surroundings import FileSurroundings
+from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files.writing import create, put_over, put_where_nothing_is, replace
+
+_DEFINITION = ToolDefinition(
+    name="fs_create_file",
+    description=(
+        "Create a text file, with the directories that it needs. A file that is there already is only overwritten if "
+        "the user agrees; to change one, use fs_modify_file."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file, relative to the workspace's root or absolute."},
+            "content": {"type": "string", "description": "All of its text; empty by default."},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+)
+
+
+class CreateFile:
+    """A new file, or one that is written anew after a question."""
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+        self._previews = Previews()
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return _DEFINITION
+
+    async def preview(self, invocation: ToolInvocation) -> str | None:
+        """See the port, `jp.tool.base.Previewed`: what overwriting changes."""
+        try:
+            place, known = await in_thread(self._looked_at, invocation)
+            if known is None:
+                return None
+            old = text_of(known.data, place.written)
+        except FileAccessError:
+            return None
+        self._previews.remember(invocation, known)
+        new = _content(invocation)
+        return None if old == new else Change(place=place, known=known, old=old, new=new).diff()
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            data = encoded(_content(invocation), "'content'")
+            place, known = await in_thread(self._looked_at, invocation)
+            if known is None:
+                return await in_thread(_created, place, data)
+            self._previews.require_same(invocation, place, known)
+            text = f"{place.written!r} exists ({len(known.data):,} bytes). Overwrite it?"
+            await require_consent(invocation, "overwrite_file", text)
+            return await in_thread(_overwritten, place, data, known)
+        except FileAccessError as error:
+            return failed(error, "write", invocation.arguments["path"])
+
+    def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, Content | None]:
+        """The file, and what it has if it is there."""
+        territory = territory_of(invocation, self._surroundings)
+        place = territory.place(str(invocation.arguments["path"]), "write")
+        if not place.names or place.written.endswith("/"):
+            raise FileAccessError(f"{place.written!r} is a directory")
+        return place, None if mode_of(place) is None else read_whole(place)
+
+
+def _content(invocation: ToolInvocation) -> str:
+    return str(invocation.arguments.get("content", ""))
+
+
+def _created(place: Place, data: bytes) -> ToolOutput:
+    with in_words(place, "create"), created_parent_of(place) as directory:
+        create(directory, place, data)
+    return _done("Created", place, data)
+
+
+def _overwritten(place: Place, data: bytes, known: Content) -> ToolOutput:
+    with in_words(place, "write"), parent_of(place) as directory:
+        replace(directory, place, data, known=known)
+    return _done("Overwrote", place, data)
+
+
+def _done(did: str, place: Place, data: bytes) -> ToolOutput:
+    path = legible(place.shown)
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    counted = f"{lines:,} line{'s' if lines != 1 else ''}, {len(data):,} bytes"
+    return ToolOutput(content=said(f"{did} {path!r}: {counted}."), facts=Facts(kind="write", path=path))
+
+
+_MOVE_DEFINITION = ToolDefinition(
+    name="fs_move_file",
+    description=(
+        "Move or rename a file, with the directories that its new place needs. A file that is there already is only "
+        "overwritten if the user agrees."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "source": {"type": "string", "description": "The file, relative to the workspace's root or absolute."},
+            "target": {"type": "string", "description": "Its new path, with the file's name."},
+        },
+        "required": ["source", "target"],
+        "additionalProperties": False,
+    },
+)
+
+
+class _Move(msgspec.Struct, frozen=True, kw_only=True):
+    """`overwritten` is the size of the file that is at the target, None where there is none."""
+
+    source: Place
+    target: Place
+    overwritten: int | None
+
+
+class MoveFile:
+    """A regular file under another path. Links are not moved: what they lead to would be, or they would break."""
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return _MOVE_DEFINITION
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            move = await in_thread(self._planned, invocation)
+            if move.overwritten is not None:
+                text = f"{move.target.written!r} exists ({move.overwritten:,} bytes). Overwrite it?"
+                await require_consent(invocation, "overwrite_file", text)
+            return await in_thread(_moved, move)
+        except FileAccessError as error:
+            return failed(error, "move", invocation.arguments["target"])
+
+    def _planned(self, invocation: ToolInvocation) -> _Move:
+        territory = territory_of(invocation, self._surroundings)
+        source = territory.entry(str(invocation.arguments["source"]), "write")
+        written = str(invocation.arguments["target"])
+        if written.endswith("/"):
+            raise FileAccessError(f"{written!r} is a directory; name the file's new path")
+        target = territory.entry(written, "write")
+        with in_words(source, "move"), parent_of(source) as directory:
+            status = os.stat(source.names[-1], dir_fd=directory, follow_symlinks=False)
+            require_regular(status, source)
+        size = _size_of(target)
+        if source.path == target.path:
+            raise FileAccessError(f"{source.written!r} and {target.written!r} are the same path")
+        return _Move(source=source, target=target, overwritten=size)
+
+
+def _size_of(target: Place) -> int | None:
+    try:
+        with parent_of(target) as directory:
+            status = status_of(directory, target.names[-1])
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileAccessError(f"cannot move to {target.written!r}: {error.strerror}") from None
+    if status is None:
+        return None
+    require_regular(status, target)
+    return status.st_size
+
+
+def _moved(move: _Move) -> ToolOutput:
+    source, target = move.source, move.target
+    with in_words(source, "move"), parent_of(source) as here:
+        require_regular(os.stat(source.names[-1], dir_fd=here, follow_symlinks=False), source)
+        with in_words(target, "move to"), created_parent_of(target) as there:
+            if move.overwritten is None:
+                _put(here, there, move)
+            else:
+                put_over(here, source.names[-1], there, target)
+    old, new = legible(source.shown), legible(target.shown)
+    return ToolOutput(content=said(f"Moved {old!r} to {new!r}."), facts=Facts(kind="move", path=new))
+
+
+def _put(here: int, there: int, move: _Move) -> None:
+    try:
+        put_where_nothing_is(here, move.source.names[-1], there, move.target.names[-1])
+    except FileExistsError:
+        message = f"{move.target.written!r} was created meanwhile, so nothing was moved"
+        raise FileAccessError(message) from None
+
+
+_DELETE_DEFINITION = ToolDefinition(
+    name="fs_delete_file",
+    description="Delete a file. Directories and links are not deleted.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file, relative to the workspace's root or absolute."},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+)
+
+
+class DeleteFile:
+    """A regular file that is taken away.
+
+    Where calls run unattended, so that nobody was asked about the call, it asks before it deletes.
+    """
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return _DELETE_DEFINITION
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            place, status = await in_thread(self._looked_at, invocation)
+            if invocation.settings.run == "unattended":
+                text = f"Delete {place.written!r} ({status.st_size:,} bytes)?"
+                await require_consent(invocation, "delete_file", text)
+            return await in_thread(_deleted, place, status)
+        except FileAccessError as error:
+            return failed(error, "delete", invocation.arguments["path"])
+
+    def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, os.stat_result]:
+        place = territory_of(invocation, self._surroundings).entry(str(invocation.arguments["path"]), "write")
+        with in_words(place, "delete"), parent_of(place) as directory:
+            return place, _status(directory, place)
+
+
+def _deleted(place: Place, known: os.stat_result) -> ToolOutput:
+    with in_words(place, "delete"), parent_of(place) as directory:
+        status = _status(directory, place)
+        if _version(status) != _version(known):
+            raise FileAccessError(f"{place.written!r} was changed meanwhile, so it was not deleted")
+        os.unlink(place.names[-1], dir_fd=directory)
+    path = legible(place.shown)
+    text = f"Deleted {path!r} ({status.st_size:,} bytes)."
+    return ToolOutput(content=said(text), facts=Facts(kind="delete", path=path))
+
+
+def _status(directory: int, place: Place) -> os.stat_result:
+    status = os.stat(place.names[-1], dir_fd=directory, follow_symlinks=False)
+    require_regular(status, place)
+    return status
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size

@@ -145,7 +145,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None = None
     patience: float | None = None
     yes: bool = False
-    no_stdin: bool = False
+    reads_stdin: bool = False
     display: DisplayOptions = DisplayOptions()
 
 

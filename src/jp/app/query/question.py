@@ -318,7 +318,7 @@ async def read_question(options: Options, arguments: QueryArguments) -> Given:
     """
     from jp.app.stdin import read_piped, stdin_source
 
-    source = stdin_source(asked="-" in arguments.words, refused=arguments.no_stdin)
+    source = stdin_source(asked="-" in arguments.words, refused=not arguments.reads_stdin)
     typed = await typed_text(arguments.words)
     if arguments.attach and (files := files_among(arguments.words)):
         named = repr(files[0]) if len(files) == 1 else f"{files[0]!r} and {len(files) - 1} more"

@@ -92,6 +92,13 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
     max_cycles: int
     titling: Titling
 
+    @property
+    def answer(self) -> str:
+        """The text of the answer; empty where none came."""
+        from jp.app.query.past import last_answer
+
+        return last_answer(self.recorder.entries[self.start :])
+
     async def title(self) -> Spent | None:
         """Wait a moment for the title of a new conversation; return what it cost."""
         return await self.titling.settle(answered=self.outcome.ending == "answered")

@@ -8,16 +8,13 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from msgspec.structs import replace
 
 from jp.app.compaction.applying import (
     Made,
-    Proposals,
     append,
     frees_little,
     little_freed,
     made_sentence,
-    make,
     over_budget,
     overlay_value,
     policies_text,
@@ -27,37 +24,34 @@ from jp.app.compaction.applying import (
     profiles_value,
     turns_text,
 )
-from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
+from jp.app.compaction.compact import (
+    CompactionRequest,
+    chosen_compactions,
+    make_compaction,
+    plan_compaction,
+    proposals_of,
+    undo_compactions,
+)
+from jp.app.compaction.order import PolicyFlags, RangeFlags, listed_profiles
 from jp.app.compaction.preview import Previewer
-from jp.app.forking import parse_turns
-from jp.app.held import HeldConversation, hold_conversation, read_conversation
+from jp.app.held import HeldConversation, ReadConversation, hold_conversation, read_conversation
 from jp.app.places import AnyWorkspace, open_session, open_workspace
-from jp.app.settings import require_trust, tell_ignored
 from jp.app.targets import TARGET_HELP, choose_all, is_titled
 from jp.cli.command_line.argv import is_number
 from jp.cli.command_line.loading import bound_value, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import print_result
-from jp.compaction.overlays import compactions_in_force
-from jp.config.model import AppConfig
-from jp.conversation.entries import AnyEntry, Compaction, Revert
+from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, UsageError
 from jp.render.units import count_text
-
-_ASK_FOR_SUMMARY = "add --summarize, or --profile heavy"
 
 
 class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command, as they were written."""
 
     targets: tuple[str, ...]
-    profile: str | None = None
-    policies: PolicyFlags = PolicyFlags()
-    ranges: RangeFlags = RangeFlags()
-    model: str | None = None
-    local: bool = False
-    budget: str | None = None
+    request: CompactionRequest = CompactionRequest()
     dry_run: bool = False
     propose: bool = False
     apply: str | None = None
@@ -83,8 +77,7 @@ def compact_with_profile(options: GlobalOptions, target: str, profile: str) -> N
     import anyio
 
     with hold_conversation(options, target) as held:
-        arguments = CompactArguments(targets=(target,), profile=profile or None)
-        made = anyio.run(_made, held, arguments, options)
+        made = anyio.run(make_compaction, options, held, CompactionRequest(profile=profile or None))
         if made.overlays:
             append(held.log, made.overlays)
         options.notice(made_sentence(made, str(held.info.id)))
@@ -137,16 +130,14 @@ def _check(arguments: CompactArguments) -> None:
     given = [name for name, is_given in ways.items() if is_given]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
-    is_named = arguments.profile is not None or arguments.model is not None
-    says_what = is_named or arguments.budget is not None or arguments.local or arguments.policies.are_given
-    if arguments.local and arguments.model is not None:
+    request = arguments.request
+    if request.is_local and request.model is not None:
         raise UsageError("--local and --model exclude each other", hint="--local writes the summary without a model")
-    is_ranged = arguments.ranges != RangeFlags()
     if arguments.apply is not None and len(arguments.targets) > 1:
         raise UsageError("--apply takes one conversation", hint="a proposal is for the one that it was made for")
     alone = {**ways, "--reset": arguments.reset is not None}
     for name in ("--apply", "--reset", "--list-profiles"):
-        if alone[name] and (says_what or is_ranged):
+        if alone[name] and request != CompactionRequest():
             raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
 
 
@@ -163,27 +154,27 @@ async def _report(options: GlobalOptions, arguments: CompactArguments, target: s
 
 
 def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -> _Report:
-    read = read_conversation(options, target)
-    if read.info is None:
-        raise UsageError("no conversation is active in this terminal", hint="name one")
     if arguments.reset is not None:
-        found = _chosen(read.entries, arguments.reset)
+        read = read_conversation(options, target)
+        found = chosen_compactions(read.entries, arguments.reset)
         lines = [f"would undo {_named(overlay)}" for overlay in found]
-        value = {"id": read.info.id, "reset": [overlay_value(overlay) for overlay in found]}
+        value = {"id": _id(read), "reset": [overlay_value(overlay) for overlay in found]}
         return _Report(text="\n".join(lines) or "there is no compaction to undo", value=value, did=bool(found))
-    config = read.resolved.config
-    order = _order(config, arguments, read.entries)
-    previewer = Previewer(read.entries, config, read.loader, now=time())
-    preview = previewer.preview(order, previewer.plan(order))
+    planned = plan_compaction(options, target, arguments.request)
+    read, preview = planned.conversation, planned.preview
     if preview.frees:
         text = preview_text(preview, width=_width(options), base=_base(read.workspace))
     else:
         text = _nothing(read.entries, arguments)
-    return _Report(text=text, value={"id": read.info.id, **preview_value(preview)}, did=preview.frees)
+    return _Report(text=text, value={"id": _id(read), **preview_value(preview)}, did=preview.frees)
+
+
+def _id(read: ReadConversation) -> str | None:
+    return None if read.info is None else str(read.info.id)
 
 
 async def _compact(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
-    made = await _made(held, arguments, options)
+    made = await make_compaction(options, held, arguments.request)
     if not made.overlays:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
         return _Report(text=_nothing(held.log.entries, arguments), value=value, did=False)
@@ -205,28 +196,8 @@ async def _agrees(made: Made) -> bool:
     )
 
 
-async def _made(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> Made:
-    resolved = held.with_layers(())
-    config = resolved.config
-    entries = tuple(held.log.entries)
-    order = _order(config, arguments, entries)
-    previewer = Previewer(entries, config, held.log, now=time())
-    plan = previewer.plan(order)
-    if plan.summary is not None:
-        # Only now does anything reach out, with a key.
-        require_trust(resolved, held.info, model=order.summary.model or config.assistant.model.id)
-        tell_ignored(options, resolved, held.info)
-    return await make(
-        previewer,
-        plan,
-        order,
-        workspace=held.workspace,
-        notice=options.notice,
-    )
-
-
 def _propose(held: HeldConversation, made: Made) -> _Report:
-    identity = _proposals(held).keep(str(held.info.id), made.overlays, held.log.entries)
+    identity = proposals_of(held).keep(str(held.info.id), made.overlays, held.log.entries)
     lines = [f"proposed for {_named(overlay)}" for overlay in made.overlays]
     lines += [overlay.summary.text for overlay in made.overlays if overlay.summary is not None]
     lines.append(_tokens(made))
@@ -236,7 +207,7 @@ def _propose(held: HeldConversation, made: Made) -> _Report:
 
 
 def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Report:
-    proposals = _proposals(held)
+    proposals = proposals_of(held)
     overlays = proposals.read(identity, str(held.info.id), held.log.entries)
     config = held.with_layers(()).config
     effect = Previewer(tuple(held.log.entries), config, held.log, now=time()).effect(overlays)
@@ -263,58 +234,13 @@ def _written(held: HeldConversation, made: Made) -> _Report:
 
 
 def _reset(held: HeldConversation, which: str, options: GlobalOptions) -> _Report:
-    found = _chosen(held.log.entries, which)
+    found = undo_compactions(held, which)
     value = {"id": held.info.id, "reset": [overlay_value(overlay) for overlay in found]}
     if not found:
         return _Report(text="there is no compaction to undo", value=value, did=False)
-    held.log.append(Revert(entries=tuple(overlay.id for overlay in found)))
     lines = [f"undid {_named(overlay)}" for overlay in found]
     lines.append(f"bring it back with `jp conversation redo{_where(held)}`")
     return _Report(text="\n".join(lines), value=value, did=True)
-
-
-def _chosen(entries: Sequence[AnyEntry], which: str) -> list[Compaction]:
-    found = compactions_in_force(entries)
-    if which == "all":
-        return [overlay for overlay in found if overlay.id]
-    if not (which.isascii() and which.isdecimal()) or not 1 <= int(which) <= len(found):
-        there = "there are none" if not found else "there is 1" if len(found) == 1 else f"there are {len(found)}"
-        raise UsageError(
-            f"--reset={which}: there is no such compaction ({there})", hint="`jp conversation show` lists them"
-        )
-    chosen = found[int(which) - 1]
-    # One automatic compaction may be several overlays; undoing one of them would leave half of it.
-    return [one for one in found if one is chosen or (chosen.source == one.source == "auto" and one.at == chosen.at)]
-
-
-def _order(config: AppConfig, arguments: CompactArguments, entries: Sequence[AnyEntry]) -> Order:
-    order = order_of(
-        config.conversation.compaction,
-        profile=arguments.profile,
-        policies=arguments.policies,
-        ranges=arguments.ranges,
-        model=arguments.model,
-        budget=arguments.budget,
-    )
-    if arguments.local and order.budget is not None:
-        order = replace(order, wish=replace(order.wish, summary=True))
-    if order.budget is not None and order.wish.tools is not None and order.wish.tools.policy == "omit":
-        raise UsageError("a budget and `omit` exclude each other", hint="--tools=digest or strip leave out as needed")
-    if arguments.model is not None and not order.wish.summary:
-        raise UsageError("--model is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
-    if arguments.local:
-        if not order.wish.summary:
-            raise UsageError("--local is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
-        if order.summary.instructions:
-            raise UsageError("--local cannot pay attention to anything", hint="leave out the text of --summarize")
-        order = replace(order, summary=SummaryOrder(is_local=True))
-    if arguments.ranges.turn is not None:
-        parse_turns(arguments.ranges.turn, len(turns_of(entries)), option="--turn")
-    return order
-
-
-def _proposals(held: HeldConversation) -> Proposals:
-    return Proposals(held.workspace.user_data / "proposals")
 
 
 def _named(overlay: Compaction) -> str:
@@ -344,7 +270,7 @@ def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
     if not turns:
         return "nothing to compact: there is no turn"
     said = f"nothing to compact in {count_text(turns, 'turn')}"
-    return said if arguments.ranges != RangeFlags() else f"{said}; `--keep 0` leaves no turn out"
+    return said if arguments.request.ranges != RangeFlags() else f"{said}; `--keep 0` leaves no turn out"
 
 
 def _base(workspace: AnyWorkspace) -> str:
@@ -467,16 +393,16 @@ def compact(
     """
     import anyio
 
-    from jp.app.compaction.order import PolicyFlags, RangeFlags
-
     arguments = CompactArguments(
         targets=tuple(targets or (".",)),
-        profile=profile,
-        policies=PolicyFlags(reasoning=reasoning, tools=tools, resources=resources, summary=summarize),
-        ranges=RangeFlags(start=start, end=end, keep_first=keep_first, keep_last=keep, turn=turn),
-        model=model,
-        local=local,
-        budget=budget,
+        request=CompactionRequest(
+            profile=profile,
+            policies=PolicyFlags(reasoning=reasoning, tools=tools, resources=resources, summary=summarize),
+            ranges=RangeFlags(start=start, end=end, keep_first=keep_first, keep_last=keep, turn=turn),
+            model=model,
+            is_local=local,
+            budget=budget,
+        ),
         dry_run=dry_run,
         propose=propose,
         apply=apply,

@@ -242,7 +242,7 @@ def query(
         deadline=_seconds(deadline, "--deadline"),
         patience=_seconds(wait, "--wait"),
         yes=yes,
-        no_stdin=no_stdin,
+        reads_stdin=not no_stdin,
         display=DisplayOptions(
             answer=not extract, reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream
         ),

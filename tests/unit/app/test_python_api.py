@@ -1,0 +1,101 @@
+"""The snippets of `docs/python-api.md`, one after the other, with a scripted model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from jp.app.options import Options
+from jp.app.query.arguments import QueryArguments
+from jp.app.query.run import QueryReport, prepare, run
+from jp.errors import JpError
+
+PAGE = Path(__file__).parents[3] / "docs" / "python-api.md"
+SCENARIO = """
+[[reply]]
+when = { contains = "notes" }
+calls = [{ name = "fs_list_files", arguments = {} }]
+times = 1
+
+[[reply]]
+text = "A list of plants."
+usage = { input = 100, output = 5 }
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("JP_SESSION", "GIT_INDEX_FILE", "GIT_EXEC_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = tmp_path / "workspace"
+    (root / ".jp" / "scenarios").mkdir(parents=True)
+    (root / ".jp" / "scenarios" / "api.toml").write_text(SCENARIO, encoding="utf-8")
+    (root / "notes.txt").write_text("Rose, thyme.\n" * 50, encoding="utf-8")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def page(workspace: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    names: dict[str, Any] = {"WORKSPACE": str(workspace)}
+    for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(snippet, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    names["printed"] = capfd.readouterr()
+    return names
+
+
+def ask(options: Options, **fields: Any) -> QueryReport:
+    async def asked() -> QueryReport:
+        async with prepare(options, QueryArguments(**fields)) as prepared:
+            return await run(prepared)
+
+    return anyio.run(asked)
+
+
+def test_a_question_is_answered_and_nothing_else_is_printed(page: dict[str, Any]) -> None:
+    out, err = page["printed"]
+
+    answer, size = out.splitlines()
+    assert answer == "A list of plants."
+    assert re.fullmatch(r"\d+ tokens", size)
+    assert err == ""
+
+
+def test_a_conversation_goes_on_by_its_id_and_is_compacted(page: dict[str, Any], workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    first = ask(options, words=("the notes once more",), new=True, model="script/api", attach=("notes.txt",))
+
+    assert anyio.run(page["go_on"], "and now?", str(workspace), first.conversation) == 5
+    assert page["freed"](first.conversation, str(workspace)) > 0
+    before = anyio.run(page["shorten"], first.conversation, str(workspace))
+    assert before > 0
+    assert page["freed"](first.conversation, str(workspace)) == 0
+
+
+def test_notices_are_heard_by_a_class_of_ones_own(page: dict[str, Any], workspace: Path) -> None:
+    options = page["Spoken"](workspace=str(workspace))
+    schema = '{"type": "object", "required": ["name"]}'
+
+    report = ask(options, words=("who?",), new=True, model="script/api", schema=schema)
+
+    assert report.structured is not None
+    assert any("does not fit the schema" in text for text in page["heard"])
+
+
+def test_what_is_missing_is_an_error_before_anything_is_written(workspace: Path) -> None:
+    with pytest.raises(JpError, match=r"no-such-file"):
+        ask(Options(workspace=str(workspace)), words=("hi",), new=True, model="script/api", attach=("no-such-file",))
+
+    assert not list((workspace / ".jp").glob("conversations/*"))
+
+
+def test_standard_input_is_left_alone(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(JpError, match="there is no query"):
+        ask(Options(workspace=str(workspace)), new=True, model="script/api", no_edit=True)

@@ -38,6 +38,53 @@ def test_a_module_fits_its_budget() -> None:
     assert {name: length for name, length in lengths.items() if length > LIMIT} == {}, "split by responsibility"
 
 
+SMALL = 120
+SMALL_MODULES: dict[str, str] = {
+}
+"""Modules of fewer lines with a single importer, each with the reason why it is one."""
+
+
+def importers() -> dict[str, set[str]]:
+    """Return for each module the modules that import it, or something of it, anywhere in their text."""
+    names = {name: "jp." + name.removesuffix(".py").replace("/", ".") for name in TEXTS}
+    found: dict[str, set[str]] = {module: set() for module in names.values()}
+    for name, text in TEXTS.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for imported in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                    found.get(imported, set()).add(names[name])
+    return found
+
+
+def test_a_small_module_has_two_importers_or_a_reason() -> None:
+    found = importers()
+    small = {
+        name.removesuffix(".py").replace("/", ".")
+        for name, text in TEXTS.items()
+        if not name.endswith("__init__.py") and len(text.splitlines()) < SMALL
+    }
+
+    alone = {name for name in small if len(found[f"jp.{name}"]) < 2}
+    assert alone - set(SMALL_MODULES) == set(), "join it with the module that imports it, or give the reason"
+    assert set(SMALL_MODULES) - alone == set(), "the reason is not needed any more"
+    assert len(SMALL_MODULES) <= 20
+
+
+def test_the_page_about_the_architecture_names_what_there_is() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+\.)+[A-Za-z_]+)`", page)) - {"cycle_end.digests", "request.py", "response.py"}
+    packages = {path.name for path in SOURCE.iterdir()}
+    there = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in TEXTS}
+
+    def exists(name: str) -> bool:
+        return name in there or (name.rpartition(".")[0] in there and name.rpartition(".")[2][0].isupper())
+
+    assert {name for name in named if name.partition(".")[0] in packages and not exists(name)} == set()
+    assert {package for package in packages if (SOURCE / package / "__init__.py").exists()} <= set(
+        re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE)
+    )
+
+
 def test_a_module_is_named_after_its_responsibility() -> None:
     words = {name: set(Path(name).stem.strip("_").split("_")) for name in TEXTS}
 

@@ -23,7 +23,7 @@ from jp.config.merge import (
     applied,
     lasting,
 )
-from jp.config.scan import Position, place_of
+from jp.config.positions import Position, place_of
 from jp.config.schema import Field, Free, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.show import value_at
 from jp.errors import ConfigurationError

@@ -16,8 +16,8 @@ from jp.config.assignment import FragmentName, read_partial
 from jp.config.keys import parse_key
 from jp.config.layers import Layer, LayerKind, Origin
 from jp.config.merge import MapChange, applied
-from jp.config.scan import load_toml, place_of
 from jp.config.schema import APP, FILE, InvalidValueError, known_keys
+from jp.config.toml import load_toml
 from jp.errors import ConfigurationError
 from jp.reading import read_beginning
 
@@ -175,6 +175,8 @@ def checked(text: str, path: Path) -> MapChange:
     try:
         return read_partial(parse_toml(text, path), FILE)
     except InvalidValueError as error:
+        from jp.config.positions import place_of
+
         place = place_of(text, error.path, of_value=not error.of_key)
         raise error.within(f"{str(path)!r}" if place is None else f"{str(path)!r}, {place}") from None
 
@@ -227,6 +229,8 @@ class _Naming(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """The file, and where in it, as errors begin."""
+        from jp.config.positions import place_of
+
         place = place_of(self.text, ("extends", str(self.index)))
         return f"{str(self.path)!r}" if place is None else f"{str(self.path)!r}, {place}"
 

@@ -10,7 +10,6 @@ import msgspec
 from jp.config.keys import KeyPath, key_text
 from jp.config.merge import Change, MapChange, NoSuchElementError, Unset, applied, merge_all
 from jp.config.model import AppConfig, JsonObject
-from jp.config.scan import place_of
 from jp.config.schema import APP, folded, unfolded
 from jp.errors import ConfigurationError
 
@@ -77,6 +76,8 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
     def said_at(self, path: KeyPath) -> str:
         """The origin in words, with the line on which a file says the key or what is above it."""
+        from jp.config.positions import place_of
+
         place = place_of(self.source, path) if self.source else None
         return self.origin.text if place is None else f"{self.origin.text}, line {place.line}"
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 import msgspec
 
 from jp.config.assignment import node_at
-from jp.config.edit import is_array_of_tables, toml_key, toml_value
 from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import Resolved, as_data
 from jp.config.model import AppConfig, JsonObject
+from jp.config.toml import is_array_of_tables, toml_key, toml_value
 from jp.errors import ConfigurationError
 
 

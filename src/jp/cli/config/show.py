@@ -10,7 +10,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from jp.config.format import Layout
+    from jp.config.edit import Layout
     from jp.config.keys import KeyPath
     from jp.config.layers import Resolved
 
@@ -143,11 +143,10 @@ def fmt(
         bool, typer.Option("--check", help="Write nothing: name the files that would change, and exit with 1.")
     ] = False,
 ) -> ExitCode:
-    """Write configuration files in one layout: keys in the order of the documentation, tables under headers.
+    """Write configuration files in one layout: plain spacing, an empty line before each table.
 
-    Values and comments stay; a comment goes with the key below it, or with the one above it where an empty line
-    follows. A file is replaced in one step, and none where one of them is invalid. Files outside the workspace and
-    your own directories, which another one extends, are left alone unless they are named.
+    Values, comments and their order stay. A file is replaced in one step, and none if one of them is invalid. Files
+    that another one extends, outside the workspace and your own directories, are only formatted if you name them.
 
     Examples:
         jp config fmt
@@ -157,8 +156,8 @@ def fmt(
     from jp.cli.output import notice, print_result
     from jp.cli.places import current_directory, open_workspace
     from jp.cli.settings import config_places
+    from jp.config.edit import files_read, format_files
     from jp.config.files import expanded
-    from jp.config.format import files_read, format_files
 
     if not check:
         require_persistence(options, "jp config fmt")

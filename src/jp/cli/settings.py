@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from jp.cli.options import GlobalOptions
 from jp.cli.output import notice
 from jp.cli.places import AnyWorkspace, current_directory
-from jp.config.files import Places, user_directory
+from jp.config.files import Places
 from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.sources import cfg_layers, lower_layers
 from jp.config.stored import conversation_layers
@@ -20,7 +20,7 @@ from jp.config.trust import Accepted, resolve_trusted, without_lapsing
 from jp.conversation.entries import AnyEntry, ConfigDelta, JsonObject
 from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
-from jp.workspace.layout import MARKER, silo_directory
+from jp.workspace.layout import MARKER, silo_directory, user_config_directory
 from jp.workspace.store import original_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def config_places(workspace: AnyWorkspace) -> Places:
     """Where configuration files lie for a command in `workspace`."""
     root = workspace.root
     private = None if root is None else silo_directory(root / MARKER, workspace.user_data, create=False)
-    return Places(cwd=current_directory(), user=user_directory(os.environ), root=root, user_workspace=private)
+    return Places(cwd=current_directory(), user=user_config_directory(os.environ), root=root, user_workspace=private)
 
 
 def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> tuple[Layer, ...]:

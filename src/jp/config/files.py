@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -51,20 +50,6 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     def foreign(self) -> bool:
         """Whether it comes with the workspace, so that a stranger may have written it."""
         return self.kind in {"workspace", "directory"}
-
-
-def user_directory(environ: Mapping[str, str]) -> Path | None:
-    """The user's configuration directory: `$JP_GLOBAL_CONFIG_DIR`, `$XDG_CONFIG_HOME/jp`, or the platform's."""
-    chosen = environ.get("JP_GLOBAL_CONFIG_DIR", "")
-    if chosen:
-        return Path(chosen).absolute()
-    base = Path(environ.get("XDG_CONFIG_HOME", ""))
-    if base.is_absolute():
-        return base / "jp"
-    home = Path(environ.get("HOME", ""))
-    if not home.is_absolute():
-        return None
-    return home / ("Library/Application Support" if sys.platform == "darwin" else ".config") / "jp"
 
 
 def candidates(places: Places) -> Iterator[Candidate]:

@@ -130,8 +130,9 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
     import os
 
     from jp.cli.places import current_directory
-    from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY, user_directory
+    from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY
     from jp.errors import UsageError
+    from jp.workspace.layout import user_config_directory
 
     if where == "cwd":
         if workspace.root is None:
@@ -139,7 +140,7 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
         return current_directory() / DIRECTORY_FILE_NAME
     if where == "workspace" and workspace.root is not None:
         return workspace.root / WORKSPACE_DIRECTORY / FILE_NAME
-    directory = user_directory(os.environ)
+    directory = user_config_directory(os.environ)
     if directory is None:
         raise UsageError("there is no home directory, so no place for your own file", hint="set JP_GLOBAL_CONFIG_DIR")
     return directory / FILE_NAME

@@ -464,7 +464,10 @@ def test_a_formatted_file_says_the_same_in_one_layout(data: Raw, random: Random)
     text = Writer(random).text(data)
     said = tomllib.loads(text)
 
-    new = formatted(text)
+    try:
+        new = formatted(text)
+    except UnwritableError:
+        reject()
 
     assert plain(tomllib.loads(new)) == plain(said)
     assert sorted(COMMENT.findall(new)) == sorted(COMMENT.findall(text))

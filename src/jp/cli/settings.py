@@ -36,6 +36,8 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     cfg: tuple[Layer, ...]
     root: str
     accepted: Accepted
+    resolved: dict[tuple[int, ...], Resolved] = {}
+    """Results by the identities of their layers, which they hold: one command asks several times for the same."""
 
     def resolve(self, *, conversation: Sequence[Layer] = (), flags: Sequence[Layer] = (), cfg: bool = True) -> Resolved:
         """The configuration with a conversation's own layers and the options of a command; `cfg`: with `--cfg` too.
@@ -46,7 +48,10 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
             ConfigurationError: the layers do not fit together.
         """
         layers = [*self.lower, *conversation, *(self.cfg if cfg else ()), *flags]
-        return resolve_trusted(layers, self.root, self.accepted)
+        identity = tuple(map(id, layers))
+        if identity not in self.resolved:
+            self.resolved[identity] = resolve_trusted(layers, self.root, self.accepted)
+        return self.resolved[identity]
 
     def kept(self, *, conversation: Sequence[Layer] | None, flags: Sequence[Layer]) -> Resolved:
         """What a conversation keeps of the configuration: without what the variables, `--cfg` and options loosen.

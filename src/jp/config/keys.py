@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from jp.errors import ConfigurationError
@@ -45,6 +46,7 @@ def key_text(path: KeyPath) -> str:
     return ".".join(_name_text(name) for name in path)
 
 
+@functools.lru_cache(maxsize=4096)
 def _name_text(name: str) -> str:
     if _BARE.fullmatch(name) is not None:
         return name

@@ -99,23 +99,39 @@ def rewritten(text: str, new: Data) -> str:
     Raises:
         UnwritableError: tomlkit cannot read the text, or writes something else.
     """
-    for is_inline in (False, True):
-        result = _changed(text.replace("\r\n", "\n"), new, is_inline=is_inline)
-        if result is not None:
-            return result.replace("\n", "\r\n") if "\r\n" in text else result
-    raise UnwritableError
+    result = text.replace("\r\n", "\n")
+    reached = load_toml(result)
+    for path, value in _differences(load_toml(result), new, ()):
+        _put(reached, path, value)
+        found = (_attempt(result, path, value, reached, is_inline=is_inline) for is_inline in (False, True))
+        changed = next((each for each in found if each is not None), None)
+        if changed is None:
+            raise UnwritableError
+        result = changed
+    return result.replace("\n", "\r\n") if "\r\n" in text else result
 
 
-def _changed(text: str, new: Data, *, is_inline: bool) -> str | None:
-    """Return the text that says `new`, None where tomlkit fails; `is_inline`: new tables are written in braces."""
+def _put(data: Data, path: KeyPath, value: Any) -> None:
+    for name in path[:-1]:
+        data = data.setdefault(name, {})
+    if value is msgspec.UNSET:
+        del data[path[-1]]
+    else:
+        data[path[-1]] = value
+
+
+def _attempt(text: str, path: KeyPath, value: Any, said: Data, *, is_inline: bool) -> str | None:
+    """Return the text with a change, None where tomlkit fails or it does not say `said`.
+
+    `is_inline`: new tables are written in braces.
+    """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     try:
-        for path, value in _differences(load_toml(text), new, ()):
-            text = _with_change(text, path, value, is_inline=is_inline)
-        tomlkit.parse(text)  # so that the file can be changed again
-        return text if _canonical(load_toml(text)) == _canonical(new) else None
+        changed = _with_change(text, path, value, is_inline=is_inline)
+        tomlkit.parse(changed)  # so that the file can be changed again
+        return changed if _canonical(load_toml(changed)) == _canonical(said) else None
     except (TOMLKitError, LookupError, TypeError, ValueError, AttributeError):
         return None
 
@@ -151,6 +167,7 @@ def _without_empty_tables(data: Any) -> Any:
 def _with_change(text: str, path: KeyPath, value: Any, *, is_inline: bool) -> str:
     # One change for each document: after a second one in tables that are written out of order tomlkit loses track.
     import tomlkit
+    from tomlkit.items import InlineTable
 
     document = tomlkit.parse(text if text.endswith("\n") or not text else f"{text}\n")
     known = {id(item) for item, *_ in _written(document)}
@@ -160,6 +177,7 @@ def _with_change(text: str, path: KeyPath, value: Any, *, is_inline: bool) -> st
             is_super = count < len(path) or is_array_of_tables(value)
             table[above] = tomlkit.inline_table() if is_inline else tomlkit.table(is_super_table=is_super)
         table = cast("TOMLDocument", table[above])
+        is_inline = is_inline or isinstance(table, InlineTable)
     before: Any = cast("Data", table).get(name)
     if value is msgspec.UNSET:
         del table[name]
@@ -167,9 +185,9 @@ def _with_change(text: str, path: KeyPath, value: Any, *, is_inline: bool) -> st
         for item in added:
             before.append(item if isinstance(item, dict) else tomlkit.value(toml_value(item)))
     elif before is None and not is_array_of_tables(value):
-        _add(table, name, _new_item(value))
+        _add(table, name, tomlkit.value(toml_value(value)))
     else:
-        table[name] = _new_item(value)
+        table[name] = tomlkit.value(toml_value(value)) if is_inline else _new_item(value)
     _space_around_new(document, known)
     return document.as_string()
 

@@ -76,6 +76,9 @@ class _Tools:
         self._runs_unasked = any(map(_runs_unasked, own.values()))
         self._kept: dict[str, Entry] = {}
         self._is_missing = False
+        said = {name for side in (full, own) for tool in side.values() for name in tool}
+        self._said_fields = [(path, field) for path, field in _fields() if path[0] in said]
+        """What no entry says is unset in each restricted one, too."""
 
     def restricted(self) -> dict[str, Entry]:
         names = dict.fromkeys((*self.own, *self.full))
@@ -108,7 +111,7 @@ class _Tools:
         self._is_missing = False
         if self.own.get(name) and name not in self.full:
             self._note((*TOOLS, name), None)
-        for path, field in _fields():
+        for path, field in self._said_fields:
             value = self._value(name, path, field, kept)
             if value is not msgspec.UNSET:
                 _put(kept, path, value)

@@ -6,7 +6,7 @@ import functools
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -34,6 +34,9 @@ from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import APP, Free, Names, Node, Table
 from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools
 from jp.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash  # pyright: ignore[reportPrivateUsage]  its only name before Python 3.13
 
 MODEL: KeyPath = ("assistant", "model", "id")
 _ALIASES: KeyPath = ("providers", "llm", "aliases")
@@ -257,8 +260,28 @@ _NAMED = 3
 Accepted = Callable[[], Collection[str]]
 """Hashes of what the user has accepted of the workspace's files. Not called where nothing has to be accepted."""
 
-_Unit = tuple[KeyPath, Change]
-"""What a layer says at a key and below it, accepted whole or not at all."""
+
+class _Unit:
+    """A layer's statement at a key and below it, accepted whole or not at all."""
+
+    def __init__(self, path: KeyPath, change: Change) -> None:
+        self.path = path
+        self.change = change
+
+    @functools.cached_property
+    def _beginning(self) -> Hash:
+        import hashlib
+
+        return hashlib.sha256(_json([key_text(self.path), self.change])[:-1])
+
+    def mark(self, key: str) -> str:
+        """Return the hash by which the user's consent to the value of `key` is remembered: `_hash(path, change, key)`.
+
+        All tools are one unit, of which each may need hundreds of hashes: the beginning is hashed once.
+        """
+        whole = self._beginning.copy()
+        whole.update(b",%b]" % _json(key))
+        return whole.hexdigest()
 
 
 class UntrustedError(ConfigurationError):
@@ -304,7 +327,7 @@ def resolve_trusted(layers: Sequence[Layer], root: str, accepted: Accepted = fro
 def without_lapsing(after: Resolved, before: Resolved) -> Resolved:
     """What of `after` a conversation keeps: without what it loosens of consent and access over `before`."""
     walk = Restriction(_unheard, "", lapsing=True)
-    paths = [path for layer in after.layers for path, _ in _units_of(layer.change, APP, (), lapses)]
+    paths = [unit.path for layer in after.layers for unit in _units_of(layer.change, APP, (), lapses)]
     plain = walk.restricted(after.plain, before.plain, paths)
     return after if plain is after.plain else replace(after, config=config_from(plain), plain=plain)
 
@@ -335,14 +358,17 @@ def load_paths(layers: Sequence[Layer], root: str) -> list[str]:
 def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
     """What holds without what foreign layers loosen."""
     outside = {path for layer in layers if layer.foreign for path in layer.reaches}
-    found = [_ignored(layers, ("extends",), path) for path in sorted(outside)]
+    found = [_ignored_extension(layers, path) for path in sorted(outside)]
     inside = [layer for layer in layers if not (layer.foreign and layer.reached in outside)]
     resolved = resolve(inside)
     own = [layer for layer in inside if not layer.foreign]
-    paths = [path for layer in inside if layer.foreign for path, _ in _units(layer)]
+    units = [(layer.origin, unit) for layer in inside if layer.foreign for unit in _units(layer)]
+    paths = [unit.path for _, unit in units]
 
     def note(path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
-        found.append(_ignored(inside, path, value, needed=needed, is_own=own))
+        key = key_text(path)
+        said = [(origin, unit.mark(key)) for origin, unit in units if overlap(unit.path, path)]
+        found.append(_ignored(said, path, value, needed=needed, is_own=own))
 
     plain = Restriction(note, root).restricted(
         resolved.plain, applied(merge_all(map(_own_change, inside)), lenient=True), paths
@@ -357,34 +383,29 @@ def _own_change(layer: Layer) -> MapChange:
     """What of a layer counts as the user's: of a foreign conversation, the model, for its user goes on with it."""
     if not layer.foreign:
         return layer.change
-    model = [unit for unit in _units_of(layer.change, APP, (), _is_sensitive) if unit[0] == MODEL]
+    model = [unit for unit in _units_of(layer.change, APP, (), _is_sensitive) if unit.path == MODEL]
     return _joined(model) if layer.origin.kind == "conversation" else MapChange()
 
 
+def _ignored_extension(layers: Sequence[Layer], path: str) -> Ignored:
+    mark = _hash("extends", path)
+    said = [(layer.origin, mark) for layer in layers if layer.foreign for reached in layer.reaches if reached == path]
+    return _ignored(said, ("extends",), path)
+
+
 def _ignored(
-    layers: Sequence[Layer], path: KeyPath, value: Any, *, needed: bool = False, is_own: bool = False
+    said: Sequence[tuple[Origin, str]], path: KeyPath, value: Any, *, needed: bool = False, is_own: bool = False
 ) -> Ignored:
-    said = [(layer, mark) for layer in layers if layer.foreign for mark in _marks(layer, path, value)]
-    by_conversation = {mark for layer, mark in said if layer.origin.kind == "conversation"}
+    by_conversation = frozenset(mark for origin, mark in said if origin.kind == "conversation")
     return Ignored(
         path=path,
         value=None if value is msgspec.UNSET else value,
-        origin=said[-1][0].origin.text if said else "the workspace",
+        origin=said[-1][0].text if said else "the workspace",
         is_own=is_own,
         needed=needed,
         marks=frozenset(mark for _, mark in said) - by_conversation,
-        conversation_marks=frozenset(by_conversation),
+        conversation_marks=by_conversation,
     )
-
-
-def _marks(layer: Layer, path: KeyPath, value: Any) -> Iterator[str]:
-    """The hashes of what a layer says that makes the value of a key: one for each of its units there."""
-    if path == ("extends",):
-        yield from (_hash("extends", value) for reached in layer.reaches if reached == value)
-        return
-    for at, change in _units(layer):
-        if overlap(at, path):
-            yield _hash(key_text(at), change, key_text(path))
 
 
 def _parts(layer: Layer, hashes: frozenset[str], ignored: Sequence[Ignored]) -> Iterator[Layer]:
@@ -394,42 +415,45 @@ def _parts(layer: Layer, hashes: frozenset[str], ignored: Sequence[Ignored]) -> 
         return
     reaches = tuple(path for path in layer.reaches if _hash("extends", path) not in hashes)
     accepted: list[_Unit] = []
-    rest: list[_Unit] = []
-    for at, change in _units(layer):
-        keys = [value.key for value in ignored if overlap(at, value.path)]
-        marks = {_hash(key_text(at), change, key) for key in keys}
-        (accepted if marks and marks <= hashes else rest).append((at, change))
+    for unit in _units(layer):
+        marks = {unit.mark(value.key) for value in ignored if overlap(unit.path, value.path)}
+        if marks and marks <= hashes:
+            accepted.append(unit)
     if not accepted:
         yield layer if reaches == layer.reaches else replace(layer, reaches=reaches)
         return
     yield replace(layer, change=_joined(accepted), foreign=False, reaches=())
-    yield replace(layer, change=_without_units(layer.change, {at for at, _ in accepted}, ()), reaches=reaches)
+    yield replace(layer, change=_without_units(layer.change, {unit.path for unit in accepted}, ()), reaches=reaches)
 
 
 def _hash(*parts: Any) -> str:
     import hashlib
 
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    return hashlib.sha256(_json(parts)).hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _origins(
     origins: Mapping[str, Origin], ignored: Sequence[Ignored], own: Mapping[str, Origin]
 ) -> Mapping[str, Origin]:
     """The origins, where something is ignored those of the user's own layers."""
-    keys = tuple(value.key for value in ignored if not value.needed)
+    keys = frozenset(value.key for value in ignored if not value.needed)
 
-    def isfield_in(key: str) -> bool:
-        return key.startswith(tuple(f"{above}." for above in keys)) or key in keys
+    def is_ignored(key: str) -> bool:
+        return key in keys or any(key[: dot.start()] in keys for dot in re.finditer(r"\.", key))
 
-    kept = {key: origin for key, origin in origins.items() if not isfield_in(key)}
-    return {**kept, **{key: origin for key, origin in own.items() if isfield_in(key)}}
+    kept = {key: origin for key, origin in origins.items() if not is_ignored(key)}
+    return {**kept, **{key: origin for key, origin in own.items() if is_ignored(key)}}
 
 
 def _units(layer: Layer) -> list[_Unit]:
     """What a layer says that bears on consent, access, addresses or what runs."""
     units = _units_of(layer.change, APP, (), _is_sensitive)
     if layer.origin.kind == "conversation":
-        return [unit for unit in units if unit[0] != MODEL]
+        return [unit for unit in units if unit.path != MODEL]
     return list(units)
 
 
@@ -441,7 +465,7 @@ def _units_of(change: MapChange, table: Table, path: KeyPath, counts: Callable[[
         if isinstance(node, Table) and isinstance(below, MapChange) and not (below.replace or is_whole):
             yield from _units_of(below, node, at, counts)
         elif _touches(node, direction, below, counts):
-            yield at, below
+            yield _Unit(at, below)
 
 
 def _touches(node: Node, direction: Direction | None, change: Change, counts: Callable[[Direction], bool]) -> bool:
@@ -466,9 +490,9 @@ def _is_sensitive(direction: Direction) -> bool:
 def _joined(units: Sequence[_Unit]) -> MapChange:
     """One change that says these at their keys."""
     total = MapChange()
-    for at, change in units:
-        nested: Change = change
-        for name in reversed(at):
+    for unit in units:
+        nested: Change = unit.change
+        for name in reversed(unit.path):
             nested = MapChange({name: nested})
         total = merge_all([total, cast("MapChange", nested)])
     return total

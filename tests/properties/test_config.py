@@ -12,13 +12,27 @@ from hypothesis import strategies as st
 
 from choices import Choices, accepted
 from jp.config.assignment import node_at, read_partial
-from jp.config.explain import Explanation, explain
+from jp.config.explain import Explanation, as_toml, explain
 from jp.config.keys import KeyPath, key_text, parse_key
-from jp.config.layers import DEFAULT, Layer, Origin, Resolved, as_data, contributions, resolve
-from jp.config.merge import Change, ListChange, MapChange, TextChange, Unset, applied, merge, merge_all
+from jp.config.layers import (
+    DEFAULT,
+    Change,
+    Layer,
+    ListChange,
+    MapChange,
+    Origin,
+    Resolved,
+    TextChange,
+    Unset,
+    applied,
+    as_data,
+    contributions,
+    merge,
+    merge_all,
+    resolve,
+)
 from jp.config.positions import place_of, positions
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
-from jp.config.show import as_toml
 from jp.config.stored import KEPT, conversation_layers, delta, frozen
 from jp.config.toml import UnwritableError, formatted, rewritten, toml_key, toml_value
 

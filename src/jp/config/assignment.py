@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, assert_never, cast
 import msgspec
 
 from jp.config.keys import KeyPath, is_index, key_text, parse_key
-from jp.config.merge import (
+from jp.config.layers import (
     SEPARATORS,
     AddItems,
     Change,

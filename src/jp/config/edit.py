@@ -23,7 +23,7 @@ from jp.config.files import (
     read_text,
 )
 from jp.config.keys import KeyPath, key_text
-from jp.config.merge import SEPARATORS
+from jp.config.layers import SEPARATORS
 from jp.config.schema import FILE, Free, InvalidValueError, Items, MergedText, Names, Node, Table
 from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError

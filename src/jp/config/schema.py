@@ -352,6 +352,37 @@ def got(value: Any) -> str:
     return words
 
 
+_ONLY_THERE: Mapping[str, str] = {
+    "": "interrupt plugins",
+    "assistant": "name",
+    "conversation": "default_id inquiry labels",
+    "conversation.compaction": "rules",
+    "conversation.tools.*": "cancellation_response format",
+    "conversation.tools.*.style": "error parameters results_file_link",
+    "editor": "inline",
+    "providers.llm.openai": "base_url_env",
+    "providers.mcp.*": "checksum type",
+    "style": "inline_code lock_wait mcp_startup streaming tool_call typewriter",
+    "style.code": "color copy_link file_link line_numbers",
+    "style.markdown": "hr_style table_continuation_edge table_max_column_width theme",
+    "style.reasoning": "background extend_across_tool_calls summary_model",
+}
+"""Settings of the original that jp has not, by the table that they stand in; `*` is any name."""
+
+
+def is_only_originals(path: KeyPath) -> bool:
+    """Whether a key that jp does not know is one that the original knows."""
+    *above, name = path
+    return any(
+        name in names.split() and len(table) == len(above) and all(map(_fits, table, above))
+        for table, names in ((key.split(".") if key else [], names) for key, names in _ONLY_THERE.items())
+    )
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return pattern in {"*", name}
+
+
 class InvalidValueError(ConfigurationError):
     """A key is unknown, or holds what it cannot hold. `path` is the key; `of_key`: it should not be there at all."""
 
@@ -384,8 +415,6 @@ class UnknownKeyError(InvalidValueError):
 
     def explained(self) -> InvalidValueError:
         """The same error, with the nearest known key."""
-        from jp.config.original import is_only_originals
-
         nearest = nearest_key(self.path, self._root, self._table.fields)
         is_originals = is_only_originals(self.path)
         known = ", which the original JP has and jp has not" if is_originals else ""

@@ -28,8 +28,19 @@ from jp.config.direction import (
     lapses,
 )
 from jp.config.keys import KeyPath, key_text
-from jp.config.layers import Ignored, Layer, Origin, Resolved, config_from, origins_of, resolve
-from jp.config.merge import Change, MapChange, applied, merge_all
+from jp.config.layers import (
+    Change,
+    Ignored,
+    Layer,
+    MapChange,
+    Origin,
+    Resolved,
+    applied,
+    config_from,
+    merge_all,
+    origins_of,
+    resolve,
+)
 from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import APP, Free, Names, Node, Table
 from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools

@@ -38,7 +38,7 @@ def show(
     """
     from jp.cli.output import print_result
     from jp.cli.trust import as_value, tell_ignored
-    from jp.config.show import as_data, as_toml
+    from jp.config.explain import as_data, as_toml
 
     resolved = _resolved(options, target)
     tell_ignored(options, resolved)
@@ -72,8 +72,8 @@ def get(
     """
     from jp.cli.output import print_result
     from jp.cli.trust import as_value
+    from jp.config.explain import origins_at, value_at, value_text
     from jp.config.keys import parse_key
-    from jp.config.show import origins_at, value_at, value_text
     from jp.config.trust import overlap
 
     resolved = _with_built_ins(_resolved(options, target), parse_key(key))

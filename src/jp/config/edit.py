@@ -123,7 +123,7 @@ def _edit(text: str) -> JsonPatch | Assignment:
 
 
 def edited(data: Data, edit: JsonPatch | Assignment) -> Data:
-    """What a file's data becomes.
+    """Return a file's data after an edit.
 
     Raises:
         InvalidValueError: an element that the edit names is not in the file, or TOML cannot hold the value.
@@ -135,7 +135,7 @@ def edited(data: Data, edit: JsonPatch | Assignment) -> Data:
 
 
 def _edited(current: Any, edit: Assignment, depth: int) -> Any:
-    """What stands at the first `depth` names of the edit's key afterwards; absent where nothing does."""
+    """Return the new value at the first `depth` names of the edit's key; UNSET for none."""
     path = edit.path
     node = node_at(path[:depth], FILE)
     if depth == len(path):
@@ -169,7 +169,7 @@ def _with(entries: Data, name: str, value: Any) -> Any:
 
 
 def _inside(node: Node, current: Any, change: Callable[[Any], Any], path: KeyPath) -> Any:
-    """Change the value that `current` stands for: itself, or what its long form holds."""
+    """Change a value: `current` itself, or the `value` of its long form."""
     if not isinstance(current, dict) or isinstance(node, Table):
         return change(current)
     form = cast("Data", current)
@@ -245,7 +245,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def files_read(places: Places) -> tuple[list[Path], list[Path]]:
-    """The files that are read, those that they extend included, and of these the ones that lie elsewhere.
+    """Return the files that are read, with those that they extend, and apart from these the files that lie elsewhere.
 
     Elsewhere is outside the workspace and the user's own directories.
 
@@ -286,7 +286,7 @@ def _write(path: Path) -> None:
 
 
 def _formatted(path: Path) -> tuple[bool, str]:
-    """Whether a file has the layout, and its text in it."""
+    """Return whether a file has the layout, and its text in that layout."""
     text = read_text(path) if is_file(path) or not path.exists() else None
     if text is None:
         message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"

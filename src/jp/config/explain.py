@@ -37,7 +37,7 @@ from jp.errors import ConfigurationError
 
 
 def value_at(config: AppConfig, key: str) -> Any:
-    """The value of a key, as plain data: a table's, a list's or an element's too.
+    """Return the value of a key as plain data, also of a table, a list or an element.
 
     Raises:
         ConfigurationError: the key is unknown, or there is no such entry or element.
@@ -58,7 +58,7 @@ def value_at(config: AppConfig, key: str) -> Any:
 
 
 def origins_at(resolved: Resolved, key: str) -> str | dict[str, str]:
-    """Where the value of a key came from; of a table, of each key in it that is not at its default.
+    """Return the origin of a key's value; of a table, the origin of each key in it that some layer sets.
 
     Raises:
         ConfigurationError: the key is unknown, or there is no such entry or element.
@@ -72,7 +72,7 @@ def origins_at(resolved: Resolved, key: str) -> str | dict[str, str]:
 
 
 def value_text(value: Any) -> str:
-    """A value as `config get` prints it: a text as it is, nothing for no value, everything else as JSON."""
+    """Return a value as `config get` prints it: a string as it is, nothing for no value, everything else as JSON."""
     match value:
         case None:
             return ""
@@ -83,7 +83,7 @@ def value_text(value: Any) -> str:
 
 
 def as_toml(resolved: Resolved, *, with_origins: bool = False) -> str:
-    """Every key that has a value, as a file that could be read. Origins stand behind the values as comments."""
+    """Return every key that has a value, as a valid file, with origins as comments behind the values."""
     lines = list(_table(as_data(resolved.config), (), resolved if with_origins else None))
     return "\n".join(lines).strip("\n") + "\n"
 
@@ -135,7 +135,7 @@ class ElementOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counts_once(contributions: Sequence[Contribution], *, default: bool) -> bool:
-    """Whether a repeated element counts once, after all that was said of the list."""
+    """Return whether a repeated element counts once after all layers."""
     dedup: bool | None = None
     for contribution in contributions:
         own = contribution.change.dedup if isinstance(contribution.change, ListChange) else None
@@ -144,7 +144,7 @@ def counts_once(contributions: Sequence[Contribution], *, default: bool) -> bool
 
 
 def last_reset(contributions: Sequence[Contribution]) -> int:
-    """Which contribution is the last that drops what was there before; -1 where none does."""
+    """Return the index of the last contribution that drops earlier elements; -1 for none."""
     found = (
         index
         for index, contribution in enumerate(contributions)
@@ -154,7 +154,7 @@ def last_reset(contributions: Sequence[Contribution]) -> int:
 
 
 def element_origins(contributions: Sequence[Contribution], path: KeyPath, *, dedup: bool) -> tuple[ElementOrigin, ...]:
-    """The elements of the list at `path`, in order: what `jp.config.layers` comes to, and where it is from."""
+    """Return the elements of the list at `path` with their origins, as `jp.config.layers` merges them."""
     items: list[ElementOrigin] = []
     for source, contribution in enumerate(contributions):
         if contribution.fresh:
@@ -198,10 +198,10 @@ Effect = Literal["in effect", "in part", "no effect", "replaced", "ignored until
 _IGNORED: Effect = "ignored until trusted"
 
 Leaf = Scalar | Free | MergedText | Items
-"""What is merged as a whole."""
+"""A value that is merged as a whole."""
 
 Distrusted = Callable[[Layer, KeyPath], bool]
-"""Whether what a layer says of a key waits for the user's trust."""
+"""Returns whether a layer's value of a key is ignored until trusted."""
 
 TABLE_RULE = "a table is merged key by key"
 _RULES: Mapping[type[Leaf], str] = {
@@ -215,7 +215,7 @@ _DISCARDED = "; with `discard_when_merged`, an earlier one has no effect once a 
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """What one layer says of a key; `value` is plain data, absent where there is none.
+    """A layer's statement on a key; `value` is plain data, UNSET for none.
 
     `place` is where in a file it says so. What is not `trusted` is ignored before the user has accepted it.
     """
@@ -242,17 +242,17 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_default(self) -> bool:
-        """Whether no layer says anything of it."""
+        """Return whether no layer sets it."""
         return len(self.statements) == 1
 
     @property
     def waits_for_trust(self) -> bool:
-        """Whether a statement that makes the value does not apply yet."""
+        """Return whether a statement on the value is ignored until trusted."""
         return any(statement.effect == _IGNORED for statement in self.statements)
 
 
 def explain(resolved: Resolved, key: str, distrusted: Distrusted) -> tuple[Any, tuple[Explanation, ...]]:
-    """The value of a key, absent where there is none any more, and how it came about.
+    """Return the value of a key, UNSET if it has none any more, and an explanation of each key at and below it.
 
     A table has an explanation for each key in it; what lies in a list is explained by the list.
 
@@ -279,7 +279,7 @@ class _Reader:
         self._distrusted = distrusted
 
     def leaves(self, path: KeyPath, node: Node) -> Iterator[tuple[KeyPath, Leaf]]:
-        """The keys at and below `path` that are merged as a whole."""
+        """Yield the keys at and below `path` that are merged as a whole."""
         match node:
             case Table():
                 for name, below in self._entries(path, node):
@@ -300,7 +300,7 @@ class _Reader:
             yield from ((name, table.others.value) for name in self._names(path) if name not in table.fields)
 
     def explanation(self, path: KeyPath, node: Leaf) -> Explanation:
-        """How the key came to its value."""
+        """Return the explanation of one key."""
         said = contributions(self._resolved.layers, path)
         value = self.value(path)
         trusted = [one for one in said if not self._distrusted(one.layer, path)]
@@ -325,7 +325,7 @@ class _Reader:
         return Explanation(key=key_text(path), value=value, rule=rule, statements=(first, *rest), elements=elements)
 
     def value(self, path: KeyPath) -> Any:
-        """What holds at `path`, where it may be a default that the data of a sparse table lacks."""
+        """Return the value at `path`, or its default if a sparse table lacks it."""
         try:
             return value_at(self._resolved.config, key_text(path))
         except ConfigurationError:
@@ -334,7 +334,7 @@ class _Reader:
             return _default(field) if is_there else msgspec.UNSET
 
     def _names(self, path: KeyPath) -> list[str]:
-        """The names of the entries at `path`, those that a later layer took out included."""
+        """Return the names of the entries at `path`, with those that a later layer removes."""
         value = self.value(path)
         names: dict[str, None] = dict.fromkeys(cast("dict[str, Any]", value) if isinstance(value, dict) else ())
         for contribution in contributions(self._resolved.layers, path):
@@ -356,7 +356,7 @@ class _Reader:
 
 
 def _heard(said: Sequence[Contribution]) -> list[Contribution]:
-    """What is left of what the layers say once all have spoken."""
+    """Return what remains of the contributions after the last one."""
     return [*map(_lasting, said[:-1]), *said[-1:]]
 
 
@@ -365,19 +365,19 @@ def _lasting(said: Contribution) -> Contribution:
 
 
 def _is_discarded(said: Contribution) -> bool:
-    """Whether nothing is left of it."""
+    """Return whether nothing remains of the contribution."""
     return isinstance(said.change, ListChange | TextChange) and not said.change.steps
 
 
 def _is_said(said: Sequence[Contribution]) -> bool:
-    """Whether the last word is about the list itself: where all around it is taken out, its default holds."""
+    """Return whether the last statement is about the list itself; if its table is removed, its default holds."""
     return bool(said) and isinstance(said[-1].change, ListChange)
 
 
 def _by_statement(
     elements: Sequence[ElementOrigin], said: Sequence[Contribution], trusted: Sequence[Contribution]
 ) -> tuple[ElementOrigin, ...]:
-    """The elements with indexes of statements, among which the default comes first."""
+    """Return the elements with indexes of statements, of which the default is the first."""
     places = [said.index(one) + 1 for one in trusted]
     moved = ((element.value, tuple(places[source] for source in element.sources)) for element in elements)
     return tuple(ElementOrigin(value=value, sources=sources) for value, sources in moved)
@@ -431,7 +431,7 @@ def _without_unset(value: Any) -> Any:
 
 
 def _effects(said: Sequence[Contribution]) -> list[Effect]:
-    """What became of the default, and of each statement on a single value."""
+    """Return the effect of the default and of each statement on a single value."""
     effects: list[Effect] = ["in effect"]
     for one in said:
         is_discarded = _is_discarded(one)
@@ -444,7 +444,7 @@ def _effects(said: Sequence[Contribution]) -> list[Effect]:
 
 
 def _list_effects(said: Sequence[Contribution], elements: Sequence[ElementOrigin]) -> list[Effect]:
-    """What became of the default, and of each statement on a list."""
+    """Return the effect of the default and of each statement on a list."""
     reset = last_reset(said)
     effects: list[Effect] = ["replaced" if _is_said(said) else "in effect"]
     for index, one in enumerate(said):

@@ -107,7 +107,7 @@ Change = Put | Unset | ListChange | TextChange | MapChange
 
 
 def merge(lower: Change, upper: Change) -> Change:
-    """The one change that does what `lower` and then `upper` do."""
+    """Return one change that does what `lower` and then `upper` do."""
     match upper:
         case Put() | Unset():
             return upper
@@ -122,7 +122,7 @@ def merge(lower: Change, upper: Change) -> Change:
 
 
 def merge_all(changes: Iterable[MapChange]) -> MapChange:
-    """One change that does what all do, in order."""
+    """Return one change that does what all do, in order."""
     total = MapChange()
     for change in changes:
         total = _merged_map(total, change)
@@ -160,7 +160,7 @@ def _replaces(step: ListStep | TextStep) -> bool:
 
 
 def lasting(change: Change) -> Change:
-    """What is left of a change once a more specific layer says anything about the same value."""
+    """Return what remains of a change after a more specific layer changes the same value."""
     if isinstance(change, ListChange | TextChange):
         return msgspec.structs.replace(change, steps=_lasting(change.steps))
     return change
@@ -180,7 +180,7 @@ def _merged_text(lower: Change, upper: TextChange) -> TextChange:
 
 
 def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = (), *, lenient: bool = False) -> Any:
-    """What `value` (plain data; absent if not given) becomes, or `msgspec.UNSET` where nothing is left.
+    """Apply a change to `value` (plain data, UNSET for none) and return the result, UNSET if nothing remains.
 
     `lenient`: an element that its list does not have is not changed.
 
@@ -282,14 +282,14 @@ _WORDS: Mapping[LayerKind, str] = {
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a value came from. `where` is a file's path, a variable's name, an option as it was typed."""
+    """The source of a value. `where` is a file's path, a variable's name, an option as it was typed."""
 
     kind: LayerKind
     where: str = ""
 
     @property
     def text(self) -> str:
-        """The origin in words, for errors and for `config show`."""
+        """Return the origin in words, for errors and for `config show`."""
         return f"{_WORDS[self.kind]} {self.where}".rstrip()
 
 
@@ -297,11 +297,11 @@ DEFAULT = Origin(kind="default")
 
 
 _Tree: TypeAlias = "dict[str, Origin | _Tree | None]"
-"""Where the values of a table came from, by name."""
+"""The origins of a table's values, by name."""
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one source asks for.
+    """The settings of one source.
 
     `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
     workspace that such a layer's `extends` pulled in, and `reached` is the real path of one of these. `accepted` are
@@ -318,7 +318,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     accepted: frozenset[str] = frozenset()
 
     def said_at(self, path: KeyPath) -> str:
-        """The origin in words, with the line on which a file says the key or what is above it."""
+        """Return the origin in words, with the line of the key, or of a key above it, in a file."""
         from jp.config.positions import place_of
 
         place = place_of(self.source, path) if self.source else None
@@ -326,7 +326,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True):
-    """What foreign layers say of a key and does not hold before the user has accepted it.
+    """A foreign layer's value that is ignored until the user accepts it.
 
     `value` is what would hold, None where the key would be unset; `origin` says in words where that is declared.
     `is_own`: the user's own layers say something of the key, which holds. `needed`: nothing can be asked without it.
@@ -343,12 +343,12 @@ class Ignored(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The key as it is written."""
+        """Return the key as text."""
         return key_text(self.path)
 
     @property
     def text(self) -> str:
-        """The key, the value and where it is declared, in words."""
+        """Return the key, the value and its origin in words."""
         return f"{self.key} = {self.value!r} ({self.origin})"
 
 
@@ -368,7 +368,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     ignored: tuple[Ignored, ...] = ()
 
     def origin(self, path: KeyPath) -> Origin:
-        """Where the value of a key came from; an element's or an entry's part came with the whole."""
+        """Return the origin of a key's value; parts of elements and entries have the origin of the whole."""
         for count in range(len(path), 0, -1):
             found = self.origins.get(key_text(path[:count]))
             if found is not None:
@@ -392,7 +392,7 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
 
 
 def config_of(change: MapChange) -> AppConfig:
-    """What a change makes of the defaults.
+    """Return the configuration that a change makes of the defaults.
 
     Raises:
         ConfigurationError: it names an element that does not exist, or leaves one without what it needs.
@@ -401,7 +401,7 @@ def config_of(change: MapChange) -> AppConfig:
 
 
 def config_from(plain: JsonObject) -> AppConfig:
-    """The configuration that plain data without defaults stands for.
+    """Return the configuration of plain data without defaults.
 
     Raises:
         ConfigurationError: an element lacks what it needs.
@@ -414,13 +414,13 @@ def config_from(plain: JsonObject) -> AppConfig:
 
 
 def as_data(config: AppConfig) -> JsonObject:
-    """Every key with its value, as JSON has it; null where there is none."""
+    """Return every key with its value as plain data; None for no value."""
     data: JsonObject = msgspec.json.decode(msgspec.json.encode(config))
     return unfolded(APP, data)
 
 
 def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> ConfigurationError:
-    """The error, with the first layer that brings it about."""
+    """Return the error with the first layer that causes it."""
     layer = next(layer for count, layer in enumerate(layers, 1) if not _is_valid(layers[:count]))
     where = layer.said_at(error.path) if isinstance(error, NoSuchElementError) else layer.origin.text
     return ConfigurationError(f"{where}: {error.message}", hint=error.hint)
@@ -435,7 +435,7 @@ def _is_valid(layers: Sequence[Layer]) -> bool:
 
 
 def origins_of(layers: Sequence[Layer]) -> dict[str, Origin]:
-    """Which layer had the last word, for each key that one of them set."""
+    """Return the origin of each key that a layer sets: the last layer that does."""
     tree: Origin | _Tree | None = None
     for layer in layers:
         tree = _traced(layer.change, layer.origin, tree)
@@ -443,7 +443,7 @@ def origins_of(layers: Sequence[Layer]) -> dict[str, Origin]:
 
 
 def _traced(change: Change, origin: Origin, below: Origin | _Tree | None) -> Origin | _Tree | None:
-    """Where comes from what `change`, which is `origin`'s, makes of a value; of a table, entry by entry."""
+    """Return the origin of a value after a change by `origin`; of a table, the origins of its entries."""
     match change:
         case MapChange(entries=entries, replace=replace):
             known = below if isinstance(below, dict) and not replace else {}
@@ -464,7 +464,7 @@ def _listed(tree: Origin | _Tree | None, path: KeyPath) -> Iterator[tuple[KeyPat
 
 
 class Contribution(msgspec.Struct, frozen=True):
-    """What a layer asks for at a key; `fresh`: without what the layers below it say of that key."""
+    """A layer's change of a key; `fresh`: without the changes of lower layers."""
 
     layer: Layer
     change: Change
@@ -472,7 +472,7 @@ class Contribution(msgspec.Struct, frozen=True):
 
 
 def contributions(layers: Sequence[Layer], path: KeyPath) -> list[Contribution]:
-    """What each layer that says anything of a key asks for, least specific first.
+    """Return the contributions of all layers to a key, least specific first.
 
     Where it takes away what is above the key, it unsets the key.
     """

@@ -73,7 +73,7 @@ class _Locator(Parser):
         self._names: KeyPath = ()
         self._start = 0
         self._lengths: dict[KeyPath, int] = {}
-        """How many elements each list has so far."""
+        """The number of elements of each list so far."""
 
     def _parse_table(self, parent_name: Key | None = None, parent: Table | None = None) -> tuple[Key, Table | AoT]:
         start = self._idx

@@ -17,7 +17,7 @@ from jp.errors import ConfigurationError
 
 
 def adapted(raw: JsonObject) -> JsonObject:
-    """`raw` with values of another form rewritten: model ids, reasoning, caching, the state of tools."""
+    """Return `raw` with the original's forms rewritten: model ids, reasoning, caching, the state of tools."""
     for path, rewrite in _REWRITES:
         raw = _rewritten(raw, path, rewrite)
     return raw
@@ -30,7 +30,7 @@ class Spelling:
         self._aliases: dict[str, Any] = {}
 
     def take(self, raw: JsonObject) -> JsonObject:
-        """`raw` in jp's spelling; taking the result again changes nothing."""
+        """Return `raw` in jp's spelling; taking the result again changes nothing."""
         match raw:
             case {"providers": {"llm": {"aliases": aliases}}} if isinstance(aliases, dict):
                 self._aliases.update(cast("JsonObject", aliases))
@@ -143,7 +143,7 @@ KEPT = ("assistant", "conversation")
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation's layers, and what was left out of them because this version does not know or accept it."""
+    """A conversation's layers, and the values in them that this version does not know or accept."""
 
     layers: tuple[Layer, ...]
     ignored: tuple[InvalidValueError, ...] = ()
@@ -170,9 +170,9 @@ class _State(msgspec.Struct, frozen=True):
 
 
 def frozen(resolved: Resolved) -> JsonObject:
-    """The base of a new conversation: every key that it keeps, so that nothing below shines through.
+    """Return the base of a new conversation: every key that it keeps, so that lower layers have no effect.
 
-    A list replaces and says whether it deduplicates, a table with free names replaces, `null` stands for no value:
+    A list replaces and says whether it deduplicates, a table with free names replaces, `null` is no value:
     reading it over any other layers gives the same values. A model's alias is resolved.
 
     Raises:
@@ -183,7 +183,7 @@ def frozen(resolved: Resolved) -> JsonObject:
 
 
 def delta(before: Resolved, after: Resolved) -> JsonObject:
-    """What has to be merged over `before` to get `after`, of what a conversation keeps; empty where they are equal.
+    """Return the change from `before` to `after` in what a conversation keeps; empty if they are equal.
 
     Raises:
         ConfigurationError: the aliases lead in a circle.
@@ -199,7 +199,7 @@ def conversation_layers(
     foreign: bool = False,
     accepted: Collection[str] = (),
 ) -> Stored:
-    """The layers of a conversation: its base, and its deltas by entry id, in order.
+    """Return the layers of a conversation: its base, and its deltas by entry id, in order.
 
     Also reads what the original JP stored. Nothing in them is an error: a log outlives the keys of one version.
     `foreign` says that the conversation lies where others may have written it. What jp has written in it for its user
@@ -266,7 +266,7 @@ def _differences(fields: Iterable[tuple[str, Field]], old: _State, new: _State) 
 
 
 def _difference(node: Node, old: _State, new: _State) -> Any:
-    """What makes `new` of `old`; absent where nothing has to."""
+    """Return the change from `old` to `new`, UNSET if they are equal."""
     match node:
         case Table():
             return _differences(node.fields.items(), old, new) or msgspec.UNSET
@@ -309,7 +309,7 @@ def _is_same(old: Any, new: Any) -> bool:
 
 
 def in_jps_spelling(base: JsonObject, *, beside_original: bool) -> JsonObject:
-    """A base configuration as jp spells it. `beside_original`: it is the original's, as its content shows, too."""
+    """Return a base configuration in jp's spelling. `beside_original`: it belongs to the original JP."""
     is_originals = beside_original or any(name not in KEPT for name in base)
     return Spelling().take(base) if is_originals else base
 
@@ -344,7 +344,7 @@ class OriginalSettings:
 
 
 def _of_interest(delta: JsonObject) -> JsonObject:
-    """The keys that are followed: reading all of a base configuration takes long."""
+    """Return the keys that are followed; reading a whole base configuration takes long."""
     found: JsonObject = {}
     match delta.get("assistant"):
         case {"model": {"id": identity}}:

@@ -24,7 +24,7 @@ _Body: TypeAlias = "list[tuple[Key | None, Item]]"
 
 _MOST_DEPTH = 200
 _LONG_KEY = r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){200}"""
-"""So many names with dots between them are a key, or no text that anybody writes."""
+"""So many names with dots between them are a key, or no text that a person writes."""
 
 
 class UnwritableError(ConfigurationError):

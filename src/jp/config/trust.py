@@ -66,7 +66,7 @@ class Restriction:
         self._lapsing = lapsing
 
     def restricted(self, full: JsonObject, own: JsonObject, paths: Collection[KeyPath]) -> JsonObject:
-        """`full`, at these keys no looser than `own`; `full` itself where it is so already."""
+        """Return `full`, made no looser than `own` at these keys; `full` itself if nothing changes."""
         plain = full
         for path in dict.fromkeys(paths):
             before = _at(plain, path)
@@ -115,7 +115,7 @@ class Restriction:
         return {name: value for name, value in found if value is not msgspec.UNSET}
 
     def _entry(self, table: Table, path: KeyPath, full: Any, own: Any) -> Any:
-        """A server or the like, UNSET where it is not there without what is ignored."""
+        """Return a server or the like, UNSET if it does not exist without the ignored values."""
         if full is msgspec.UNSET:
             self._note(path, None, own=True)
             return own
@@ -165,7 +165,7 @@ class Restriction:
 
 
 def _is_allowed(direction: Direction, path: KeyPath, full: Any, own: Any) -> bool:
-    """Whether an untrusted value may hold in place of the user's."""
+    """Return whether an untrusted value may replace the user's."""
     if isinstance(direction, Ordered | Limit):
         return direction.allows(_said(full, path), _said(own, path))
     if isinstance(direction, NeedsTrust):
@@ -178,7 +178,7 @@ def _is_defining(direction: Direction | None) -> bool:
 
 
 def _said(value: Any, path: KeyPath) -> Any:
-    """A value, or the default of its key."""
+    """Return a value, or the default of its key."""
     if value is not msgspec.UNSET:
         return value
     *above, name = path
@@ -188,13 +188,13 @@ def _said(value: Any, path: KeyPath) -> Any:
 
 
 def _leaves(text: str, schemes: Collection[str]) -> bool:
-    """Whether an attachment is not known to stay here: whatever another scheme does, it may run something."""
+    """Return whether an attachment may run something or reach out: any scheme but the listed ones may."""
     match = _SCHEME.match(text.lstrip(" !"))
     return match is not None and (match[1] or match[2]).partition("+")[0].lower() not in schemes
 
 
 def is_in_workspace(path: str, root: str) -> bool:
-    """Whether a configured path lies in the workspace, as far as its text says."""
+    """Return whether a configured path lies in the workspace, judged by its text."""
     whole = posixpath.normpath(posixpath.join(root, path))
     return not path.startswith("~") and posixpath.commonpath((root, whole)) == posixpath.normpath(root)
 
@@ -233,13 +233,13 @@ def _with(plain: JsonObject, path: KeyPath, value: Any) -> JsonObject:
 
 
 def overlap(one: KeyPath, other: KeyPath) -> bool:
-    """Whether one of two keys is the other, or above it."""
+    """Return whether one of two keys is equal to the other or above it."""
     return one[: len(other)] == other[: len(one)]
 
 
 @functools.cache
 def directions_in(table: Table) -> tuple[Direction, ...]:
-    """The directions of everything in a table."""
+    """Return the directions of everything in a table."""
     found: list[Direction] = []
     nodes = [(field.node, field.direction) for field in table.fields.values()]
     if table.others is not None:
@@ -254,7 +254,7 @@ def directions_in(table: Table) -> tuple[Direction, ...]:
 
 
 def field_in(table: Table, name: str) -> tuple[Node, Direction | None]:
-    """What a name in a table holds, and the direction that is declared for the whole of it."""
+    """Return the schema of a name in a table, and the direction declared for all of it."""
     field = table.fields.get(name)
     if field is not None:
         return field.node, field.direction
@@ -296,7 +296,7 @@ class _Unit:
 
 
 class UntrustedError(ConfigurationError):
-    """What cannot be done before the user has accepted the `values`. `command` is what accepts them."""
+    """An action needs the user's consent to the `values`. `command` accepts them."""
 
     def __init__(self, values: Sequence[Ignored], *, command: str = "") -> None:
         super().__init__(
@@ -307,7 +307,7 @@ class UntrustedError(ConfigurationError):
 
 
 def listed(values: Sequence[Ignored]) -> str:
-    """The first of the values, in words."""
+    """Return the first of the values in words."""
     more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
     return "; ".join([*(value.text for value in values[:_SHOWN]), *more])
 
@@ -336,7 +336,7 @@ def resolve_trusted(layers: Sequence[Layer], root: str, accepted: Accepted = fro
 
 
 def without_lapsing(after: Resolved, before: Resolved) -> Resolved:
-    """What of `after` a conversation keeps: without what it loosens of consent and access over `before`."""
+    """Return what a conversation keeps of `after`: without what it loosens of consent and access over `before`."""
     walk = Restriction(_unheard, "", lapsing=True)
     paths = [unit.path for layer in after.layers for unit in _units_of(layer.change, APP, (), lapses)]
     plain = walk.restricted(after.plain, before.plain, paths)
@@ -348,17 +348,17 @@ def _unheard(path: KeyPath, value: Any, *, needed: bool = False, own: bool = Fal
 
 
 def mark_of_change(change: JsonObject) -> str:
-    """The hash by which a change that jp has written for its user is known."""
+    """Return the hash of a change that jp has written for its user."""
     return _hash("change", change)
 
 
 def mark_of_attachment(text: str) -> str:
-    """The hash by which an attachment that the user has typed is known: it may lie anywhere."""
+    """Return the hash of an attachment that the user has typed, which may lie anywhere."""
     return _hash("attachment", text)
 
 
 def load_paths(layers: Sequence[Layer], root: str) -> list[str]:
-    """Where `--cfg NAME` looks: directories outside of the workspace only where the user's own layers say so."""
+    """Return the directories that `--cfg NAME` searches; outside the workspace only those of the user's layers."""
     everything = applied(merge_all(layer.change for layer in layers)).get("config_load_paths", [])
     if not any(layer.foreign and "config_load_paths" in layer.change.entries for layer in layers):
         return everything
@@ -367,7 +367,7 @@ def load_paths(layers: Sequence[Layer], root: str) -> list[str]:
 
 
 def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
-    """What holds without what foreign layers loosen."""
+    """Return the configuration without what foreign layers loosen."""
     outside = {path for layer in layers if layer.foreign for path in layer.reaches}
     found = [_ignored_extension(layers, path) for path in sorted(outside)]
     inside = [layer for layer in layers if not (layer.foreign and layer.reached in outside)]
@@ -391,7 +391,7 @@ def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
 
 
 def _own_change(layer: Layer) -> MapChange:
-    """What of a layer counts as the user's: of a foreign conversation, the model, for its user goes on with it."""
+    """Return the part of a layer that counts as the user's: of a foreign conversation, only the model."""
     if not layer.foreign:
         return layer.change
     model = [unit for unit in _units_of(layer.change, APP, (), _is_sensitive) if unit.path == MODEL]
@@ -420,7 +420,7 @@ def _ignored(
 
 
 def _parts(layer: Layer, hashes: frozenset[str], ignored: Sequence[Ignored]) -> Iterator[Layer]:
-    """A layer in two: what the user has accepted of it, which is not foreign any more, and the rest."""
+    """Yield what the user has accepted of a layer, which is not foreign any more, and the rest."""
     if not layer.foreign:
         yield layer
         return
@@ -450,7 +450,7 @@ def _json(value: Any) -> bytes:
 def _origins(
     origins: Mapping[str, Origin], ignored: Sequence[Ignored], own: Mapping[str, Origin]
 ) -> Mapping[str, Origin]:
-    """The origins, where something is ignored those of the user's own layers."""
+    """Return the origins, with those of the user's own layers for ignored keys."""
     keys = frozenset(value.key for value in ignored if not value.needed)
 
     def is_ignored(key: str) -> bool:
@@ -461,7 +461,7 @@ def _origins(
 
 
 def _units(layer: Layer) -> list[_Unit]:
-    """What a layer says that bears on consent, access, addresses or what runs."""
+    """Return the units of a layer that affect consent, access, addresses or what runs."""
     units = _units_of(layer.change, APP, (), _is_sensitive)
     if layer.origin.kind == "conversation":
         return [unit for unit in units if unit.path != MODEL]
@@ -480,7 +480,7 @@ def _units_of(change: MapChange, table: Table, path: KeyPath, counts: Callable[[
 
 
 def _touches(node: Node, direction: Direction | None, change: Change, counts: Callable[[Direction], bool]) -> bool:
-    """Whether a change says anything of a setting whose direction `counts`."""
+    """Return whether a change affects a setting whose direction `counts`."""
     match node:
         case Table() if isinstance(change, MapChange) and not change.replace:
             return any(_touches(*field_in(node, name), below, counts) for name, below in change.entries.items())
@@ -499,7 +499,7 @@ def _is_sensitive(direction: Direction) -> bool:
 
 
 def _joined(units: Sequence[_Unit]) -> MapChange:
-    """One change that says these at their keys."""
+    """Return one change that consists of these units."""
     total = MapChange()
     for unit in units:
         nested: Change = unit.change

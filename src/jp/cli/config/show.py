@@ -24,12 +24,12 @@ def show(
     options: GlobalOptions,
     *,
     target: _OptionalTarget = None,
-    origins: Annotated[bool, typer.Option("--origins", help="Say behind each value where it came from.")] = False,
+    origins: Annotated[bool, typer.Option("--origins", help="Show the origin of each value.")] = False,
 ) -> None:
     """Show the configuration in effect, as TOML.
 
-    What you copy of it into a file stands in place of what is below, but for lists, which are added to. What is ignored
-    of a stranger's files until you trust them is not in it; a note, and `ignored` in JSON, say what that is.
+    A value that you copy into a file replaces lower ones; lists are added to. Values of a stranger's files that are
+    ignored until you trust them are not shown; a note, and `ignored` in JSON, list them.
 
     Examples:
         jp config show --origins

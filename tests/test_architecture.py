@@ -39,8 +39,7 @@ def test_a_module_fits_its_budget() -> None:
 
 
 SMALL = 120
-SMALL_MODULES: dict[str, str] = {
-}
+SMALL_MODULES: dict[str, str] = {}
 """Modules of fewer lines with a single importer, each with the reason why it is one."""
 
 
@@ -49,10 +48,9 @@ def importers() -> dict[str, set[str]]:
     names = {name: "jp." + name.removesuffix(".py").replace("/", ".") for name in TEXTS}
     found: dict[str, set[str]] = {module: set() for module in names.values()}
     for name, text in TEXTS.items():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                for imported in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-                    found.get(imported, set()).add(names[name])
+        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+        for imported in (f"{node.module}{more}" for node in nodes for more in ("", *(f".{a.name}" for a in node.names))):
+            found.get(imported, set()).add(names[name])
     return found
 
 

@@ -25,15 +25,14 @@ model={id="script/test"}
 TIDY = """\
 # my settings
 
-[assistant.model]
+user.name = "Ada"  # me
+
+[style]
+markdown.wrap_width = 80
+
+[assistant]
 # who answers
-id = "script/test"
-
-[style.markdown]
-wrap_width = 80
-
-[user]
-name = "Ada"  # me
+model = {id="script/test"}
 """
 
 
@@ -68,7 +67,7 @@ def test_all_files_that_are_read_are_formatted_once(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == TIDY
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert own.read_text(encoding="utf-8") == 'extends = ["more/*.toml"]\n'
-    assert more.read_text(encoding="utf-8") == '[user]\nname = "B"\n'
+    assert more.read_text(encoding="utf-8") == 'user = {name="B"}\n'
     assert again == (0, "", "")
     assert data == {"schema": 1, "check": True, "changed": [], "files": files}
 
@@ -87,7 +86,7 @@ def test_a_file_elsewhere_is_formatted_only_by_its_name(file: Path, tmp_path: Pa
         left.stderr == f"note: '{file.parent}/../../out.toml' lies elsewhere and is left alone: name it to format it\n"
     )
     assert named == (0, f"formatted {root}/../out.toml\n", "")
-    assert outside.read_text(encoding="utf-8") == "user = {}\n\n[style.markdown]\nwrap_width = 1\n"
+    assert outside.read_text(encoding="utf-8") == "user = {}\nstyle = {markdown={wrap_width=1}}\n"
 
 
 def test_nothing_is_written_where_one_file_is_invalid(file: Path) -> None:

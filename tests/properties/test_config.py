@@ -7,21 +7,34 @@ from random import Random
 from typing import Any, TypeVar, assert_never, cast
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from choices import Choices, accepted
 from jp.config.assignment import node_at, read_partial
-from jp.config.edit import rewritten, toml_key, toml_value
-from jp.config.explain import Explanation, explain
-from jp.config.format import formatted
+from jp.config.explain import Explanation, as_toml, explain
 from jp.config.keys import KeyPath, key_text, parse_key
-from jp.config.layers import DEFAULT, Layer, Origin, Resolved, as_data, contributions, resolve
-from jp.config.merge import Change, ListChange, MapChange, TextChange, Unset, applied, merge, merge_all
-from jp.config.scan import positions
+from jp.config.layers import (
+    DEFAULT,
+    Change,
+    Layer,
+    ListChange,
+    MapChange,
+    Origin,
+    Resolved,
+    TextChange,
+    Unset,
+    applied,
+    as_data,
+    contributions,
+    merge,
+    merge_all,
+    resolve,
+)
+from jp.config.positions import place_of, positions
 from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
-from jp.config.show import as_toml
 from jp.config.stored import KEPT, conversation_layers, delta, frozen
+from jp.config.toml import UnwritableError, formatted, rewritten, toml_key, toml_value
 
 Raw = dict[str, Any]
 
@@ -310,6 +323,30 @@ def test_a_file_is_rewritten_to_say_exactly_the_new_data(old: Raw, new: Raw) -> 
     assert without_nothing(tomllib.loads(rewritten(text, new))) == without_nothing(new)
 
 
+@given(FILES, st.randoms(use_true_random=False), st.sampled_from(("user", "style", "assistant")))
+def test_a_file_that_a_person_wrote_keeps_its_comments_when_a_key_is_set(data: Raw, random: Random, table: str) -> None:
+    text = Writer(random).text(data)
+    new = {**data, table: {**data.get(table, {}), "new": "x"}}
+
+    try:
+        changed = rewritten(text, new)
+    except UnwritableError:
+        reject()
+
+    assert without_nothing(plain(tomllib.loads(changed))) == without_nothing(plain(new))
+    assert sorted(COMMENT.findall(changed)) == sorted(COMMENT.findall(text))
+
+
+@given(FILES, FILES, st.randoms(use_true_random=False))
+def test_a_file_that_a_person_wrote_is_changed_to_the_new_data_or_refused(old: Raw, new: Raw, random: Random) -> None:
+    try:
+        changed = rewritten(Writer(random).text(old), new)
+    except UnwritableError:
+        reject()
+
+    assert without_nothing(plain(tomllib.loads(changed))) == without_nothing(plain(new))
+
+
 @given(RELATED)
 def test_the_origin_of_a_value_is_the_last_layer_that_gave_it(raws: Sequence[Raw]) -> None:
     of = resolved(*raws)
@@ -441,7 +478,10 @@ def test_a_formatted_file_says_the_same_in_one_layout(data: Raw, random: Random)
     text = Writer(random).text(data)
     said = tomllib.loads(text)
 
-    new = formatted(text)
+    try:
+        new = formatted(text)
+    except UnwritableError:
+        reject()
 
     assert plain(tomllib.loads(new)) == plain(said)
     assert sorted(COMMENT.findall(new)) == sorted(COMMENT.findall(text))
@@ -453,8 +493,10 @@ def test_every_value_of_a_file_is_found_where_it_is_written(data: Raw, random: R
     text = Writer(random).text(data).replace("\r\n", "\n")
     lines = text.split("\n")
 
-    for path, (_, place) in positions(text).items():
+    for path in positions(text):
+        place = place_of(text, path, of_value=True)
         assert value_below(data, path) is not None
+        assert place is not None
         assert lines[place.line - 1][place.column - 1 :].strip()
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.places import AnyWorkspace, current_directory
-from jp.config.files import Places, user_directory
+from jp.config.files import Places
 from jp.config.keys import KeyPath
 from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.model import JsonObject, resolve_alias
@@ -31,7 +31,7 @@ from jp.conversation.entries import AnyEntry, ConfigDelta
 from jp.conversation.entries import JsonObject as entries_JsonObject
 from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
-from jp.workspace.layout import MARKER, silo_directory
+from jp.workspace.layout import MARKER, silo_directory, user_config_directory
 from jp.workspace.store import original_of
 
 if TYPE_CHECKING:
@@ -204,6 +204,8 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     cfg: tuple[Layer, ...]
     root: str
     accepted: Accepted
+    resolved: dict[tuple[int, ...], Resolved] = {}
+    """Results by the identities of their layers, which they hold: one command asks several times for the same."""
 
     def resolve(self, *, conversation: Sequence[Layer] = (), flags: Sequence[Layer] = (), cfg: bool = True) -> Resolved:
         """The configuration with a conversation's own layers and the options of a command; `cfg`: with `--cfg` too.
@@ -214,7 +216,10 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
             ConfigurationError: the layers do not fit together.
         """
         layers = [*self.lower, *conversation, *(self.cfg if cfg else ()), *flags]
-        return resolve_trusted(layers, self.root, self.accepted)
+        identity = tuple(map(id, layers))
+        if identity not in self.resolved:
+            self.resolved[identity] = resolve_trusted(layers, self.root, self.accepted)
+        return self.resolved[identity]
 
     def kept(self, *, conversation: Sequence[Layer] | None, flags: Sequence[Layer]) -> Resolved:
         """What a conversation keeps of the configuration: without what the variables, `--cfg` and options loosen.
@@ -275,7 +280,7 @@ def config_places(workspace: AnyWorkspace) -> Places:
     """Where configuration files lie for a command in `workspace`."""
     root = workspace.root
     private = None if root is None else silo_directory(root / MARKER, workspace.user_data, create=False)
-    return Places(cwd=current_directory(), user=user_directory(os.environ), root=root, user_workspace=private)
+    return Places(cwd=current_directory(), user=user_config_directory(os.environ), root=root, user_workspace=private)
 
 
 def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> tuple[Layer, ...]:

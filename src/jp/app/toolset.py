@@ -74,11 +74,10 @@ def private_directories() -> Sequence[str]:
     import os
     from contextlib import suppress
 
-    from jp.config.files import user_directory
     from jp.errors import StorageError
-    from jp.workspace.layout import user_cache_directory, user_data_directory
+    from jp.workspace.layout import user_cache_directory, user_config_directory, user_data_directory
 
-    directories = [] if (configuration := user_directory(os.environ)) is None else [configuration]
+    directories = [] if (configuration := user_config_directory(os.environ)) is None else [configuration]
     # Without a home, nothing is kept.
     with suppress(StorageError):
         directories += [user_data_directory(), user_cache_directory()]

@@ -1,4 +1,4 @@
-"""Accounts with providers: where requests go, who pays, and what is peculiar to a server."""
+"""Accounts with providers: endpoints, keys, and settings of single servers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from jp.config.direction import (
 )
 
 Stored = Annotated[bool, Ordered(order=(False, True))]
-"""Whether a vendor may keep requests."""
+"""`true` lets a vendor keep requests."""
 
 Platform = Literal["bedrock", "vertex", "foundry", "azure"]
 ServerKind = Literal["openai-compatible", "anthropic", "openai", "google", "ollama", "llamacpp"]
 
 
 class ModelFactsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What you know better of a model, for estimates, bills and limits; no request is made of it."""
+    """Facts of a model, for estimates, bills and limits; they change no request."""
 
     context_window: Harmless[Positive | None] = None
-    """The most tokens that a request and its answer may have together."""
+    """The size of the context window, in tokens."""
     max_output: Harmless[Positive | None] = None
     """The longest output, in tokens."""
     input_price: Guarded[Price | None] = None
-    """USD for a million tokens of input that no cache takes part in."""
+    """USD for a million tokens of uncached input."""
     output_price: Guarded[Price | None] = None
     """USD for a million tokens of output, reasoning included."""
     cache_read_price: Guarded[Price | None] = None
@@ -42,26 +42,26 @@ class ModelFactsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Account(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all accounts share."""
+    """The base of all accounts."""
 
     models: dict[str, ModelFactsConfig] = {}
 
 
 class CloudAccount(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What accounts share whose models a cloud has, too."""
+    """The base of accounts whose models are also on a cloud."""
 
     transport: Guarded[Literal["http", "sdk"]] = "http"
-    """Who authenticates requests: jp with a key (`http`), or the vendor's SDK as a cloud wants it (`sdk`)."""
+    """`http`: jp authenticates requests with a key; `sdk`: the vendor's SDK does, as a cloud requires."""
     platform: Guarded[Platform | None] = None
     """With `transport = "sdk"`, the cloud: Claude is on any but `azure`, GPT on `azure`, Gemini on `vertex`."""
     endpoint: Guarded[Url | None] = None
-    """Where requests to the cloud go: Azure's and Foundry's address of your resource; elsewhere, another than usual."""
+    """The API's URL on the cloud: on Azure and Foundry that of your resource; elsewhere it replaces the usual one."""
     region: Guarded[CloudName | None] = None
-    """The region of Bedrock or Vertex; without it, what the environment or the profile says."""
+    """The region of Bedrock or Vertex. Unset, the environment or the profile decides."""
     project: Guarded[CloudName | None] = None
-    """The project of Vertex; without it, what the environment or the credentials say."""
+    """The project of Vertex. Unset, the environment or the credentials decide."""
     profile: Guarded[str | None] = None
-    """The profile of the AWS configuration whose credentials Bedrock is shown."""
+    """The profile of the AWS configuration with the credentials for Bedrock."""
     api_version: Guarded[CloudName | None] = None
     """The dated version of Azure's API, for resources without `/openai/v1`."""
 
@@ -72,11 +72,11 @@ class AnthropicConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fi
     api_key_env: Guarded[VariableName] = "ANTHROPIC_API_KEY"
     """The environment variable that holds the key."""
     base_url: Guarded[Url] = "https://api.anthropic.com"
-    """Where requests go, without the version."""
+    """The API's URL, without the version."""
     beta_headers: Guarded[tuple[str, ...]] = ()
     """Names for the header `anthropic-beta`."""
     chain_on_max_tokens: Harmless[bool] = True
-    """Whether a response that reached its token limit is continued."""
+    """Continue a response that reached its token limit."""
 
 
 class OpenaiConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,11 +85,11 @@ class OpenaiConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     api_key_env: Guarded[VariableName] = "OPENAI_API_KEY"
     """The environment variable that holds the key."""
     base_url: Guarded[Url] = "https://api.openai.com/v1"
-    """Where requests go, with the version."""
+    """The API's URL, with the version."""
     reasoning_summary: Harmless[Literal["auto", "concise", "detailed", "none"]] = "auto"
-    """How much is shown of reasoning; organizations that OpenAI has not verified have to do without (`none`)."""
+    """The detail of reasoning summaries; organizations that OpenAI has not verified need `none`."""
     store: Stored = False
-    """Whether OpenAI may keep requests and answers."""
+    """Let OpenAI keep requests and responses."""
 
 
 class GoogleConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,9 +98,9 @@ class GoogleConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_field
     api_key_env: Guarded[VariableName] = "GEMINI_API_KEY"
     """The environment variable that holds the key."""
     base_url: Guarded[Url] = "https://generativelanguage.googleapis.com/v1beta"
-    """Where requests go, with the version."""
+    """The API's URL, with the version."""
     store: Stored = False
-    """Whether Google may keep requests and answers in the logs of your project."""
+    """Let Google keep requests and responses in the logs of your project."""
 
 
 class OpenrouterConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,13 +109,13 @@ class OpenrouterConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields
     api_key_env: Guarded[VariableName] = "OPENROUTER_API_KEY"
     """The environment variable that holds the key."""
     base_url: Guarded[Url] = "https://openrouter.ai/api/v1"
-    """Where requests go, with the version."""
+    """The API's URL, with the version."""
     app_name: Harmless[str | None] = None
-    """What OpenRouter's own pages call the requests that come from here."""
+    """The name of these requests on OpenRouter's own pages."""
     app_referrer: Harmless[str | None] = None
-    """The address under which OpenRouter's own pages count the requests that come from here."""
+    """The URL under which OpenRouter's own pages count these requests."""
     store: Stored = False
-    """Whether requests may go to vendors that keep them, and may train on them."""
+    """Let requests go to vendors that keep them and may train on them."""
 
 
 class CerebrasConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -124,72 +124,72 @@ class CerebrasConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=T
     api_key_env: Guarded[VariableName] = "CEREBRAS_API_KEY"
     """The environment variable that holds the key."""
     base_url: Guarded[Url] = "https://api.cerebras.ai/v1"
-    """Where requests go, with the version."""
+    """The API's URL, with the version."""
 
 
 class OllamaConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A server of Ollama."""
 
     api_key_env: Guarded[VariableName] = "OLLAMA_API_KEY"
-    """The environment variable that holds a key, where the server wants one."""
+    """The environment variable that holds a key, if the server needs one."""
     base_url: Guarded[Url | None] = None
-    """Where requests go; without it, what `OLLAMA_HOST` says, else the usual port of this machine."""
+    """The server's URL. Unset, that of `OLLAMA_HOST`, else the usual port of this machine."""
     context_window: Harmless[Positive] = 16384
-    """How many tokens the server holds of a conversation (`num_ctx`); it would silently forget what is beyond."""
+    """The context window that the server allocates (`num_ctx`), in tokens; it silently drops the rest."""
     keep_alive: Harmless[str | None] = None
-    """How long the server keeps a model in memory after an answer, such as `10m`."""
+    """The time for which the server keeps a model in memory after a response, such as `10m`."""
 
 
 class LlamacppConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A server of llama.cpp."""
 
     api_key_env: Guarded[VariableName] = "LLAMACPP_API_KEY"
-    """The environment variable that holds a key, where the server wants one."""
+    """The environment variable that holds a key, if the server needs one."""
     base_url: Guarded[Url] = "http://127.0.0.1:8080/v1"
-    """Where requests go, with the version."""
+    """The API's URL, with the version."""
     reasoning_format: Harmless[Literal["auto", "deepseek", "none"]] = "auto"
-    """How the server separates reasoning; what it leaves in the text under `<think>` is separated here."""
+    """The server's handling of reasoning; jp separates the text that remains in `<think>` tags."""
 
 
 class ServerConfig(CloudAccount, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Any other server, under a name of your own; `NAME/model` is then a model's id."""
 
     kind: Guarded[ServerKind] = "openai-compatible"
-    """What it speaks: OpenAI's Chat Completions, as most servers do, or what that provider speaks."""
+    """Its API: OpenAI's Chat Completions, as most servers have, or that of a provider."""
     base_url: Defining[Url | None] = None
-    """Where requests go, with the version; there is no default."""
+    """The API's URL, with the version; there is no default."""
     api_key_env: Guarded[VariableName | None] = None
-    """The environment variable that holds the key; without it, none is sent unless one is stored under the name."""
+    """The environment variable that holds the key. Unset, none is sent unless one is stored under the name."""
     headers: Guarded[dict[str, str]] = {}
     """Further headers of each request."""
     store: Stored = False
-    """Whether the server may keep requests and answers (`openai`, `google`)."""
+    """Let the server keep requests and responses (`openai`, `google`)."""
     max_tokens_name: Harmless[Literal["max_tokens", "max_completion_tokens"]] = "max_tokens"
-    """What the server calls the longest output (`openai-compatible`)."""
+    """The server's name for the output limit (`openai-compatible`)."""
     system_role: Harmless[Literal["system", "developer", "user"]] = "system"
-    """In which role the server takes the system prompt (`openai-compatible`)."""
+    """The role of the system prompt (`openai-compatible`)."""
     reasoning: Harmless[Literal["none", "effort", "enable_thinking"]] = "none"
-    """How reasoning is asked for: not at all, by `reasoning_effort`, or by the chat template's `enable_thinking`."""
+    """The way to request reasoning: none, by `reasoning_effort`, or by the chat template's `enable_thinking`."""
     return_reasoning: Harmless[Literal["none", "reasoning_content", "reasoning", "text"]] = "none"
-    """How earlier reasoning goes back: not at all, under one of these names, or as text between `<think>` tags."""
+    """The form of earlier reasoning in requests: none, one of these fields, or text between `<think>` tags."""
     structured: Harmless[Literal["json_schema", "json_object_schema", "json_object", "none"]] = "json_schema"
-    """How the server is held to a schema."""
+    """The way to request structured output."""
     tool_choice: Harmless[bool] = True
-    """Whether the server knows `tool_choice`."""
+    """The server knows `tool_choice`."""
     images: Harmless[bool] = True
-    """Whether its models take images."""
+    """Its models take images."""
     stream_usage: Harmless[bool] = True
-    """Whether it is asked to report tokens (`stream_options`)."""
+    """Request token counts (`stream_options`)."""
     call_ids: Harmless[Literal["any", "short"]] = "any"
-    """Which ids of calls it takes back: any, or nine letters and digits (`short`), as Mistral's API does."""
+    """The call ids that it accepts: any, or nine letters and digits (`short`), as in Mistral's API."""
     user_after_tool: Harmless[bool] = True
-    """Whether the user may speak directly after a tool's result, which Mistral's API does not let happen."""
+    """A user message may follow a tool result directly; Mistral's API does not allow it."""
     context_window: Harmless[Positive | None] = None
-    """How many tokens the server is asked to hold of a conversation (`ollama`); unset, as many as `ollama`'s own."""
+    """The context window that the server allocates (`ollama`), in tokens. Unset, as many as `ollama`'s own."""
     keep_alive: Harmless[str | None] = None
-    """How long the server keeps a model in memory after an answer (`ollama`), such as `10m`."""
+    """The time for which the server keeps a model in memory after a response (`ollama`), such as `10m`."""
     reasoning_format: Harmless[Literal["auto", "deepseek", "none"]] = "auto"
-    """How the server separates reasoning (`llamacpp`)."""
+    """The server's handling of reasoning (`llamacpp`)."""
 
 
 class ScriptConfig(Account, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""What a layer says, and one `--cfg` value, checked against the schema and turned into changes."""
+"""Check the data of a layer, or one `--cfg` value, against the schema and turn it into changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, assert_never, cast
 import msgspec
 
 from jp.config.keys import KeyPath, is_index, key_text, parse_key
-from jp.config.merge import (
+from jp.config.layers import (
     SEPARATORS,
     AddItems,
     Change,
@@ -44,7 +44,7 @@ from jp.config.schema import (
 from jp.errors import reason_of
 
 _DEEPEST = 32
-"""Nobody nests deeper by hand, and whoever walks a change may do so by recursion."""
+"""No file written by hand nests deeper, and code may walk a change by recursion."""
 
 _INTEGERS = range(-(2**63), 2**63)
 _STRATEGIES = ("append", "prepend", "replace")
@@ -52,7 +52,7 @@ _DISCARD = "discard_when_merged"
 
 
 Refuse = Callable[[InvalidValueError], None]
-"""Raises the error, or keeps it: what it is about is then left out."""
+"""Raises the error, or collects it; the value is then skipped."""
 
 
 def raising(error: InvalidValueError) -> NoReturn:
@@ -61,18 +61,18 @@ def raising(error: InvalidValueError) -> NoReturn:
 
 
 def read_partial(raw: Mapping[str, Any], root: Table = APP, *, refuse: Refuse = raising) -> MapChange:
-    """What `raw`, data as TOML or JSON gives it, asks for."""
+    """Return the change that `raw`, plain data of TOML or JSON, asks for."""
     return _Reader(root, refuse).table(root, raw, ())
 
 
 def read_value(node: Node, value: Any, path: KeyPath, root: Table) -> Change:
-    """What `value` asks for at `path`, where `node` stands; errors are raised."""
+    """Return the change that `value` asks for at `path`, whose schema is `node`; raise errors."""
     change = _Reader(root, raising).node(node, value, path)
     return unset(node) if change is None else change
 
 
 def unset(node: Node) -> Change:
-    """What `null` asks for."""
+    """Return the change that `null` asks for."""
     match node:
         case Table() | Names():
             return MapChange(replace=True)
@@ -92,7 +92,7 @@ class _Reader:
         self._refuse = refuse
 
     def node(self, node: Node, value: Any, path: KeyPath) -> Change | None:
-        """The change, or None where the value was refused."""
+        """Return the change, or None if the value was refused."""
         change: Change | None
         match node:
             case _ if value is None:
@@ -112,7 +112,7 @@ class _Reader:
         return change
 
     def table(self, table: Table, value: Any, path: KeyPath) -> MapChange:
-        """The change of a table with known keys; empty where the value is none."""
+        """Return the change of a table with known keys; empty if the value is no table."""
         entries: dict[str, Change] = {}
         for name, below in self._entries(table, value, path).items():
             node = table.node(name)
@@ -250,7 +250,7 @@ class _Reader:
 
 
 def is_long_map(raw: Mapping[str, Any]) -> bool:
-    """Whether a table with free names is meant as `{value, strategy}`."""
+    """Return whether a table with free names is meant as `{value, strategy}`."""
     if set(raw) != {"value", "strategy"} or not isinstance(raw["value"], Mapping):
         return False
     return isinstance(raw["strategy"], str) and raw["strategy"] in {"merge", "replace"}
@@ -328,7 +328,7 @@ def parse_cfg(text: str, root: Table = APP) -> CfgValue:
 
 
 def assign(path: KeyPath, prefix: str, text: str, *, root: Table = APP) -> Assignment:
-    """The assignment of `text` to `path`. `prefix` stood before the `=`: `:` (JSON), `+` (add), both, or nothing.
+    """Return the assignment of `text` to `path`; before its `=`, `prefix` is `:` (JSON), `+` (add), both, or empty.
 
     Raises:
         ConfigurationError: the key is unknown, or does not accept the value.
@@ -342,7 +342,7 @@ def assign(path: KeyPath, prefix: str, text: str, *, root: Table = APP) -> Assig
 
 
 def change_of(value: JsonPatch | Assignment, root: Table = APP) -> MapChange:
-    """What the value asks for.
+    """Return the change that the value asks for.
 
     Raises:
         ConfigurationError: a key is unknown, or does not accept its value.
@@ -355,7 +355,7 @@ def change_of(value: JsonPatch | Assignment, root: Table = APP) -> MapChange:
 
 
 def node_at(path: KeyPath, root: Table = APP) -> Node:
-    """What may stand at `path`; a name of digits below a list is one of its elements.
+    """Return the schema of `path`; a name of digits below a list is one of its elements.
 
     Raises:
         InvalidValueError: nothing may.

@@ -34,7 +34,7 @@ Url = Annotated[
         examples=["https://api.example.com"],
     ),
 ]
-"""Where requests go. Paths are added to it, so it has neither a query nor a fragment."""
+"""The base URL of an API. Paths are added to it, so it has neither a query nor a fragment."""
 
 CloudName = Annotated[
     str,
@@ -53,21 +53,21 @@ VariableName = Annotated[
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all sections share."""
+    """The base of all sections."""
 
 
 T = TypeVar("T")
 
 
 class Neutral(msgspec.Struct, frozen=True):
-    """Bears on none of these: anybody may set it."""
+    """Affects neither consent nor access: any layer may set it."""
 
 
 class NeedsTrust(msgspec.Struct, frozen=True, kw_only=True):
     """Only the user's own layers set it, and what the user has accepted.
 
-    `defining`: a tool, a server or an account is not there without it. `harmless` are values that anybody may set where
-    the user's layers set none. `lasting`: a conversation keeps what `--cfg` says of it.
+    `defining`: a tool, a server or an account is not there without it. `harmless` are values that any layer may set
+    where the user's layers set none. `lasting`: a conversation keeps what `--cfg` says of it.
     """
 
     defining: bool = False
@@ -86,7 +86,7 @@ class Ordered(msgspec.Struct, frozen=True, kw_only=True):
     lasting: bool = False
 
     def allows(self, value: Any, own: Any) -> bool:
-        """Whether `value` is at least as strict as `own`, None where nothing is set."""
+        """Return whether `value` is at least as strict as `own`; None means that nothing is set."""
         value, own = self.said(value), self.said(own)
         if _same(value, own) or _same(value, self.order[0]):
             return True
@@ -94,7 +94,7 @@ class Ordered(msgspec.Struct, frozen=True, kw_only=True):
         return rank is not None and (limit := self._rank(own)) is not None and rank <= limit
 
     def said(self, value: Any) -> Any:
-        """The value, or what no value amounts to."""
+        """Return the value, or the one that an unset value is equal to."""
         return self.unset if value is None and self.unset is not msgspec.UNSET else value
 
     def _rank(self, value: Any) -> int | None:
@@ -105,12 +105,12 @@ class Limit(msgspec.Struct, frozen=True):
     """A number that may only become smaller; no number is no limit."""
 
     def allows(self, value: float | None, own: float | None) -> bool:
-        """Whether the limit `value` is at least as strict as `own`."""
+        """Return whether the limit `value` is at least as strict as `own`."""
         return own is None or (value is not None and value <= own)
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """Whether a tool is offered: never one of which a call would run unasked, or that the user has switched off."""
+    """The offer of a tool: never one whose calls would run unasked, or that the user has switched off."""
 
 
 class CallRules(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ NEUTRAL = Neutral()
 NEEDS_TRUST = NeedsTrust()
 
 Harmless = Annotated[T, NEUTRAL]
-"""A setting that anybody may set."""
+"""A setting that any layer may set."""
 
 Guarded = Annotated[T, NEEDS_TRUST]
 """A setting that only the user sets, and what the user has accepted; what `--cfg` says of it ends with the run."""
@@ -173,12 +173,12 @@ RESULT_MODES = Ordered(order=("skip", "edit", "ask", "unattended"), unset="unatt
 
 
 def is_direction(metadata: object) -> bool:
-    """Whether a type's metadata is a direction."""
+    """Return whether a type's metadata is a direction."""
     return isinstance(metadata, Direction)
 
 
 def lapses(direction: Direction) -> bool:
-    """Whether what `--cfg` loosens of such a setting ends with the run."""
+    """Return whether what `--cfg` loosens of such a setting ends with the run."""
     return isinstance(direction, CallRules | Denials) or (
         isinstance(direction, NeedsTrust | Ordered) and not direction.lasting
     )
@@ -189,12 +189,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two values are the same plain data; Python takes 1, 1.0 and true for equal."""
+    """Return whether two values are the same plain data; Python takes 1, 1.0 and true for equal."""
     if one is msgspec.UNSET or other is msgspec.UNSET:
         return one is other
     return one is other or msgspec.json.encode(one, order="sorted") == msgspec.json.encode(other, order="sorted")
 
 
 def entry(value: Any) -> Mapping[str, Any]:
-    """The entries of a table, none where there is no table."""
+    """Return the entries of a table; none for any other value."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

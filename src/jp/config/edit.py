@@ -1,254 +1,32 @@
-"""`jp config set`: one value of one file; the rest of the file keeps its text."""
+"""Edit and format configuration files: `jp config set` and `jp config fmt`. Files are replaced in one step."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, is_long_map, node_at, parse_cfg
-from jp.config.files import checked, load_group, parse_toml, read_text
-from jp.config.keys import KeyPath, key_text, parse_key
-from jp.config.merge import SEPARATORS
+from jp.config.files import (
+    InvalidFileError,
+    Places,
+    candidates,
+    checked,
+    is_file,
+    is_inside,
+    load_group,
+    parse_toml,
+    read_text,
+)
+from jp.config.keys import KeyPath, key_text
+from jp.config.layers import SEPARATORS
 from jp.config.schema import FILE, Free, InvalidValueError, Items, MergedText, Names, Node, Table
+from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError
-
-Data = dict[str, Any]
-Form = Callable[[], str]
-
-_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
-_ANY_HEADER = re.compile(r"\s*\[")
-_TRIVIA = re.compile(r"\s*(?:#.*)?$")
-
-
-def rewritten(text: str, new: Data) -> str:
-    """The text that says `new` and is otherwise `text`, which is TOML. Tables without keys do not count.
-
-    Raises:
-        ConfigurationError: no form was found that says it.
-    """
-    import tomllib
-
-    reached = tomllib.loads(text)
-    for path, value in list(_changes(reached, new, ())):
-        _put(reached, path, value)
-        text = _first_that_says(reached, [partial(_changed, text, path, value)])
-    for path, value in list(_additions(reached, new, ())):
-        _put(reached, path, value)
-        text = _first_that_says(reached, _forms(text, path, value))
-    return text
-
-
-def toml_value(value: Any) -> str:
-    """A value in TOML, on one line unless it is a text of several."""
-    import tomlkit
-
-    match value:
-        case str():
-            several = "\n" in value and "\r" not in value  # TOML may read a carriage return as no part of the text
-            return tomlkit.string(value, multiline=several).as_string()
-        case list() | tuple():
-            return f"[{', '.join(toml_value(item) for item in cast('list[Any]', value))}]"
-        case dict():
-            entries = [_key_value((name,), below) for name, below in cast("Data", value).items()]
-            return f"{{ {', '.join(entries)} }}" if entries else "{}"
-        case bool():
-            return str(value).lower()
-        case _:
-            return repr(value)
-
-
-def toml_key(path: KeyPath) -> str:
-    """A key in TOML, its names in quotes where they have to be."""
-    import tomlkit
-
-    return ".".join(tomlkit.key(name).as_string() for name in path)
-
-
-def _key_value(path: KeyPath, value: Any) -> str:
-    return f"{toml_key(path)} = {toml_value(value)}"
-
-
-def _changes(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
-    """The keys of `old` with another value in `new`, or with none: absent."""
-    for name, before in old.items():
-        after = new.get(name, msgspec.UNSET)
-        if _are_tables(before, after):
-            yield from _changes(before, after, (*path, name))
-        elif after is msgspec.UNSET or _canonical(before) != _canonical(after):
-            yield (*path, name), after
-
-
-def _additions(old: Data, new: Data, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
-    """The keys of `new` that `old`, in which nothing else differs, lacks."""
-    for name, value in new.items():
-        if isinstance(value, dict) and value:
-            yield from _additions(old.get(name, {}), cast("Data", value), (*path, name))
-        elif name not in old:
-            yield (*path, name), value
-
-
-def _put(data: Data, path: KeyPath, value: Any) -> None:
-    for name in path[:-1]:
-        data = data.setdefault(name, {})
-    if value is msgspec.UNSET:
-        del data[path[-1]]
-    else:
-        data[path[-1]] = value
-
-
-def _are_tables(old: Any, new: Any) -> bool:
-    return isinstance(old, dict) and isinstance(new, dict)
-
-
-def _first_that_says(data: Data, forms: Iterable[Form]) -> str:
-    """The first form that says `data`, of which those go before that can be changed again."""
-    import tomllib
-
-    from tomlkit.exceptions import TOMLKitError
-
-    found: str | None = None
-    for form in forms:
-        try:
-            text = form()
-            said = tomllib.loads(text)
-        except (TOMLKitError, LookupError, TypeError, ValueError):
-            continue
-        if _canonical(said) != _canonical(data):
-            continue
-        if _can_be_changed(text):
-            return text
-        found = found or text
-    if found is None:
-        msg = "the file is written in a way that cannot be kept"
-        raise ConfigurationError(msg, hint="Edit it by hand.")
-    return found
-
-
-def _can_be_changed(text: str) -> bool:
-    # tomlkit does not read all that is TOML: of tables that are written out of order it sees some twice.
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        tomlkit.parse(text)
-    except TOMLKitError:
-        return False
-    return True
-
-
-def _canonical(data: Any) -> bytes:
-    return msgspec.json.encode(_without_empty_tables(data), order="sorted")
-
-
-def _without_empty_tables(data: Any) -> Any:
-    if not isinstance(data, dict):
-        return data
-    entries = {name: _without_empty_tables(below) for name, below in cast("Data", data).items()}
-    return {name: below for name, below in entries.items() if below != {}}
-
-
-def _changed(text: str, path: KeyPath, value: Any) -> str:
-    # One change for each document: after a second one in tables that are written out of order tomlkit loses track.
-    import tomlkit
-
-    document = tomlkit.parse(text)
-    container: Any = document
-    for name in path[:-1]:
-        container = container[name]
-    before = container[path[-1]]
-    if value is msgspec.UNSET:
-        del container[path[-1]]
-    elif _has_grown(before, value):
-        for item in value[len(before) :]:
-            before.append(item)
-    else:
-        container[path[-1]] = value
-    return document.as_string()
-
-
-def _has_grown(old: Any, new: Any) -> bool:
-    are_lists = isinstance(old, list) and isinstance(new, list)
-    return are_lists and new[: len(cast("list[Any]", old))] == old
-
-
-def _forms(text: str, path: KeyPath, value: Any) -> Iterator[Form]:
-    lines = text.splitlines(keepends=True)
-    headers = {key: index for index, line in enumerate(lines) if (key := _header(line)) is not None}
-    here = _key_value(path[-1:], value)
-    if is_array_of_tables(value):
-        yield partial(_at_end, text, [_table(f"[[{toml_key(path)}]]", item) for item in value])
-    if path[:-1] in headers:
-        yield partial(_after, lines, headers[path[:-1]] + 1, here)
-    if len(path) > 1:
-        yield partial(_at_end, text, [f"[{toml_key(path[:-1])}]\n{here}"])
-    for count in range(len(path) - 2, 0, -1):
-        if path[:count] in headers:
-            yield partial(_after, lines, headers[path[:count]] + 1, _key_value(path[count:], value))
-    yield partial(_after, lines, 0, _key_value(path, value))
-    yield partial(_assigned, text, path, value)
-
-
-def _header(line: str) -> KeyPath | None:
-    match = _HEADER.match(line)
-    try:
-        return None if match is None else parse_key(match[1].strip())
-    except ConfigurationError:
-        return None
-
-
-def is_array_of_tables(value: Any) -> bool:
-    """Whether a value is a list of tables, which has a form of its own."""
-    items = cast("list[Any]", value if isinstance(value, list) else [])
-    return bool(items) and all(isinstance(item, dict) for item in items)
-
-
-def _table(header: str, entries: Data) -> str:
-    return "\n".join([header, *(_key_value((name,), value) for name, value in entries.items())])
-
-
-def _at_end(text: str, tables: list[str]) -> str:
-    newline = _newline(text)
-    before = text if not text or text.endswith("\n") else text + newline
-    gap = newline if before else ""
-    return before + gap + (newline * 2).join(table.replace("\n", newline) for table in tables) + newline
-
-
-def _after(lines: list[str], start: int, line: str) -> str:
-    """Put `line` behind the last key of the table whose lines start at `start`, and before what comments the next."""
-    newline = _newline("".join(lines))
-    stop = next((index for index in range(start, len(lines)) if _ANY_HEADER.match(lines[index])), len(lines))
-    keys = [index for index in range(start, stop) if not _TRIVIA.match(lines[index])]
-    position = keys[-1] + 1 if keys else start
-    before, after = "".join(lines[:position]), "".join(lines[position:])
-    if before and not before.endswith("\n"):
-        before += newline
-    gap = newline if position == 0 and after else ""
-    return before + line.replace("\n", newline) + newline + gap + after
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _assigned(text: str, path: KeyPath, value: Any) -> str:
-    import tomlkit
-
-    document = tomlkit.parse(text)
-    container: Any = document
-    for name in path[:-1]:
-        if name not in container:
-            container[name] = tomlkit.inline_table()
-        container = container[name]
-    container[path[-1]] = value
-    return document.as_string()
-
 
 _HINT = "Check who may write there, and that the disk has room; the file is as it was."
 
@@ -345,7 +123,7 @@ def _edit(text: str) -> JsonPatch | Assignment:
 
 
 def edited(data: Data, edit: JsonPatch | Assignment) -> Data:
-    """What a file's data becomes.
+    """Return a file's data after an edit.
 
     Raises:
         InvalidValueError: an element that the edit names is not in the file, or TOML cannot hold the value.
@@ -357,7 +135,7 @@ def edited(data: Data, edit: JsonPatch | Assignment) -> Data:
 
 
 def _edited(current: Any, edit: Assignment, depth: int) -> Any:
-    """What stands at the first `depth` names of the edit's key afterwards; absent where nothing does."""
+    """Return the new value at the first `depth` names of the edit's key; UNSET for none."""
     path = edit.path
     node = node_at(path[:depth], FILE)
     if depth == len(path):
@@ -391,7 +169,7 @@ def _with(entries: Data, name: str, value: Any) -> Any:
 
 
 def _inside(node: Node, current: Any, change: Callable[[Any], Any], path: KeyPath) -> Any:
-    """Change the value that `current` stands for: itself, or what its long form holds."""
+    """Change a value: `current` itself, or the `value` of its long form."""
     if not isinstance(current, dict) or isinstance(node, Table):
         return change(current)
     form = cast("Data", current)
@@ -457,3 +235,65 @@ def _merged(current: Any, value: Data, path: KeyPath) -> Any:
         new = _set(below, place) if isinstance(node, MergedText) else _added(old, below, node, place)
         entries = _with({} if entries is msgspec.UNSET else entries, name, new)
     return entries
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, and whether it has the one layout."""
+
+    path: Path
+    is_formatted: bool
+
+
+def files_read(places: Places) -> tuple[list[Path], list[Path]]:
+    """Return the files that are read, with those that they extend, and apart from these the files that lie elsewhere.
+
+    Elsewhere is outside the workspace and the user's own directories.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is invalid.
+    """
+    found: dict[str, Path] = {}
+    for candidate in candidates(places):
+        group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
+        for layer in () if group is None else group.layers:
+            found.setdefault(os.path.realpath(layer.origin.where), Path(layer.origin.where))
+    homes = [home for home in (places.root, places.user, places.user_workspace) if home is not None]
+    inside = [path for path in found.values() if any(is_inside(path, home) for home in homes)]
+    return inside, [path for path in found.values() if path not in inside]
+
+
+def format_files(paths: Sequence[Path], *, write: bool, report: Callable[[Layout], None]) -> None:
+    """Format files; without `write` only look. Nothing is written where one of them is invalid.
+
+    `report` hears of each file, as soon as it has the layout.
+
+    Raises:
+        ConfigurationError: a file is missing, invalid, or written in a way that cannot be formatted.
+        StorageError: one could not be written.
+    """
+    layouts = [Layout(path=path, is_formatted=_formatted(path)[0]) for path in paths]
+    for layout in layouts:
+        if write and not layout.is_formatted:
+            _write(layout.path)
+        report(layout)
+
+
+def _write(path: Path) -> None:
+    with exclusive(path.parent):
+        is_formatted, text = _formatted(path)
+        if not is_formatted:
+            replace_file(path, text)
+
+
+def _formatted(path: Path) -> tuple[bool, str]:
+    """Return whether a file has the layout, and its text in that layout."""
+    text = read_text(path) if is_file(path) or not path.exists() else None
+    if text is None:
+        message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"
+        raise InvalidFileError(message, hint="`jp config path` prints which files are read.")
+    checked(text, path)
+    try:
+        new = formatted(text)
+    except UnwritableError as error:
+        raise ConfigurationError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
+    return new == text, new

@@ -1,4 +1,4 @@
-"""How a key came to its value: what each layer says of it."""
+"""Show the configuration in effect: a value, all of it as TOML, and how each layer contributed to it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,122 @@ import msgspec
 
 from jp.config.assignment import node_at
 from jp.config.keys import KeyPath, key_text, parse_key
-from jp.config.layers import DEFAULT, Contribution, Layer, Origin, Resolved, contributions
-from jp.config.merge import (
+from jp.config.layers import (
+    DEFAULT,
     AddItems,
     Change,
     ChangeItem,
+    Contribution,
+    Layer,
     ListChange,
     ListStep,
     MapChange,
+    Origin,
     Put,
     ReplaceItems,
+    Resolved,
     TextChange,
     applied,
+    as_data,
+    contributions,
     lasting,
 )
-from jp.config.scan import Position, place_of
+from jp.config.model import AppConfig, JsonObject
+from jp.config.positions import Position, place_of
 from jp.config.schema import Field, Free, Items, MergedText, Names, Node, Scalar, Table
-from jp.config.show import value_at
+from jp.config.toml import is_array_of_tables, toml_key, toml_value
 from jp.errors import ConfigurationError
+
+
+def value_at(config: AppConfig, key: str) -> Any:
+    """Return the value of a key as plain data, also of a table, a list or an element.
+
+    Raises:
+        ConfigurationError: the key is unknown, or there is no such entry or element.
+    """
+    path = parse_key(key)
+    node_at(path)
+    value: Any = as_data(config)
+    for count, name in enumerate(path):
+        match value:
+            case dict() if name in value:
+                value = cast("JsonObject", value)[name]
+            case list() | tuple() if int(name) < len(cast("list[Any]", value)):
+                value = cast("list[Any]", value)[int(name)]
+            case _:
+                msg = f"nothing is configured at {key_text(path[: count + 1])!r}"
+                raise ConfigurationError(msg, hint=f"Set it with `jp config set {key}=VALUE`.")
+    return value
+
+
+def origins_at(resolved: Resolved, key: str) -> str | dict[str, str]:
+    """Return the origin of a key's value; of a table, the origin of each key in it that some layer sets.
+
+    Raises:
+        ConfigurationError: the key is unknown, or there is no such entry or element.
+    """
+    path = parse_key(key)
+    is_whole = any(key_text(path[:count]) in resolved.origins for count in range(1, len(path) + 1))
+    if is_whole or not isinstance(value_at(resolved.config, key), dict):
+        return resolved.origin(path).text
+    below = f"{key_text(path)}."
+    return {known: origin.text for known, origin in resolved.origins.items() if known.startswith(below)}
+
+
+def value_text(value: Any) -> str:
+    """Return a value as `config get` prints it: a string as it is, nothing for no value, everything else as JSON."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case _:
+            return msgspec.json.encode(value).decode()
+
+
+def as_toml(resolved: Resolved, *, with_origins: bool = False) -> str:
+    """Return every key that has a value, as a valid file, with origins as comments behind the values."""
+    lines = list(_table(as_data(resolved.config), (), resolved if with_origins else None))
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _table(data: JsonObject, path: KeyPath, resolved: Resolved | None) -> Iterator[str]:
+    entries = {name: value for name, value in data.items() if value is not None and value != {}}
+    apart = {name for name, value in entries.items() if isinstance(value, dict) or is_array_of_tables(value)}
+    if path and (len(apart) < len(entries) or not entries):
+        yield f"\n[{toml_key(path)}]"
+    for name, value in entries.items():
+        if name not in apart:
+            yield f"{toml_key((name,))} = {toml_value(_without_null(value))}{_comment((*path, name), resolved)}"
+    for name, value in entries.items():
+        if isinstance(value, dict):
+            yield from _table(cast("JsonObject", value), (*path, name), resolved)
+        elif name in apart:
+            yield from _array_of_tables(value, (*path, name), resolved)
+
+
+def _array_of_tables(tables: list[JsonObject], path: KeyPath, resolved: Resolved | None) -> Iterator[str]:
+    for table in tables:
+        yield f"\n[[{toml_key(path)}]]{_comment(path, resolved)}"
+        yield from (f"{toml_key((name,))} = {toml_value(value)}" for name, value in _without_null(table).items())
+
+
+def _comment(path: KeyPath, resolved: Resolved | None) -> str:
+    if resolved is None:
+        return ""
+    text = resolved.origin(path).text
+    return f"  # {text if text.isprintable() else repr(text)}"
+
+
+def _without_null(value: Any) -> Any:
+    match value:
+        case dict():
+            entries = cast("JsonObject", value).items()
+            return {name: _without_null(below) for name, below in entries if below is not None}
+        case list() | tuple():
+            return [_without_null(item) for item in cast("list[Any]", value) if item is not None]
+        case _:
+            return value
 
 
 class ElementOrigin(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +135,7 @@ class ElementOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counts_once(contributions: Sequence[Contribution], *, default: bool) -> bool:
-    """Whether a repeated element counts once, after all that was said of the list."""
+    """Return whether a repeated element counts once after all layers."""
     dedup: bool | None = None
     for contribution in contributions:
         own = contribution.change.dedup if isinstance(contribution.change, ListChange) else None
@@ -46,7 +144,7 @@ def counts_once(contributions: Sequence[Contribution], *, default: bool) -> bool
 
 
 def last_reset(contributions: Sequence[Contribution]) -> int:
-    """Which contribution is the last that drops what was there before; -1 where none does."""
+    """Return the index of the last contribution that drops earlier elements; -1 for none."""
     found = (
         index
         for index, contribution in enumerate(contributions)
@@ -56,7 +154,7 @@ def last_reset(contributions: Sequence[Contribution]) -> int:
 
 
 def element_origins(contributions: Sequence[Contribution], path: KeyPath, *, dedup: bool) -> tuple[ElementOrigin, ...]:
-    """The elements of the list at `path`, in order: what `jp.config.merge` comes to, and where it is from."""
+    """Return the elements of the list at `path` with their origins, as `jp.config.layers` merges them."""
     items: list[ElementOrigin] = []
     for source, contribution in enumerate(contributions):
         if contribution.fresh:
@@ -100,10 +198,10 @@ Effect = Literal["in effect", "in part", "no effect", "replaced", "ignored until
 _IGNORED: Effect = "ignored until trusted"
 
 Leaf = Scalar | Free | MergedText | Items
-"""What is merged as a whole."""
+"""A value that is merged as a whole."""
 
 Distrusted = Callable[[Layer, KeyPath], bool]
-"""Whether what a layer says of a key waits for the user's trust."""
+"""Returns whether a layer's value of a key is ignored until trusted."""
 
 TABLE_RULE = "a table is merged key by key"
 _RULES: Mapping[type[Leaf], str] = {
@@ -117,7 +215,7 @@ _DISCARDED = "; with `discard_when_merged`, an earlier one has no effect once a 
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """What one layer says of a key; `value` is plain data, absent where there is none.
+    """A layer's statement on a key; `value` is plain data, UNSET for none.
 
     `place` is where in a file it says so. What is not `trusted` is ignored before the user has accepted it.
     """
@@ -144,17 +242,17 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_default(self) -> bool:
-        """Whether no layer says anything of it."""
+        """Return whether no layer sets it."""
         return len(self.statements) == 1
 
     @property
     def waits_for_trust(self) -> bool:
-        """Whether a statement that makes the value does not apply yet."""
+        """Return whether a statement on the value is ignored until trusted."""
         return any(statement.effect == _IGNORED for statement in self.statements)
 
 
 def explain(resolved: Resolved, key: str, distrusted: Distrusted) -> tuple[Any, tuple[Explanation, ...]]:
-    """The value of a key, absent where there is none any more, and how it came about.
+    """Return the value of a key, UNSET if it has none any more, and an explanation of each key at and below it.
 
     A table has an explanation for each key in it; what lies in a list is explained by the list.
 
@@ -181,7 +279,7 @@ class _Reader:
         self._distrusted = distrusted
 
     def leaves(self, path: KeyPath, node: Node) -> Iterator[tuple[KeyPath, Leaf]]:
-        """The keys at and below `path` that are merged as a whole."""
+        """Yield the keys at and below `path` that are merged as a whole."""
         match node:
             case Table():
                 for name, below in self._entries(path, node):
@@ -202,7 +300,7 @@ class _Reader:
             yield from ((name, table.others.value) for name in self._names(path) if name not in table.fields)
 
     def explanation(self, path: KeyPath, node: Leaf) -> Explanation:
-        """How the key came to its value."""
+        """Return the explanation of one key."""
         said = contributions(self._resolved.layers, path)
         value = self.value(path)
         trusted = [one for one in said if not self._distrusted(one.layer, path)]
@@ -227,7 +325,7 @@ class _Reader:
         return Explanation(key=key_text(path), value=value, rule=rule, statements=(first, *rest), elements=elements)
 
     def value(self, path: KeyPath) -> Any:
-        """What holds at `path`, where it may be a default that the data of a sparse table lacks."""
+        """Return the value at `path`, or its default if a sparse table lacks it."""
         try:
             return value_at(self._resolved.config, key_text(path))
         except ConfigurationError:
@@ -236,7 +334,7 @@ class _Reader:
             return _default(field) if is_there else msgspec.UNSET
 
     def _names(self, path: KeyPath) -> list[str]:
-        """The names of the entries at `path`, those that a later layer took out included."""
+        """Return the names of the entries at `path`, with those that a later layer removes."""
         value = self.value(path)
         names: dict[str, None] = dict.fromkeys(cast("dict[str, Any]", value) if isinstance(value, dict) else ())
         for contribution in contributions(self._resolved.layers, path):
@@ -258,7 +356,7 @@ class _Reader:
 
 
 def _heard(said: Sequence[Contribution]) -> list[Contribution]:
-    """What is left of what the layers say once all have spoken."""
+    """Return what remains of the contributions after the last one."""
     return [*map(_lasting, said[:-1]), *said[-1:]]
 
 
@@ -267,19 +365,19 @@ def _lasting(said: Contribution) -> Contribution:
 
 
 def _is_discarded(said: Contribution) -> bool:
-    """Whether nothing is left of it."""
+    """Return whether nothing remains of the contribution."""
     return isinstance(said.change, ListChange | TextChange) and not said.change.steps
 
 
 def _is_said(said: Sequence[Contribution]) -> bool:
-    """Whether the last word is about the list itself: where all around it is taken out, its default holds."""
+    """Return whether the last statement is about the list itself; if its table is removed, its default holds."""
     return bool(said) and isinstance(said[-1].change, ListChange)
 
 
 def _by_statement(
     elements: Sequence[ElementOrigin], said: Sequence[Contribution], trusted: Sequence[Contribution]
 ) -> tuple[ElementOrigin, ...]:
-    """The elements with indexes of statements, among which the default comes first."""
+    """Return the elements with indexes of statements, of which the default is the first."""
     places = [said.index(one) + 1 for one in trusted]
     moved = ((element.value, tuple(places[source] for source in element.sources)) for element in elements)
     return tuple(ElementOrigin(value=value, sources=sources) for value, sources in moved)
@@ -319,7 +417,7 @@ def _asked(change: Change) -> tuple[Action, Any]:
 def _asked_of_list(steps: Sequence[ListStep]) -> tuple[Action, Any]:
     changed = [step for step in steps if isinstance(step, ChangeItem)]
     if changed:
-        return "change", {str(step.index): _plain(applied(step.change)) for step in changed}
+        return "change", {str(step.index): _without_unset(applied(step.change)) for step in changed}
     items = [item for step in steps if not isinstance(step, ChangeItem) for item in step.items]
     match steps[-1]:
         case AddItems(front=front):
@@ -328,12 +426,12 @@ def _asked_of_list(steps: Sequence[ListStep]) -> tuple[Action, Any]:
             return "replace", items
 
 
-def _plain(value: Any) -> Any:
+def _without_unset(value: Any) -> Any:
     return None if value is msgspec.UNSET else value
 
 
 def _effects(said: Sequence[Contribution]) -> list[Effect]:
-    """What became of the default, and of each statement on a single value."""
+    """Return the effect of the default and of each statement on a single value."""
     effects: list[Effect] = ["in effect"]
     for one in said:
         is_discarded = _is_discarded(one)
@@ -346,7 +444,7 @@ def _effects(said: Sequence[Contribution]) -> list[Effect]:
 
 
 def _list_effects(said: Sequence[Contribution], elements: Sequence[ElementOrigin]) -> list[Effect]:
-    """What became of the default, and of each statement on a list."""
+    """Return the effect of the default and of each statement on a list."""
     reset = last_reset(said)
     effects: list[Effect] = ["replaced" if _is_said(said) else "in effect"]
     for index, one in enumerate(said):

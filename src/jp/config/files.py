@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +13,9 @@ import msgspec
 
 from jp.config.assignment import FragmentName, read_partial
 from jp.config.keys import parse_key
-from jp.config.layers import Layer, LayerKind, Origin
-from jp.config.merge import MapChange, applied
-from jp.config.scan import load_toml, place_of
+from jp.config.layers import Layer, LayerKind, MapChange, Origin, applied
 from jp.config.schema import APP, FILE, InvalidValueError, known_keys
+from jp.config.toml import load_toml
 from jp.errors import ConfigurationError
 from jp.reading import read_beginning
 
@@ -49,26 +47,12 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def foreign(self) -> bool:
-        """Whether it comes with the workspace, so that a stranger may have written it."""
+        """Return whether it comes with the workspace, so that a stranger may have written it."""
         return self.kind in {"workspace", "directory"}
 
 
-def user_directory(environ: Mapping[str, str]) -> Path | None:
-    """The user's configuration directory: `$JP_GLOBAL_CONFIG_DIR`, `$XDG_CONFIG_HOME/jp`, or the platform's."""
-    chosen = environ.get("JP_GLOBAL_CONFIG_DIR", "")
-    if chosen:
-        return Path(chosen).absolute()
-    base = Path(environ.get("XDG_CONFIG_HOME", ""))
-    if base.is_absolute():
-        return base / "jp"
-    home = Path(environ.get("HOME", ""))
-    if not home.is_absolute():
-        return None
-    return home / ("Library/Application Support" if sys.platform == "darwin" else ".config") / "jp"
-
-
 def candidates(places: Places) -> Iterator[Candidate]:
-    """The files, least specific first."""
+    """Yield the files, least specific first."""
     if places.user is not None:
         yield Candidate(kind="user", path=places.user / FILE_NAME)
     if places.root is not None:
@@ -104,7 +88,7 @@ class InvalidFileError(ConfigurationError):
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file, or a pipe, that may be read; directories that cannot be looked into have none."""
+    """Return whether there is a file or a pipe that can be read; a directory without permission has none."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -113,7 +97,7 @@ def is_file(path: Path) -> bool:
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, or None where there is none.
+    """Return the text of a file, or None if there is none.
 
     Raises:
         InvalidFileError: it cannot be read, is too large for a configuration, or no UTF-8.
@@ -138,7 +122,7 @@ def read_text(path: Path) -> str | None:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """The data of a file.
+    """Return the data of a file.
 
     Raises:
         InvalidFileError: it is no TOML; names line and column, and quotes the line.
@@ -167,7 +151,7 @@ def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
 
 
 def checked(text: str, path: Path) -> MapChange:
-    """What a file with this text asks for, `inherit` and `extends` included.
+    """Return the change that a file with this text asks for, with `inherit` and `extends`.
 
     Raises:
         ConfigurationError: it is malformed, has an unknown key, or a key with a value of another kind.
@@ -175,6 +159,8 @@ def checked(text: str, path: Path) -> MapChange:
     try:
         return read_partial(parse_toml(text, path), FILE)
     except InvalidValueError as error:
+        from jp.config.positions import place_of
+
         place = place_of(text, error.path, of_value=not error.of_key)
         raise error.within(f"{str(path)!r}" if place is None else f"{str(path)!r}, {place}") from None
 
@@ -206,7 +192,7 @@ def load_group(path: Path, *, kind: LayerKind, root: Path | None, foreign: bool)
 
 
 def expanded(path: str) -> Path:
-    """The path, with a `~` that can be resolved as the home directory."""
+    """Return the path with `~` expanded to the home directory if there is one."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -214,7 +200,7 @@ def expanded(path: str) -> Path:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether a path lies below `root` (or is it), links followed."""
+    """Return whether a path is `root` or lies below it, with links resolved."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
@@ -226,13 +212,15 @@ class _Naming(msgspec.Struct, frozen=True):
     index: int
 
     def __str__(self) -> str:
-        """The file, and where in it, as errors begin."""
+        """Return the file and the position in it, as errors begin."""
+        from jp.config.positions import place_of
+
         place = place_of(self.text, ("extends", str(self.index)))
         return f"{str(self.path)!r}" if place is None else f"{str(self.path)!r}, {place}"
 
 
 def _named_by(chain: tuple[str, ...], error: ConfigurationError) -> ConfigurationError:
-    """The error of a file, with the files by way of which it was reached."""
+    """Return the error of a file with the files that extend it."""
     if not chain:
         return error
     by = ", which is extended by ".join(repr(path) for path in reversed(chain))
@@ -295,11 +283,11 @@ class _Reader:
         return [*around["before"], own, *around["after"]]
 
     def _leaves(self, path: Path) -> bool:
-        """Whether a stranger's file pulls in one that lies outside the workspace."""
+        """Return whether the path lies outside the workspace of a foreign file."""
         return self._foreign and self._root is not None and not is_inside(path, self._root)
 
     def _extended(self, pattern: str, naming: _Naming, chain: tuple[str, ...]) -> Iterator[tuple[Path, list[Layer]]]:
-        """The files that a pattern means, each with its layers."""
+        """Yield the files that match a pattern, each with its layers."""
         try:
             targets = list(self._targets(pattern, naming))
         except InvalidFileError as error:
@@ -359,7 +347,7 @@ _SUFFIX = ".toml"
 
 
 def fragment_layers(fragment: FragmentName, places: Places, load_paths: Sequence[str]) -> list[Layer]:
-    """The layers of a named fragment, the least specific first.
+    """Return the layers of a named fragment, least specific first.
 
     A file relative to the current directory wins. Otherwise each of the user's directory, the workspace and the user's
     directory for this workspace may have one: the first that is found below its `load_paths`, then in its own

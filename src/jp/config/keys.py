@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from jp.errors import ConfigurationError
@@ -18,7 +19,7 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 
 
 def parse_key(text: str) -> KeyPath:
-    """Split at the dots. A name with dots or spaces stands in quotes, as in TOML.
+    """Split at the dots. A name with dots or spaces is in quotes, as in TOML.
 
     Raises:
         ConfigurationError: a name is empty, a quote is not closed, or there are more names than tables in each other.
@@ -41,10 +42,11 @@ def parse_key(text: str) -> KeyPath:
 
 
 def key_text(path: KeyPath) -> str:
-    """The path as it may be written: `parse_key` reads it back, where no name holds both kinds of quotes."""
+    """Return the path as text that `parse_key` reads back, unless a name holds both kinds of quotes."""
     return ".".join(_name_text(name) for name in path)
 
 
+@functools.lru_cache(maxsize=4096)
 def _name_text(name: str) -> str:
     if _BARE.fullmatch(name) is not None:
         return name
@@ -52,5 +54,5 @@ def _name_text(name: str) -> str:
 
 
 def is_index(name: str) -> bool:
-    """Whether a name below a list is one of its elements, counted from 0."""
+    """Return whether a name below a list is the index of an element, counted from 0."""
     return _INDEX.fullmatch(name) is not None

@@ -1,18 +1,260 @@
-"""Layers in order, what they come to, and where each value came from."""
+"""Layers of settings: the changes that each asks for, how they merge, and where each value came from.
+
+`merge` is associative, and `MapChange()` is its identity, for changes that were read against one schema: layers may be
+grouped in any way, only their order counts. Hence also `applied(merge(a, b), value) == applied(b, applied(a, value))`,
+except for what is only known once all layers are: whether a list's duplicates count, and whether anything is said after
+a step that is then discarded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar, assert_never, cast
 
 import msgspec
 
 from jp.config.keys import KeyPath, key_text
-from jp.config.merge import Change, MapChange, NoSuchElementError, Unset, applied, merge_all
 from jp.config.model import AppConfig, JsonObject
-from jp.config.scan import place_of
 from jp.config.schema import APP, folded, unfolded
 from jp.errors import ConfigurationError
+
+Separator = Literal["none", "space", "line", "paragraph"]
+SEPARATORS: Mapping[Separator, str] = {"none": "", "space": " ", "line": "\n", "paragraph": "\n\n"}
+
+
+class NoSuchElementError(ConfigurationError):
+    """A layer changes an element that its list does not have. `path` is the element's key."""
+
+    def __init__(self, path: KeyPath, length: int) -> None:
+        super().__init__(
+            f"{key_text(path)} does not exist: the list has {length} elements",
+            hint="Elements are counted from 0; `+=` adds one.",
+        )
+        self.path = path
+
+
+class Put(msgspec.Struct, frozen=True):
+    """The value is replaced, whatever it was."""
+
+    value: Any
+
+
+class Unset(msgspec.Struct, frozen=True):
+    """The value is as if no layer had said anything: the default, or no entry."""
+
+
+class ReplaceItems(msgspec.Struct, frozen=True):
+    """The list is these elements."""
+
+    items: tuple[Any, ...]
+    discard_when_merged: bool = False
+
+
+class AddItems(msgspec.Struct, frozen=True):
+    """These elements are added, at the end or in `front`."""
+
+    items: tuple[Any, ...]
+    front: bool = False
+    discard_when_merged: bool = False
+
+
+class ChangeItem(msgspec.Struct, frozen=True):
+    """One element, counted from 0, is changed."""
+
+    index: int
+    change: Change
+    discard_when_merged: Literal[False] = False
+
+
+ListStep = ReplaceItems | AddItems | ChangeItem
+"""With `discard_when_merged` nothing is left of it once a more specific layer says anything of the list."""
+
+
+class ListChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps in order. The last layer that says anything of `dedup` decides; none does: `dedup_default`."""
+
+    steps: tuple[ListStep, ...]
+    dedup: bool | None = None
+    dedup_default: bool = False
+
+
+class TextStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Text that replaces, or that is added; `separator` then stands between it and the rest, unless that is empty.
+
+    With `discard_when_merged` nothing is left of it once a more specific layer says anything of the text.
+    """
+
+    text: str
+    strategy: Literal["append", "prepend", "replace"] = "replace"
+    separator: Separator = "paragraph"
+    discard_when_merged: bool = False
+
+
+class TextChange(msgspec.Struct, frozen=True):
+    """Steps in order, on an empty text where nothing replaces: a default vanishes."""
+
+    steps: tuple[TextStep, ...]
+
+
+class MapChange(msgspec.Struct, frozen=True):
+    """Entries are changed; with `replace` there are no others."""
+
+    entries: Mapping[str, Change] = {}
+    replace: bool = False
+
+
+Change = Put | Unset | ListChange | TextChange | MapChange
+
+
+def merge(lower: Change, upper: Change) -> Change:
+    """Return one change that does what `lower` and then `upper` do."""
+    match upper:
+        case Put() | Unset():
+            return upper
+        case MapChange():
+            return _merged_map(lower, upper)
+        case ListChange():
+            return _merged_list(lower, upper)
+        case TextChange():
+            return _merged_text(lower, upper)
+        case _:
+            assert_never(upper)
+
+
+def merge_all(changes: Iterable[MapChange]) -> MapChange:
+    """Return one change that does what all do, in order."""
+    total = MapChange()
+    for change in changes:
+        total = _merged_map(total, change)
+    return total
+
+
+def _merged_map(lower: Change, upper: MapChange) -> MapChange:
+    if upper.replace:
+        return upper
+    if not isinstance(lower, MapChange):
+        return MapChange(upper.entries, replace=True)
+    entries = dict(lower.entries)
+    for name, change in upper.entries.items():
+        entries[name] = merge(entries[name], change) if name in entries else change
+    return MapChange(entries, replace=lower.replace)
+
+
+def _merged_list(lower: Change, upper: ListChange) -> ListChange:
+    steps: tuple[ListStep, ...] = (ReplaceItems(()),)
+    dedup = upper.dedup
+    if isinstance(lower, ListChange):
+        steps = _lasting(lower.steps)
+        dedup = lower.dedup if dedup is None else dedup
+    steps += upper.steps
+    return ListChange(steps=steps[_last_replacing(steps) :], dedup=dedup, dedup_default=upper.dedup_default)
+
+
+def _last_replacing(steps: tuple[ListStep | TextStep, ...]) -> int:
+    found = (index for index, step in enumerate(steps) if _replaces(step) and not step.discard_when_merged)
+    return max(found, default=0)
+
+
+def _replaces(step: ListStep | TextStep) -> bool:
+    return step.strategy == "replace" if isinstance(step, TextStep) else isinstance(step, ReplaceItems)
+
+
+def lasting(change: Change) -> Change:
+    """Return what remains of a change after a more specific layer changes the same value."""
+    if isinstance(change, ListChange | TextChange):
+        return msgspec.structs.replace(change, steps=_lasting(change.steps))
+    return change
+
+
+_Step = TypeVar("_Step", bound=ListStep | TextStep)
+
+
+def _lasting(steps: tuple[_Step, ...]) -> tuple[_Step, ...]:
+    return tuple(step for step in steps if not step.discard_when_merged)
+
+
+def _merged_text(lower: Change, upper: TextChange) -> TextChange:
+    below = _lasting(lower.steps) if isinstance(lower, TextChange) else (TextStep(text=""),)
+    steps = below + upper.steps
+    return TextChange(steps[_last_replacing(steps) :])
+
+
+def applied(change: Change, value: Any = msgspec.UNSET, path: KeyPath = (), *, lenient: bool = False) -> Any:
+    """Apply a change to `value` (plain data, UNSET for none) and return the result, UNSET if nothing remains.
+
+    `lenient`: an element that its list does not have is not changed.
+
+    Raises:
+        ConfigurationError: an index lies outside its list; `path` is where `value` stands.
+    """
+    match change:
+        case Put(value=new):
+            return new
+        case Unset():
+            return msgspec.UNSET
+        case MapChange():
+            return _applied_map(change, value, path, lenient=lenient)
+        case ListChange():
+            return _applied_list(change, value, path, lenient=lenient)
+        case TextChange():
+            return _applied_text(change, value)
+        case _:
+            assert_never(change)
+
+
+def _applied_map(change: MapChange, value: Any, path: KeyPath, *, lenient: bool) -> dict[str, Any]:
+    entries: dict[str, Any] = (
+        dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) and not change.replace else {}
+    )
+    for name, below in change.entries.items():
+        new = applied(below, entries.get(name, msgspec.UNSET), (*path, name), lenient=lenient)
+        if new is msgspec.UNSET:
+            entries.pop(name, None)
+        else:
+            entries[name] = new
+    return entries
+
+
+def _applied_list(change: ListChange, value: Any, path: KeyPath, *, lenient: bool) -> list[Any]:
+    items: list[Any] = [] if value is msgspec.UNSET else list(value)
+    dedup = change.dedup_default if change.dedup is None else change.dedup
+    for step in change.steps:
+        match step:
+            case ReplaceItems(items=new):
+                items = list(new)
+            case AddItems(items=new, front=front):
+                items = [*new, *items] if front else [*items, *new]
+            case ChangeItem(index=index, change=below):
+                items = _unique(items) if dedup else items
+                if index < len(items):
+                    item = applied(below, items[index], (*path, str(index)), lenient=lenient)
+                    items = _with_item(items, index, item)
+                elif not lenient:
+                    raise NoSuchElementError((*path, str(index)), len(items))
+            case _:
+                assert_never(step)
+    return _unique(items) if dedup else items
+
+
+def _with_item(items: list[Any], index: int, item: Any) -> list[Any]:
+    new = [] if item is msgspec.UNSET else [item]
+    return [*items[:index], *new, *items[index + 1 :]]
+
+
+def _unique(items: list[Any]) -> list[Any]:
+    try:
+        return list(dict.fromkeys(items))
+    except TypeError:  # tables cannot be hashed
+        return [item for index, item in enumerate(items) if item not in items[:index]]
+
+
+def _applied_text(change: TextChange, value: Any) -> str:
+    text: str = "" if value is msgspec.UNSET else value
+    for step in change.steps:
+        parts = (text, step.text) if step.strategy == "append" else (step.text, text)
+        text = step.text if step.strategy == "replace" else SEPARATORS[step.separator].join(filter(None, parts))
+    return text
+
 
 LayerKind = Literal[
     "default",
@@ -40,14 +282,14 @@ _WORDS: Mapping[LayerKind, str] = {
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a value came from. `where` is a file's path, a variable's name, an option as it was typed."""
+    """The source of a value. `where` is a file's path, a variable's name, an option as it was typed."""
 
     kind: LayerKind
     where: str = ""
 
     @property
     def text(self) -> str:
-        """The origin in words, for errors and for `config show`."""
+        """Return the origin in words, for errors and for `config show`."""
         return f"{_WORDS[self.kind]} {self.where}".rstrip()
 
 
@@ -55,11 +297,11 @@ DEFAULT = Origin(kind="default")
 
 
 _Tree: TypeAlias = "dict[str, Origin | _Tree | None]"
-"""Where the values of a table came from, by name."""
+"""The origins of a table's values, by name."""
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one source asks for.
+    """The settings of one source.
 
     `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
     workspace that such a layer's `extends` pulled in, and `reached` is the real path of one of these. `accepted` are
@@ -76,13 +318,15 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     accepted: frozenset[str] = frozenset()
 
     def said_at(self, path: KeyPath) -> str:
-        """The origin in words, with the line on which a file says the key or what is above it."""
+        """Return the origin in words, with the line of the key, or of a key above it, in a file."""
+        from jp.config.positions import place_of
+
         place = place_of(self.source, path) if self.source else None
         return self.origin.text if place is None else f"{self.origin.text}, line {place.line}"
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True):
-    """What foreign layers say of a key and does not hold before the user has accepted it.
+    """A foreign layer's value that is ignored until the user accepts it.
 
     `value` is what would hold, None where the key would be unset; `origin` says in words where that is declared.
     `is_own`: the user's own layers say something of the key, which holds. `needed`: nothing can be asked without it.
@@ -99,12 +343,12 @@ class Ignored(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The key as it is written."""
+        """Return the key as text."""
         return key_text(self.path)
 
     @property
     def text(self) -> str:
-        """The key, the value and where it is declared, in words."""
+        """Return the key, the value and its origin in words."""
         return f"{self.key} = {self.value!r} ({self.origin})"
 
 
@@ -124,7 +368,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     ignored: tuple[Ignored, ...] = ()
 
     def origin(self, path: KeyPath) -> Origin:
-        """Where the value of a key came from; an element's or an entry's part came with the whole."""
+        """Return the origin of a key's value; parts of elements and entries have the origin of the whole."""
         for count in range(len(path), 0, -1):
             found = self.origins.get(key_text(path[:count]))
             if found is not None:
@@ -148,7 +392,7 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
 
 
 def config_of(change: MapChange) -> AppConfig:
-    """What a change makes of the defaults.
+    """Return the configuration that a change makes of the defaults.
 
     Raises:
         ConfigurationError: it names an element that does not exist, or leaves one without what it needs.
@@ -157,7 +401,7 @@ def config_of(change: MapChange) -> AppConfig:
 
 
 def config_from(plain: JsonObject) -> AppConfig:
-    """The configuration that plain data without defaults stands for.
+    """Return the configuration of plain data without defaults.
 
     Raises:
         ConfigurationError: an element lacks what it needs.
@@ -170,13 +414,13 @@ def config_from(plain: JsonObject) -> AppConfig:
 
 
 def as_data(config: AppConfig) -> JsonObject:
-    """Every key with its value, as JSON has it; null where there is none."""
+    """Return every key with its value as plain data; None for no value."""
     data: JsonObject = msgspec.json.decode(msgspec.json.encode(config))
     return unfolded(APP, data)
 
 
 def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> ConfigurationError:
-    """The error, with the first layer that brings it about."""
+    """Return the error with the first layer that causes it."""
     layer = next(layer for count, layer in enumerate(layers, 1) if not _is_valid(layers[:count]))
     where = layer.said_at(error.path) if isinstance(error, NoSuchElementError) else layer.origin.text
     return ConfigurationError(f"{where}: {error.message}", hint=error.hint)
@@ -191,7 +435,7 @@ def _is_valid(layers: Sequence[Layer]) -> bool:
 
 
 def origins_of(layers: Sequence[Layer]) -> dict[str, Origin]:
-    """Which layer had the last word, for each key that one of them set."""
+    """Return the origin of each key that a layer sets: the last layer that does."""
     tree: Origin | _Tree | None = None
     for layer in layers:
         tree = _traced(layer.change, layer.origin, tree)
@@ -199,7 +443,7 @@ def origins_of(layers: Sequence[Layer]) -> dict[str, Origin]:
 
 
 def _traced(change: Change, origin: Origin, below: Origin | _Tree | None) -> Origin | _Tree | None:
-    """Where comes from what `change`, which is `origin`'s, makes of a value; of a table, entry by entry."""
+    """Return the origin of a value after a change by `origin`; of a table, the origins of its entries."""
     match change:
         case MapChange(entries=entries, replace=replace):
             known = below if isinstance(below, dict) and not replace else {}
@@ -220,7 +464,7 @@ def _listed(tree: Origin | _Tree | None, path: KeyPath) -> Iterator[tuple[KeyPat
 
 
 class Contribution(msgspec.Struct, frozen=True):
-    """What a layer asks for at a key; `fresh`: without what the layers below it say of that key."""
+    """A layer's change of a key; `fresh`: without the changes of lower layers."""
 
     layer: Layer
     change: Change
@@ -228,15 +472,15 @@ class Contribution(msgspec.Struct, frozen=True):
 
 
 def contributions(layers: Sequence[Layer], path: KeyPath) -> list[Contribution]:
-    """What each layer that says anything of a key asks for, least specific first.
+    """Return the contributions of all layers to a key, least specific first.
 
     Where it takes away what is above the key, it unsets the key.
     """
-    found = ((layer, _at(layer.change, path)) for layer in layers)
+    found = ((layer, _said_at(layer.change, path)) for layer in layers)
     return [Contribution(layer, *said) for layer, said in found if said is not None]
 
 
-def _at(change: Change, path: KeyPath) -> tuple[Change, bool] | None:
+def _said_at(change: Change, path: KeyPath) -> tuple[Change, bool] | None:
     fresh = False
     for name in path:
         if not isinstance(change, MapChange):

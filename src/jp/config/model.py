@@ -49,67 +49,67 @@ Ratio = Annotated[float, msgspec.Meta(gt=0, le=1, description="a number of more 
 
 
 class SummaryConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A summary that stands for whole turns."""
+    """A summary of whole turns."""
 
     policy: Harmless[Literal["summarize"] | None] = None
-    """`summarize` has one written."""
+    """`summarize` writes one."""
     model: Annotated[str | None, NeedsTrust(lasting=True)] = None
-    """Who writes it, as `provider/name` or an alias. Without it, the conversation's own model."""
+    """The model that writes it, as `provider/name` or an alias. Unset, the conversation's own model."""
     instructions: Harmless[str | None] = None
-    """What to pay attention to, besides what every summary holds."""
+    """Points to include, besides those of every summary."""
 
 
 class ToolCallsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What becomes of tool calls, each half by itself (RFD 064)."""
+    """The compaction of tool calls, arguments and results separately (RFD 064)."""
 
     policy: Harmless[Literal["digest", "strip", "omit"]]
     """`digest` or `strip` the halves that are named, or `omit` whole calls."""
     request: Harmless[bool | None] = None
-    """Whether arguments are shortened. Unset, they are where `response` is not true."""
+    """Strip arguments. Unset, they are stripped unless `response` is true."""
     response: Harmless[bool | None] = None
-    """Whether results are. Unset, they are where `request` is not true."""
+    """Strip results. Unset, they are stripped unless `request` is true."""
 
 
 class ProfileConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a compaction does under this name. A summary goes before everything else."""
+    """The effect of a compaction under this name. A summary comes first."""
 
     reasoning: Harmless[Literal["strip"] | None] = None
-    """`strip` leaves the model's reasoning out."""
+    """`strip` hides the model's reasoning."""
     tool_calls: Harmless[ToolCallMode | ToolCallsConfig | None] = None
     """`digest`: large arguments are shortened, results become a line of facts with evidence; `strip`: results become a
     status line; `strip-requests`, `strip-responses`: one of both; `omit`: calls are hidden."""
     resources: Harmless[Literal["superseded"] | None] = None
-    """`superseded` leaves out copies of what was delivered anew later."""
+    """`superseded` hides older copies of resources that were delivered again."""
     summary: SummaryConfig = SummaryConfig()
     budget: Harmless[Count | str | None] = None
-    """How many tokens the view is to have then, such as `40k`, or which share of what it has, such as `25%`. No more
-    is left out than that takes."""
+    """The size to compact the view to: tokens such as `40k`, or a share of its present size such as `25%`. No more is
+    compacted than that takes."""
 
 
 class AutoConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Compaction without being asked, between turns and inside of long ones."""
+    """Automatic compaction, between turns and inside long ones."""
 
     enabled: Harmless[bool] = False
-    """Whether there is any."""
+    """Compact automatically."""
     trigger_ratio: Harmless[Ratio] = 0.75
-    """From which share of the window on, without what is reserved for the answer."""
+    """The share of the context window, without the reserve for the response, at which a compaction starts."""
     target_ratio: Harmless[Ratio | None] = None
-    """Down to which share of the window it goes, in one step. Unset, it is half of `trigger_ratio`."""
+    """The share of the context window that one compaction aims for. Unset, it is half of `trigger_ratio`."""
     profile: Harmless[str] = "default"
-    """What is done."""
+    """The profile of automatic compactions."""
     min_turns: Harmless[Count] = 5
-    """Conversations of no more turns are left alone, but for what a long turn piles up."""
+    """Conversations with no more turns are not compacted, except for the bulk of a long turn."""
 
 
 class CompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What compactions do that do not say otherwise."""
+    """Defaults of compactions."""
 
     default_profile: Harmless[str] = "default"
-    """The profile where none is named."""
+    """The profile of a compaction that names none."""
     keep_last: Harmless[Count | str] = 3
-    """What stays as it is: the newest turns, those of a duration such as `2h`, or those worth tokens such as `20k`."""
+    """The newest part that is kept: a number of turns, a duration such as `2h`, or tokens such as `20k`."""
     keep_first: Harmless[Count | str] = 0
-    """The same at the beginning."""
+    """The oldest part that is kept, in the same form."""
     auto: AutoConfig = AutoConfig()
     profiles: dict[str, ProfileConfig] = {}
 
@@ -119,35 +119,35 @@ PROFILES: Mapping[str, ProfileConfig] = {
     "heavy": ProfileConfig(summary=SummaryConfig(policy="summarize")),
     "light": ProfileConfig(reasoning="strip"),
 }
-"""The profiles that come with jp. One of the same name in the configuration stands in its place."""
+"""The profiles that come with jp. The configuration can replace them by name."""
 
 
 def profiles_of(config: CompactionConfig) -> dict[str, ProfileConfig]:
-    """Every profile by its name."""
+    """Return every profile by its name."""
     return {**PROFILES, **config.profiles}
 
 
 class ParametersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a model is asked. What is not set is left to the provider."""
+    """Parameters of a request. Unset ones are the provider's choice."""
 
     max_tokens: Harmless[Positive | None] = None
-    """The most tokens that one response may have, reasoning included."""
+    """The output limit of a response in tokens, with reasoning."""
     temperature: Harmless[float | None] = None
-    """How much chance there is in the choice of words."""
+    """The randomness of the output."""
     top_p: Harmless[float | None] = None
-    """Only words that make up this share of probability are chosen from."""
+    """Sample only from tokens that make up this share of probability."""
     top_k: Harmless[Count | None] = None
-    """Only this many of the likeliest words are chosen from."""
+    """Sample only from this many of the likeliest tokens."""
     stop_words: Harmless[tuple[str, ...]] = ()
-    """The response ends before any of these."""
+    """Texts that end the response."""
     reasoning: Harmless[Literal["off", "auto"] | Effort | Positive | None] = None
-    """How much the model thinks first: off, as it sees fit, an effort, or a budget in tokens."""
+    """The amount of reasoning: off, the model's choice, an effort, or a budget in tokens."""
     other: Annotated[JsonObject, NeedsTrust(lasting=True)] = {}
     """Parameters that only the provider knows, such as `seed`; they are sent as they are."""
 
 
 class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which model answers."""
+    """The model that answers."""
 
     id: Annotated[str | None, ModelChoice()] = None
     """`provider/name`, or an alias from `providers.llm.aliases`. There is no default: jp never chooses a model."""
@@ -155,29 +155,29 @@ class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class RequestConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How patient jp is, and where it stops."""
+    """Retries, timeouts and limits of requests."""
 
     max_retries: Harmless[Count] = 5
-    """How often a request is repeated after a failure that may pass."""
+    """The number of retries after a failure that may pass."""
     base_backoff_ms: Harmless[Count] = 1000
-    """How long jp waits before the first repetition, in milliseconds; each further wait is twice as long."""
+    """The wait before the first retry, in milliseconds; it doubles with each further one."""
     max_backoff_secs: Harmless[Count] = 60
-    """The longest of these waits, in seconds; where the provider asks for more, jp gives up."""
+    """The longest wait before a retry, in seconds; jp gives up if the provider asks for more."""
     connect_timeout_secs: Harmless[Seconds] = 20
-    """How long a connection may take to come about, in seconds; 0 means forever."""
+    """The connection timeout, in seconds; 0 means no limit."""
     first_byte_timeout_secs: Harmless[Seconds | None] = None
     """The longest wait for the first byte of a response, in seconds; 0 means no limit. Unset, it is 120, and no limit
     for `ollama`, `llamacpp` and servers on this machine."""
     stream_idle_timeout_secs: Harmless[Seconds] = 60
     """The longest wait between two bytes of a response, in seconds; 0 means no limit."""
     max_response_bytes: Annotated[Positive, Limit()] = 1024 * 1024
-    """The most bytes that one response may have."""
+    """The largest size of a response, in bytes."""
     max_cycles: Annotated[Positive, Limit()] = 50
-    """How many requests one turn may take."""
+    """The most requests of one turn."""
     max_cost: Annotated[Cost | None, Limit()] = None
-    """How much one query may cost, in USD, with all that is asked for it."""
+    """The most that one query may cost in USD, with all its requests."""
     cache: Harmless[CachePolicy] = "short"
-    """How long the provider is asked to keep the prompt: not at all, some minutes, about an hour."""
+    """The time for which the provider caches the prompt: not at all, some minutes, about an hour."""
 
 
 class SystemSection(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,7 +186,7 @@ class SystemSection(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     content: str
     """The text."""
     tag: str | None = None
-    """The text stands between `<tag>` and `</tag>`."""
+    """The text is put between `<tag>` and `</tag>`."""
     title: str | None = None
     """The tag's `title`, or a heading where there is no tag."""
     position: int = 0
@@ -197,7 +197,7 @@ class Instruction(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A list of rules for the assistant."""
 
     title: str | None = None
-    """What the rules are about."""
+    """The subject of the rules."""
     description: str | None = None
     """A sentence before the rules."""
     position: int = 0
@@ -207,25 +207,25 @@ class Instruction(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who answers."""
+    """The assistant's model, prompt and requests."""
 
     system_prompt: Harmless[MergedText] = "You are a helpful assistant."
-    """The first words of each request. The default vanishes as soon as a layer adds anything."""
+    """The beginning of the system prompt. The default is dropped as soon as a layer adds to it."""
     system_prompt_sections: Harmless[tuple[SystemSection, ...]] = ()
     """Further parts of the system prompt."""
     instructions: Harmless[tuple[Instruction, ...]] = ()
     """Lists of rules, after the system prompt."""
     tool_choice: Annotated[str, Ordered(order=("none", "auto"), lasting=True)] = "auto"
-    """Whether tools are called: `auto`, `none`, `required`, or the name of the one that must be."""
+    """The use of tools: `auto`, `none`, `required`, or the name of the one that must be called."""
     model: ModelConfig = ModelConfig()
     request: RequestConfig = RequestConfig()
 
 
 class DeduplicationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is delivered again unchanged becomes a reference (RFD 067)."""
+    """References in place of content that is delivered again unchanged (RFD 067)."""
 
     enabled: Harmless[bool] = True
-    """Whether references are made at all."""
+    """Make references."""
     min_bytes: Harmless[Count] = 300
     """Smaller content is always sent again."""
     lookback_turns: Harmless[Count] = 30
@@ -233,33 +233,33 @@ class DeduplicationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class TitleGenerationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Titles by a model: a small request of its own beside one of the first three turns."""
+    """Titles by a model: a small request beside one of the first three turns."""
 
     auto: Annotated[bool | Literal["terminal"], Ordered(order=(False, "terminal", True), lasting=True)] = "terminal"
-    """Whether a conversation without a title gets one; `terminal`: only where its cost is shown, at a terminal."""
+    """Generate missing titles; `terminal`: only at a terminal, which shows the cost."""
     model: Annotated[str | None, NeedsTrust(lasting=True)] = None
-    """Who writes it, as `provider/name` or an alias. Without it, the cheap model of the provider that answers."""
+    """The model that writes it, as `provider/name` or an alias. Unset, the cheap model of the provider that answers."""
 
 
 class TitleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What conversations are called that nobody gave a title."""
+    """Titles of conversations that were not given one."""
 
     from_heading: Harmless[bool] = True
-    """Whether a Markdown heading in the first line of the first request becomes the title."""
+    """Use a Markdown heading in the first line of the first request as the title."""
     generate: TitleGenerationConfig = TitleGenerationConfig()
 
 
 class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What conversations are created with."""
+    """Settings that a conversation is created with."""
 
     attachments: Annotated[UniqueTexts, Attachments(schemes=("file", "jp"))] = ()
     """URIs that are attached to the first turn; `!URI` excludes."""
     max_attachment_bytes: Annotated[Positive, Limit()] = 10 * 1024 * 1024
-    """The most bytes that one attachment may have."""
+    """The largest size of an attachment, in bytes."""
     max_input_bytes: Annotated[Positive, Limit()] = 512 * 1024
-    """What one turn may attach and pipe in together, in bytes, unless `--yes` is given."""
+    """The most bytes that one turn may attach and pipe in together without `--yes`."""
     start_local: Harmless[bool] = False
-    """Whether new conversations are kept in the user's data directory instead of the workspace."""
+    """Keep new conversations in the user's data directory instead of the workspace."""
     deduplication: DeduplicationConfig = DeduplicationConfig()
     compaction: CompactionConfig = CompactionConfig()
     title: TitleConfig = TitleConfig()
@@ -277,18 +277,18 @@ class ReasoningStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The model's reasoning on a terminal."""
 
     display: Harmless[Literal["full", "hidden"]] = "full"
-    """Whether it is shown."""
+    """Show it (`full`) or not (`hidden`)."""
 
 
 class MarkdownStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Markdown on a terminal."""
 
     wrap_width: Harmless[Count] = 100
-    """The widest that a line of prose gets, in columns; 0 means the terminal's width."""
+    """The widest line of prose, in columns; 0 means the terminal's width."""
 
 
 class StyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How things look."""
+    """The appearance of the output."""
 
     code: CodeStyle = CodeStyle()
     markdown: MarkdownStyle = MarkdownStyle()
@@ -296,7 +296,7 @@ class StyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class UserConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who asks."""
+    """The person who asks."""
 
     name: Harmless[str | None] = None
     """Recorded with each request as its author."""
@@ -315,14 +315,14 @@ class TemplateConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Queries that are templates (`--template`)."""
 
     values: Harmless[JsonObject] = {}
-    """What the names in a template stand for."""
+    """The values of the names in a template."""
 
 
 class LlmConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Providers of models."""
 
     aliases: Annotated[dict[str, str], NewNames()] = {}
-    """Short names for models. An alias stands for `provider/name` or for another alias."""
+    """Short names for models. An alias names `provider/name` or another alias."""
     anthropic: AnthropicConfig = AnthropicConfig()
     cerebras: CerebrasConfig = CerebrasConfig()
     google: GoogleConfig = GoogleConfig()
@@ -335,14 +335,14 @@ class LlmConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ProvidersConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whom jp talks to."""
+    """Providers of models, and MCP servers."""
 
     llm: LlmConfig = LlmConfig()
     mcp: dict[str, McpServerConfig] = {}
 
 
 class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that holds for one command."""
+    """All settings of one command."""
 
     config_load_paths: Annotated[UniqueTexts, InsideWorkspace()] = ()
     """Directories in which `--cfg NAME` looks for a fragment."""
@@ -356,27 +356,27 @@ class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Extension(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file that another one builds on."""
+    """A file that another one extends."""
 
     path: str
     """A path or a pattern, relative to the file that names it."""
     strategy: Literal["before", "after"] = "before"
-    """Whether it is merged before the file that names it, so that this one wins, or after."""
+    """Merge it before the file that names it, so that this one wins, or after."""
 
 
 class FileConfig(AppConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file may hold: the configuration, and how the file stands to others."""
+    """The contents of a file: settings, and its relation to other files."""
 
     inherit: bool = True
     """`false` ignores the configuration files that come after this one."""
     extends: tuple[str | Extension, ...] = ()
-    """Files that this one builds on: paths or patterns, or tables with `path` and `strategy`."""
+    """Files that this one extends: paths or patterns, or tables with `path` and `strategy`."""
 
 
 def resolve_alias(name: str, aliases: Mapping[str, str]) -> str:
-    """What `name` stands for in the end; a name that is no alias stands for itself.
+    """Return the model that `name` is an alias for; a name that is no alias is returned as it is.
 
-    An alias is a short name: what is `provider/name` is never one.
+    An alias is a short name: `provider/name` is never one.
 
     Raises:
         ConfigurationError: the aliases lead in a circle.
@@ -391,7 +391,7 @@ def resolve_alias(name: str, aliases: Mapping[str, str]) -> str:
 
 
 def with_model_resolved(config: AppConfig) -> AppConfig:
-    """The configuration with the model's id in place of an alias for it.
+    """Return the configuration with the model's id in place of an alias for it.
 
     Raises:
         ConfigurationError: the aliases lead in a circle.

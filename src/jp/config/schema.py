@@ -37,27 +37,27 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Fixed keys: the fields of a Struct. One of these may hold what stands in the table under any other name."""
+    """Fixed keys: the fields of a Struct. One of these may hold the values of all other names."""
 
     struct: type[Section]
 
     @property
     def fields(self) -> Mapping[str, Field]:
-        """By name, in the order of the Struct."""
+        """Return the fields by name, in the order of the Struct."""
         return _fields(self.struct)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether its data lacks what is at its default."""
+        """Return whether its data lacks values that are defaults."""
         return self.struct.__struct_config__.omit_defaults
 
     @property
     def others(self) -> Others | None:
-        """What any other name may hold."""
+        """Return the schema of all other names."""
         return _others(self.struct)
 
     def node(self, name: str) -> Node | None:
-        """What a name holds, None where the table does not have it."""
+        """Return the schema of a name, None if the table does not have it."""
         field = self.fields.get(name)
         if field is not None:
             return field.node
@@ -78,7 +78,7 @@ Node = Scalar | MergedText | Items | Table | Names | Free
 
 
 class Others(msgspec.Struct, frozen=True):
-    """What stands in a table under names that it does not know: in the Struct, the field `name` holds it."""
+    """The values of names that a table does not know: in the Struct, the field `name` holds them."""
 
     name: str
     value: Node
@@ -97,10 +97,10 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 APP = Table(AppConfig)
-"""What any layer may say."""
+"""The settings that any layer may have."""
 
 FILE = Table(FileConfig)
-"""What a file may say."""
+"""The settings that a file may have."""
 
 
 @functools.cache
@@ -136,7 +136,7 @@ def _is_rest(annotation: Any) -> bool:
 
 
 def _directed(annotation: Any) -> tuple[Any, Direction | None]:
-    """A type without the direction that it declares, and that direction."""
+    """Return a type without the direction that it declares, and that direction."""
     if get_origin(annotation) is not Annotated:
         return annotation, None
     bare, *metadata = get_args(annotation)
@@ -172,7 +172,7 @@ def _without_metadata(annotation: Any) -> tuple[Any, Mapping[str, Any]]:
 
 
 def known_keys(table: Table, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Field]]:
-    """Every key that holds a value, in order; `*` stands for any name."""
+    """Yield every key that holds a value, in order; `*` is any name."""
     for name, field in table.fields.items():
         match field.node:
             case Table() as below:
@@ -186,7 +186,7 @@ def known_keys(table: Table, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Fiel
 
 
 def folded(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain data with the names that a table does not know moved into the field that holds them."""
+    """Return plain data with the names that a table does not know moved into the field for them."""
     result: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, value in data.items():
@@ -197,7 +197,7 @@ def folded(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unfolded(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The opposite of `folded`, for data in which every known name stands."""
+    """Return the opposite of `folded`, for data that has every known name."""
     result: dict[str, Any] = {}
     for name, value in data.items():
         node = table.node(name)
@@ -213,7 +213,7 @@ _SAME_BUT_FOR_A_SLIP = 0.95
 
 
 def nearest_key(path: KeyPath, root: Table, siblings: Collection[str] = ()) -> str:
-    """The known key that `path` was most likely meant to be; `siblings` are the names that its last one could have."""
+    """Return the known key that is closest to `path`; `siblings` are the known names beside its last one."""
     import difflib
 
     asked = key_text(path)
@@ -232,7 +232,7 @@ def _tables(keys: Sequence[str], asked: str) -> list[str]:
 
 
 def nearest_choice(node: Node, value: Any) -> str:
-    """The accepted word that a text was most likely meant to be; empty where there is none."""
+    """Return the accepted word that is closest to a string; empty for none."""
     if not (isinstance(node, Scalar) and isinstance(value, str)):
         return ""
     import difflib
@@ -244,7 +244,7 @@ def nearest_choice(node: Node, value: Any) -> str:
 
 
 def expected(node: Node) -> str:
-    """What a node accepts, in words that follow "expects"."""
+    """Return the values that a node accepts, in words that follow "expects"."""
     match node:
         case Scalar(annotation=annotation):
             return _expected_scalar(annotation)
@@ -301,7 +301,7 @@ _TYPE_WORDS: Mapping[Any, str] = {
 
 
 def example(node: Node) -> str:
-    """A value that a node accepts, in TOML."""
+    """Return a value that a node accepts, in TOML."""
     match node:
         case Scalar(annotation=annotation):
             return _example_scalar(next(_members(annotation)))
@@ -332,7 +332,7 @@ _EXAMPLES: Mapping[Any, str] = {bool: "true", int: "1", float: "1.0"}
 
 
 def got(value: Any) -> str:
-    """A value as an error quotes it."""
+    """Return a value as an error quotes it."""
     words: str
     match value:
         case str():
@@ -352,6 +352,37 @@ def got(value: Any) -> str:
     return words
 
 
+_ONLY_THERE: Mapping[str, str] = {
+    "": "interrupt plugins",
+    "assistant": "name",
+    "conversation": "default_id inquiry labels",
+    "conversation.compaction": "rules",
+    "conversation.tools.*": "cancellation_response format",
+    "conversation.tools.*.style": "error parameters results_file_link",
+    "editor": "inline",
+    "providers.llm.openai": "base_url_env",
+    "providers.mcp.*": "checksum type",
+    "style": "inline_code lock_wait mcp_startup streaming tool_call typewriter",
+    "style.code": "color copy_link file_link line_numbers",
+    "style.markdown": "hr_style table_continuation_edge table_max_column_width theme",
+    "style.reasoning": "background extend_across_tool_calls summary_model",
+}
+"""Settings of the original that jp has not, by the table that they stand in; `*` is any name."""
+
+
+def is_only_originals(path: KeyPath) -> bool:
+    """Return whether a key that jp does not know is a setting of the original JP."""
+    *above, name = path
+    return any(
+        name in names.split() and len(table) == len(above) and all(map(_fits, table, above))
+        for table, names in ((key.split(".") if key else [], names) for key, names in _ONLY_THERE.items())
+    )
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return pattern in {"*", name}
+
+
 class InvalidValueError(ConfigurationError):
     """A key is unknown, or holds what it cannot hold. `path` is the key; `of_key`: it should not be there at all."""
 
@@ -361,11 +392,11 @@ class InvalidValueError(ConfigurationError):
         self.of_key = of_key
 
     def within(self, where: str) -> InvalidValueError:
-        """The same error, with the place that the value came from in front."""
+        """Return the same error with the place of the value in front."""
         return InvalidValueError(f"{where}: {self.message}", self.path, hint=self.hint, of_key=self.of_key)
 
     def explained(self) -> InvalidValueError:
-        """The same error, with all that can be said to who made it."""
+        """Return the same error with suggestions."""
         return self
 
 
@@ -383,9 +414,7 @@ class UnknownKeyError(InvalidValueError):
         self._root = root
 
     def explained(self) -> InvalidValueError:
-        """The same error, with the nearest known key."""
-        from jp.config.original import is_only_originals
-
+        """Return the same error with the nearest known key."""
         nearest = nearest_key(self.path, self._root, self._table.fields)
         is_originals = is_only_originals(self.path)
         known = ", which the original JP has and jp has not" if is_originals else ""
@@ -395,7 +424,7 @@ class UnknownKeyError(InvalidValueError):
 
 
 def unexpected(node: Node, value: Any, path: KeyPath, *, hint: str = "") -> InvalidValueError:
-    """The error of a value that `node` does not accept. Its hint is the nearest one, `hint` or an example."""
+    """Return the error of a value that `node` does not accept. Its hint is the nearest one, `hint` or an example."""
     message = f"{key_text(path)} expects {expected(node)}, got {got(value)}"
     near = nearest_choice(node, value)
     if near:
@@ -404,7 +433,7 @@ def unexpected(node: Node, value: Any, path: KeyPath, *, hint: str = "") -> Inva
 
 
 def unknown(path: KeyPath, table: Table, root: Table) -> InvalidValueError:
-    """The error of a key that `table`, which stands above its last name, does not have; see `explained`."""
+    """Return the error of a key whose last name `table` does not have; see `explained`."""
     if root == APP and path[0] in FILE.fields and path[0] not in APP.fields:
         message = f"{path[0]!r} has a meaning only in a file"
         return InvalidValueError(message, path, hint="Write it into one, and give that as `--cfg @FILE`.")

@@ -21,7 +21,7 @@ PREFIX = "JP_CFG_"
 
 
 def environment_assignments(environ: Mapping[str, str]) -> list[tuple[str, Assignment]]:
-    """Every variable with what it asks for, sorted by name. An empty variable counts as not set.
+    """Return the assignment of each variable, sorted by name. An empty variable counts as not set.
 
     Raises:
         ConfigurationError: a variable means no key, more than one, or its value is not accepted.
@@ -52,7 +52,7 @@ def _check_text(variable: str, value: str) -> None:
 
 
 def key_of(variable: str, root: Table = APP) -> KeyPath:
-    """The key that a variable means. One that holds a value goes before a table with free names.
+    """Return the key that a variable means. A key that holds a value precedes a table with free names.
 
     Raises:
         ConfigurationError: it means none, or more than one.
@@ -81,7 +81,7 @@ class _Words(msgspec.Struct, frozen=True):
     ends: frozenset[int]
 
     def paths(self, node: Node, start: int) -> Iterator[tuple[KeyPath, Node]]:
-        """The keys below `node` that the words from `start` on spell, with what stands there."""
+        """Yield the keys below `node` that the words from `start` on spell, with their schemas."""
         if start == len(self.words):
             yield (), node
             return
@@ -121,7 +121,7 @@ class _Words(msgspec.Struct, frozen=True):
 
 
 def lower_layers(places: Places, environ: Mapping[str, str]) -> list[Layer]:
-    """The files and the environment: what lies below a conversation.
+    """Return the layers of the files and the environment, which are below a conversation's.
 
     Raises:
         ConfigurationError: a file or a variable is invalid.
@@ -130,7 +130,7 @@ def lower_layers(places: Places, environ: Mapping[str, str]) -> list[Layer]:
 
 
 def file_layers(places: Places) -> list[Layer]:
-    """The files, least specific first, up to one that says `inherit = false`; a stranger's says it of such files only.
+    """Return the files' layers, least specific first, up to `inherit = false`, which in foreign files ends only these.
 
     Raises:
         ConfigurationError: one cannot be read or is invalid.
@@ -139,7 +139,7 @@ def file_layers(places: Places) -> list[Layer]:
 
 
 def unread_files(places: Places) -> list[Path]:
-    """The files that are there and do not count, because one before them says `inherit = false`.
+    """Return the files that exist and are not read, because an earlier one has `inherit = false`.
 
     Raises:
         ConfigurationError: one that counts cannot be read or is invalid.
@@ -149,7 +149,7 @@ def unread_files(places: Places) -> list[Path]:
 
 
 def _groups(places: Places) -> Iterator[tuple[Candidate, Group | None]]:
-    """The files that count, each with its layers. A stranger's file keeps none of the user's own from counting."""
+    """Yield the files that are read, each with its layers. A foreign file never excludes one of the user's own."""
     enders: set[bool] = set()
     for candidate in candidates(places):
         if False in enders or (candidate.foreign and enders):
@@ -161,7 +161,7 @@ def _groups(places: Places) -> Iterator[tuple[Candidate, Group | None]]:
 
 
 def environment_layers(environ: Mapping[str, str]) -> list[Layer]:
-    """The `JP_CFG_*` variables, by name.
+    """Return the layers of the `JP_CFG_*` variables, by name.
 
     Raises:
         ConfigurationError: a variable means no key, or its value is not accepted.
@@ -173,7 +173,7 @@ def environment_layers(environ: Mapping[str, str]) -> list[Layer]:
 
 
 def cfg_layers(values: Sequence[str], places: Places, below: Sequence[Layer]) -> list[Layer]:
-    """The values of `--cfg`, in order. `below` and the values before a name say where that is looked for.
+    """Return the layers of `--cfg`, in order. `below` and earlier values configure where a name is searched.
 
     Raises:
         ConfigurationError: a value has no meaning, a name means no file, or a file is invalid.
@@ -203,7 +203,7 @@ def _cfg_value(
 
 
 def flag_layer(option: str, partial: JsonObject) -> Layer:
-    """What an option of a command, such as `--model`, asks for; `option` is how it was typed.
+    """Return the layer of a command's option, such as `--model`; `option` is how it was typed.
 
     Raises:
         InvalidValueError: the option's value is not accepted.

@@ -1,26 +1,149 @@
-"""The configuration that a conversation keeps: its base and the deltas over it."""
+"""The configuration that a conversation keeps: its base and the deltas over it, as jp or the original JP wrote them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, assert_never, cast
 
 import msgspec
 
 from jp.config.assignment import is_long_map, read_partial
-from jp.config.layers import Layer, Origin, Resolved, as_data, resolve
-from jp.config.merge import Change, ListChange, MapChange, lasting
+from jp.config.keys import KeyPath
+from jp.config.layers import Change, Layer, ListChange, MapChange, Origin, Resolved, as_data, lasting, resolve
 from jp.config.model import JsonObject, with_model_resolved
-from jp.config.original import Spelling, adapted
 from jp.config.schema import APP, Field, Free, InvalidValueError, Items, MergedText, Names, Node, Scalar, Table
 from jp.config.trust import mark_of_change
 from jp.errors import ConfigurationError
+
+
+def adapted(raw: JsonObject) -> JsonObject:
+    """Return `raw` with the original's forms rewritten: model ids, reasoning, caching, the state of tools."""
+    for path, rewrite in _REWRITES:
+        raw = _rewritten(raw, path, rewrite)
+    return raw
+
+
+class Spelling:
+    """Rewrites the configurations of one conversation, in order: its base, then its deltas."""
+
+    def __init__(self) -> None:
+        self._aliases: dict[str, Any] = {}
+
+    def take(self, raw: JsonObject) -> JsonObject:
+        """Return `raw` in jp's spelling; taking the result again changes nothing."""
+        match raw:
+            case {"providers": {"llm": {"aliases": aliases}}} if isinstance(aliases, dict):
+                self._aliases.update(cast("JsonObject", aliases))
+            case _:
+                pass
+        raw = _rewritten(raw, ("assistant", "model", "id"), self._model)
+        return _rewritten(raw, ("conversation", "attachments"), _attachments)
+
+    def _model(self, value: Any) -> Any:
+        return _model_id(self._aliases.get(value, value)) if isinstance(value, str) else value
+
+
+def _attachments(value: Any) -> Any:
+    match value:
+        case list():
+            return [_attachment(item) for item in cast("list[Any]", value)]
+        case {"value": items, **form} if isinstance(items, list):
+            return {
+                "value": _attachments(items),
+                **{name: form[name] for name in form if name in {"strategy", "dedup", "discard_when_merged"}},
+            }
+        case _:
+            return value
+
+
+def _attachment(value: Any) -> Any:
+    match value:
+        case str():
+            # The host and the slashes before a path mean nothing to the original.
+            return f"file:{value[7:].lstrip('/')}" if value.startswith("file://") else value
+        case {"type": str(scheme), "path": str(path), **form}:
+            parameters: Any = form.get("params")
+            return _uri(scheme, path, cast("JsonObject", parameters) if isinstance(parameters, dict) else {})
+        case _:
+            return value
+
+
+def _uri(scheme: str, path: str, parameters: Mapping[str, Any]) -> str:
+    from urllib.parse import quote
+
+    query = "&".join(f"{name}={quote(text, safe='')}" for name, text in _parameters(parameters))
+    return f"{scheme}:{'' if scheme == 'file' else '//'}{quote(path, safe='/:*?[]')}{query and f'?{query}'}"
+
+
+def _parameters(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in parameters.items():
+        for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            text = item if isinstance(item, str) else msgspec.json.encode(item).decode()
+            yield ("arg" if name == "args" else name), text
+
+
+def _rewritten(value: Any, path: KeyPath, rewrite: Callable[[Any], Any]) -> Any:
+    if not path:
+        return rewrite(value)
+    if not isinstance(value, dict):
+        return value
+    entries = cast("JsonObject", value).items()
+    return {name: _rewritten(below, path[1:], rewrite) if path[0] in {name, "*"} else below for name, below in entries}
+
+
+def _model_id(value: Any) -> Any:
+    match value:
+        case {"provider": str() as provider, "name": str() as name}:
+            return f"{provider}/{name}"
+        case _:
+            return value
+
+
+def _reasoning(value: Any) -> Any:
+    match value:
+        case {"effort": effort}:
+            return effort
+        case _:
+            return value
+
+
+def _cache(value: Any) -> Any:
+    match value:
+        case bool():
+            return "short" if value else "off"
+        case _:
+            return value
+
+
+def _enable(value: Any) -> Any:
+    match value:
+        case {"state": True, "allow_toggle": "never"}:
+            return "always"
+        case {"state": False, "allow_toggle": "if_named" | "if_named_or_group"}:
+            return "explicit"
+        case {"state": bool() as state}:
+            return state
+        case "on":
+            return True
+        case "off":
+            return False
+        case _:
+            return value
+
+
+_REWRITES: tuple[tuple[KeyPath, Callable[[Any], Any]], ...] = (
+    (("assistant", "model", "id"), _model_id),
+    (("assistant", "model", "parameters", "reasoning"), _reasoning),
+    (("assistant", "request", "cache"), _cache),
+    (("conversation", "tools", "*", "enable"), _enable),
+)
+
 
 KEPT = ("assistant", "conversation")
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation's layers, and what was left out of them because this version does not know or accept it."""
+    """A conversation's layers, and the values in them that this version does not know or accept."""
 
     layers: tuple[Layer, ...]
     ignored: tuple[InvalidValueError, ...] = ()
@@ -47,9 +170,9 @@ class _State(msgspec.Struct, frozen=True):
 
 
 def frozen(resolved: Resolved) -> JsonObject:
-    """The base of a new conversation: every key that it keeps, so that nothing below shines through.
+    """Return the base of a new conversation: every key that it keeps, so that lower layers have no effect.
 
-    A list replaces and says whether it deduplicates, a table with free names replaces, `null` stands for no value:
+    A list replaces and says whether it deduplicates, a table with free names replaces, `null` is no value:
     reading it over any other layers gives the same values. A model's alias is resolved.
 
     Raises:
@@ -60,7 +183,7 @@ def frozen(resolved: Resolved) -> JsonObject:
 
 
 def delta(before: Resolved, after: Resolved) -> JsonObject:
-    """What has to be merged over `before` to get `after`, of what a conversation keeps; empty where they are equal.
+    """Return the change from `before` to `after` in what a conversation keeps; empty if they are equal.
 
     Raises:
         ConfigurationError: the aliases lead in a circle.
@@ -76,7 +199,7 @@ def conversation_layers(
     foreign: bool = False,
     accepted: Collection[str] = (),
 ) -> Stored:
-    """The layers of a conversation: its base, and its deltas by entry id, in order.
+    """Return the layers of a conversation: its base, and its deltas by entry id, in order.
 
     Also reads what the original JP stored. Nothing in them is an error: a log outlives the keys of one version.
     `foreign` says that the conversation lies where others may have written it. What jp has written in it for its user
@@ -143,7 +266,7 @@ def _differences(fields: Iterable[tuple[str, Field]], old: _State, new: _State) 
 
 
 def _difference(node: Node, old: _State, new: _State) -> Any:
-    """What makes `new` of `old`; absent where nothing has to."""
+    """Return the change from `old` to `new`, UNSET if they are equal."""
     match node:
         case Table():
             return _differences(node.fields.items(), old, new) or msgspec.UNSET
@@ -186,7 +309,7 @@ def _is_same(old: Any, new: Any) -> bool:
 
 
 def in_jps_spelling(base: JsonObject, *, beside_original: bool) -> JsonObject:
-    """A base configuration as jp spells it. `beside_original`: it is the original's, as its content shows, too."""
+    """Return a base configuration in jp's spelling. `beside_original`: it belongs to the original JP."""
     is_originals = beside_original or any(name not in KEPT for name in base)
     return Spelling().take(base) if is_originals else base
 
@@ -221,7 +344,7 @@ class OriginalSettings:
 
 
 def _of_interest(delta: JsonObject) -> JsonObject:
-    """The keys that are followed: reading all of a base configuration takes long."""
+    """Return the keys that are followed; reading a whole base configuration takes long."""
     found: JsonObject = {}
     match delta.get("assistant"):
         case {"model": {"id": identity}}:

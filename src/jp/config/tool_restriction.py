@@ -1,4 +1,4 @@
-"""What untrusted layers may say of tools: each decision on a call stays as strict as the user's own layers make it.
+"""Restrict untrusted settings of tools: each decision on a call stays as strict as the user's own layers make it.
 
 A tool has its own settings, those of its MCP server's group, and those of `*`. So a value is compared as it holds for
 the tool, and what is kept is written where it holds: `restricted_tools(full, own)` is never looser than `own`, for no
@@ -36,13 +36,13 @@ ALL = "*"
 TOOLS: KeyPath = ("conversation", "tools")
 
 _RANKS: Mapping[Any, int] = {"explicit": 0, False: 1, None: 1, True: 2, "always": 3}
-"""How much a tool is offered. What is `explicit` is not by `--tool` either."""
+"""Ranks of offers. An `explicit` tool is not offered by `--tool` either."""
 
 Entry = Mapping[str, Any]
 
 
 class Note(Protocol):
-    """Is told of what is ignored."""
+    """Collects ignored values."""
 
     def __call__(self, path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
         """Take note of a key with its value.
@@ -59,7 +59,7 @@ class Note(Protocol):
 def restricted_tools(
     full: Mapping[str, Entry], own: Mapping[str, Entry], note: Note, *, lapsing: bool = False
 ) -> dict[str, Entry]:
-    """The tools of `full` without what they loosen over `own`.
+    """Return the tools of `full` without what they loosen over `own`.
 
     `lapsing`: only settings that end with the run are compared, everything else is `full`'s.
     """
@@ -76,6 +76,9 @@ class _Tools:
         self._runs_unasked = any(map(_runs_unasked, own.values()))
         self._kept: dict[str, Entry] = {}
         self._is_missing = False
+        said = {name for side in (full, own) for tool in side.values() for name in tool}
+        self._said_fields = [(path, field) for path, field in _fields() if path[0] in said]
+        """A setting that no entry has is unset in each restricted one, too."""
 
     def restricted(self) -> dict[str, Entry]:
         names = dict.fromkeys((*self.own, *self.full))
@@ -97,25 +100,25 @@ class _Tools:
         return isinstance(source, str) and source.startswith("mcp.") and source.split(".", 2)[2:] == ["*"]
 
     def _chains(self, name: str) -> list[tuple[str, ...]]:
-        """The entries that may hold for a tool, the nearest first; a name may or may not belong to a group."""
+        """Return the chains of entries that may apply to a tool, nearest first; it may or may not belong to a group."""
         group = next((group for group in self._groups if name.startswith(f"{group}_")), None)
         chains = [(name, ALL)] if name != ALL else [(ALL,)]
         return chains if group is None else [*chains, (name, group, ALL)]
 
     def _entry(self, name: str) -> Entry | None:
-        """The restricted entry, None where it is left out whole: without what is ignored there is no such tool."""
+        """Return the restricted entry, None if the tool does not exist without the ignored values."""
         kept: dict[str, Any] = {}
         self._is_missing = False
         if self.own.get(name) and name not in self.full:
             self._note((*TOOLS, name), None)
-        for path, field in _fields():
+        for path, field in self._said_fields:
             value = self._value(name, path, field, kept)
             if value is not msgspec.UNSET:
                 _put(kept, path, value)
         return None if self._is_missing or not (kept or name in self.full) else kept
 
     def _value(self, name: str, path: KeyPath, field: Field, kept: Entry) -> Any:
-        """What the restricted entry says itself, UNSET where it leaves it to those that hold for more tools."""
+        """Return the restricted entry's own value, UNSET if it comes from an entry for more tools."""
         direction = _direction(field)
         said = _Said(self, name, path, default_of(field))
         if self._lapsing and not lapses(direction):
@@ -182,7 +185,7 @@ class _Tools:
     def _stricter(
         self, said: _Said, added: Sequence[Entry], direction: CallRules | Denials
     ) -> tuple[Sequence[Entry], Sequence[Entry]]:
-        """Those of the added rules that let nothing through that was not, to come before the others and behind them."""
+        """Return the added rules that only tighten, to be put before the other rules and after them."""
         if isinstance(direction, Denials):
             return (), [rule for rule in added if not (rule.get("read") or rule.get("write"))]
         if said.name == ALL or said.name in self._groups:
@@ -220,14 +223,14 @@ class _Tools:
         )
 
     def effective(self, name: str, path: KeyPath, default: Any) -> tuple[list[Any], list[Any]]:
-        """The value with and without untrusted layers, for each of the ways in which a tool may come to it."""
+        """Return the values with and without untrusted layers, one for each chain of entries."""
         chains = self._chains(name)
         full = [_effective(self.full, chain, path, default) for chain in chains]
         return full, [_effective(self.own, chain, path, default) for chain in chains]
 
 
 class _Said:
-    """What both sides say of one setting of a tool: themselves (UNSET if nothing), and as it holds for the tool."""
+    """One setting of a tool on both sides: the entry's own value (UNSET for none), and those in effect."""
 
     def __init__(self, tools: _Tools, name: str, path: KeyPath, default: Any) -> None:
         self.name = name
@@ -239,7 +242,7 @@ class _Said:
 
 @functools.cache
 def _fields() -> tuple[tuple[KeyPath, Field], ...]:
-    """The settings of a tool, `enable` last: it depends on the others."""
+    """Return the settings of a tool; `enable` is last because it depends on the others."""
     found = tuple(_leaves(Table(ToolConfig), ()))
     return tuple(sorted(found, key=lambda item: isinstance(item[1].direction, Offer)))
 
@@ -257,7 +260,7 @@ def _direction(field: Field) -> Direction:
 
 
 def default_of(field: Field) -> Any:
-    """The default of a setting as plain data; None where there is none."""
+    """Return the default of a setting as plain data; None for none."""
     if isinstance(field.node, Names):
         return {}
     default = field.default
@@ -271,7 +274,7 @@ def _is_set(value: Any) -> bool:
 
 
 def _value_in(own: Entry, path: KeyPath, default: Any) -> Any:
-    """What an entry says, UNSET where that is nothing: a default is no word, see `jp.tool.toolbox.settings_over`."""
+    """Return an entry's value, UNSET for none or the default; see `jp.tool.toolbox.settings_over`."""
     value: Any = own
     for name in path:
         value = entry(value).get(name, msgspec.UNSET)

@@ -35,12 +35,12 @@ DigestKind = Literal["terminal", "read", "search", "patch", "web", "test", "json
 
 
 class RuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How calls run whose arguments match."""
+    """The mode of calls whose arguments match."""
 
     arguments: dict[str, str] = {}
-    """For each argument a pattern that its text has to match whole: `*` stands for anything but `/`, `**` for all."""
+    """For each argument a pattern that matches its whole text: `*` matches anything but `/`, `**` everything."""
     run: RunMode = "ask"
-    """How such a call runs."""
+    """The mode of such a call."""
 
 
 class ParameterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,11 +49,11 @@ class ParameterConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     type: str | tuple[str, ...] = "string"
     """The type, or several, as JSON Schema names them."""
     required: bool = False
-    """Whether a call without it is refused."""
+    """Refuse a call without it."""
     default: Any = None
-    """What counts where the call leaves it out."""
+    """The value for a call without it."""
     summary: str | None = None
-    """What the model is told of it."""
+    """The description for the model."""
     description: str | None = None
     """More, for `describe_tools`."""
     examples: str | None = None
@@ -74,88 +74,88 @@ class CommandConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     args: tuple[str, ...] = ()
     """Its arguments; each is a template."""
     shell: bool = False
-    """Whether `sh -c` runs the program's text, the arguments quoted behind it."""
+    """Run the program's text with `sh -c`, followed by the quoted arguments."""
 
 
 class QuestionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A question that a tool may ask while it runs."""
 
     target: Literal["user", "assistant"] = "user"
-    """Who answers: a person, where there is one, or the model."""
+    """The one who answers: a person, if there is one, or the model."""
     answer: Any = None
     """An answer that is always given."""
 
 
 class FileRuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a tool may do below a path. Any such rule denies what none allows; the last that fits decides."""
+    """Permissions below a path. Any such rule denies the rest; the last that matches decides."""
 
     path: str
     """A directory or a file, relative to the workspace's root or absolute."""
     read: bool = False
-    """Whether files there may be read and listed."""
+    """Allow reading and listing files there."""
     write: bool = False
-    """Whether files there may be created, changed and deleted."""
+    """Allow creating, changing and deleting files there."""
 
 
 class AccessConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a tool may reach besides the workspace."""
+    """Access besides the workspace."""
 
     fs: Annotated[tuple[FileRuleConfig, ...], Denials()] = ()
     """Rules for paths."""
     local_network: Annotated[bool, Ordered(order=(False, True))] = False
-    """Whether `web_fetch` may reach this machine and its private network."""
+    """Let `web_fetch` reach this machine and its private network."""
 
 
 class SandboxConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the operating system confines a program that runs."""
+    """The confinement of a program by the operating system."""
 
     mode: Annotated[SandboxMode | None, Ordered(order=("read-only", "workspace-write", "off"))] = None
-    """Where it may write: in the workspace and a temporary directory of its own, only in the latter, or anywhere."""
+    """Directories that it can write: the workspace and a temporary directory, only the latter, or any."""
     network: Annotated[bool | None, Ordered(order=(False, True))] = None
-    """Whether it may use the network, never with `read-only`; where not set, only where a person agreed to the call."""
+    """Allow the network, never with `read-only`. Unset, only if a person approved the call."""
     writable: Guarded[tuple[str, ...]] = ()
     """Further directories that `workspace-write` lets it change: absolute, from the workspace's root, or with `~`."""
     required: Annotated[bool | None, Ordered(order=(True, False))] = None
-    """Whether it must not run where some of this cannot be held."""
+    """Refuse to run if a part of this cannot be enforced."""
 
 
 class ToolCompactionConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a compaction that strips tool calls does with those of this tool (RFD D17)."""
+    """The parts of this tool's calls that a compaction strips (RFD D17)."""
 
     request: Harmless[Half | None] = None
-    """Whether the arguments are kept."""
+    """Keep the arguments."""
     response: Harmless[Half | None] = None
-    """Whether the results are kept."""
+    """Keep the results."""
 
 
 class ToolStyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How calls look on a terminal."""
+    """The appearance of calls on a terminal."""
 
     hidden: Annotated[bool | None, Ordered(order=(False, True), unset=False, lasting=True)] = None
-    """Whether calls are shown at all."""
+    """Hide calls."""
     inline_results: Harmless[Literal["full", "off"] | Positive | None] = None
-    """How much of a result is shown below its line: all, nothing, or so many lines."""
+    """The part of a result that is shown below its line: all, nothing, or a number of lines."""
 
 
 class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One tool, or under the name `*` what holds for all that do not say otherwise."""
+    """One tool, or the defaults of all tools under the name `*`."""
 
     enable: Annotated[Enable | None, Offer()] = None
-    """Whether the model is offered the tool. `explicit`: only where --tool=NAME says so; `always`: no flag takes it."""
+    """Offer the tool to the model. `explicit`: only with `--tool=NAME`; `always`: no flag removes it."""
     source: Annotated[str | None, NeedsTrust(defining=True, harmless=("builtin",))] = None
-    """Where it comes from: `builtin`, `local`, `mcp.SERVER`, `mcp.SERVER.TOOL`, or for all of it `mcp.SERVER.*`."""
+    """The source: `builtin`, `local`, `mcp.SERVER`, `mcp.SERVER.TOOL`, or `mcp.SERVER.*` for all of a server's."""
     run: Annotated[RunMode | None, RUN_MODES] = None
-    """Whether a call asks first, runs at once, is edited first, or is answered without running."""
+    """The mode of a call: it asks first, runs at once, is edited first, or is answered without running."""
     rules: Annotated[tuple[RuleConfig, ...], CallRules()] = ()
-    """How a call runs whose arguments match; the first rule that does decides, `run` where none does."""
+    """The modes of calls with certain arguments; the first rule that matches decides, else `run`."""
     result: Annotated[ResultMode | None, RESULT_MODES] = None
-    """Whether the result goes to the model at once, after asking, after editing, or not at all."""
+    """The mode of a result: it goes to the model at once, after asking, after editing, or not at all."""
     command: Defining[str | CommandConfig | None] = None
     """A local tool's command: words as a shell splits them, or a table."""
     input: Guarded[Literal["template", "json"] | None] = None
-    """How a local tool gets its arguments: by templates in its command, or as JSON on its standard input."""
+    """The way a local tool gets its arguments: by templates in its command, or as JSON on its standard input."""
     summary: Harmless[str | None] = None
-    """What the model is told of the tool."""
+    """The description for the model."""
     description: Harmless[str | None] = None
     """More, for `describe_tools`."""
     examples: Harmless[str | None] = None
@@ -163,19 +163,19 @@ class ToolConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True,
     parameters: Guarded[dict[str, ParameterConfig]] = {}
     questions: Guarded[dict[str, QuestionConfig]] = {}
     options: Guarded[JsonObject] = {}
-    """What the tool itself is told; jp does not read it."""
+    """Settings for the tool itself; jp does not read them."""
     access: AccessConfig = AccessConfig()
     sandbox: SandboxConfig = SandboxConfig()
     environment: Guarded[tuple[VariableName, ...]] = ()
     """Variables of jp's environment that a local tool gets besides PATH, HOME, LANG and their like."""
     timeout_secs: Harmless[Seconds | None] = None
-    """How long a call may take, in seconds; 0 means forever."""
+    """The timeout of a call, in seconds; 0 means no limit."""
     max_bytes: Harmless[Positive | None] = None
-    """A result that is larger is cut in its middle for the model; what was left out can be recalled."""
+    """A larger result is truncated in its middle for the model, which can recall the rest."""
     deduplicate: Harmless[bool | None] = None
-    """Whether content that the tool delivers again unchanged becomes a reference."""
+    """Make references to content that the tool delivers again unchanged."""
     kind: Harmless[DigestKind | None] = None
-    """What kind of results it has: what stands for them once they are compacted."""
+    """The kind of its results, which decides how they are compacted."""
     compaction: ToolCompactionConfig = ToolCompactionConfig()
     style: ToolStyleConfig = ToolStyleConfig()
 
@@ -200,7 +200,7 @@ class McpServerConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     protocol: Guarded[Literal["auto", "initialize", "discover"]] = "auto"
     """The request that a session begins with: `auto` tries `initialize`, and `discover` where that is refused."""
     optional: Guarded[bool] = False
-    """Whether jp goes on without it, with a notice, where it does not start."""
+    """Go on without it, with a notice, if it does not start."""
     startup_timeout_secs: Guarded[Seconds] = 60
-    """How long it may take to start, in seconds; 0 means forever."""
+    """The startup timeout, in seconds; 0 means no limit."""
     sandbox: SandboxConfig = SandboxConfig()

@@ -6,7 +6,7 @@ import functools
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -28,12 +28,26 @@ from jp.config.direction import (
     lapses,
 )
 from jp.config.keys import KeyPath, key_text
-from jp.config.layers import Ignored, Layer, Origin, Resolved, config_from, origins_of, resolve
-from jp.config.merge import Change, MapChange, applied, merge_all
+from jp.config.layers import (
+    Change,
+    Ignored,
+    Layer,
+    MapChange,
+    Origin,
+    Resolved,
+    applied,
+    config_from,
+    merge_all,
+    origins_of,
+    resolve,
+)
 from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import APP, Free, Names, Node, Table
 from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools
 from jp.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash  # pyright: ignore[reportPrivateUsage]  its only name before Python 3.13
 
 MODEL: KeyPath = ("assistant", "model", "id")
 _ALIASES: KeyPath = ("providers", "llm", "aliases")
@@ -52,7 +66,7 @@ class Restriction:
         self._lapsing = lapsing
 
     def restricted(self, full: JsonObject, own: JsonObject, paths: Collection[KeyPath]) -> JsonObject:
-        """`full`, at these keys no looser than `own`; `full` itself where it is so already."""
+        """Return `full`, made no looser than `own` at these keys; `full` itself if nothing changes."""
         plain = full
         for path in dict.fromkeys(paths):
             before = _at(plain, path)
@@ -101,7 +115,7 @@ class Restriction:
         return {name: value for name, value in found if value is not msgspec.UNSET}
 
     def _entry(self, table: Table, path: KeyPath, full: Any, own: Any) -> Any:
-        """A server or the like, UNSET where it is not there without what is ignored."""
+        """Return a server or the like, UNSET if it does not exist without the ignored values."""
         if full is msgspec.UNSET:
             self._note(path, None, own=True)
             return own
@@ -151,7 +165,7 @@ class Restriction:
 
 
 def _is_allowed(direction: Direction, path: KeyPath, full: Any, own: Any) -> bool:
-    """Whether an untrusted value may hold in place of the user's."""
+    """Return whether an untrusted value may replace the user's."""
     if isinstance(direction, Ordered | Limit):
         return direction.allows(_said(full, path), _said(own, path))
     if isinstance(direction, NeedsTrust):
@@ -164,7 +178,7 @@ def _is_defining(direction: Direction | None) -> bool:
 
 
 def _said(value: Any, path: KeyPath) -> Any:
-    """A value, or the default of its key."""
+    """Return a value, or the default of its key."""
     if value is not msgspec.UNSET:
         return value
     *above, name = path
@@ -174,13 +188,13 @@ def _said(value: Any, path: KeyPath) -> Any:
 
 
 def _leaves(text: str, schemes: Collection[str]) -> bool:
-    """Whether an attachment is not known to stay here: whatever another scheme does, it may run something."""
+    """Return whether an attachment may run something or reach out: any scheme but the listed ones may."""
     match = _SCHEME.match(text.lstrip(" !"))
     return match is not None and (match[1] or match[2]).partition("+")[0].lower() not in schemes
 
 
 def is_in_workspace(path: str, root: str) -> bool:
-    """Whether a configured path lies in the workspace, as far as its text says."""
+    """Return whether a configured path lies in the workspace, judged by its text."""
     whole = posixpath.normpath(posixpath.join(root, path))
     return not path.startswith("~") and posixpath.commonpath((root, whole)) == posixpath.normpath(root)
 
@@ -219,13 +233,13 @@ def _with(plain: JsonObject, path: KeyPath, value: Any) -> JsonObject:
 
 
 def overlap(one: KeyPath, other: KeyPath) -> bool:
-    """Whether one of two keys is the other, or above it."""
+    """Return whether one of two keys is equal to the other or above it."""
     return one[: len(other)] == other[: len(one)]
 
 
 @functools.cache
 def directions_in(table: Table) -> tuple[Direction, ...]:
-    """The directions of everything in a table."""
+    """Return the directions of everything in a table."""
     found: list[Direction] = []
     nodes = [(field.node, field.direction) for field in table.fields.values()]
     if table.others is not None:
@@ -240,7 +254,7 @@ def directions_in(table: Table) -> tuple[Direction, ...]:
 
 
 def field_in(table: Table, name: str) -> tuple[Node, Direction | None]:
-    """What a name in a table holds, and the direction that is declared for the whole of it."""
+    """Return the schema of a name in a table, and the direction declared for all of it."""
     field = table.fields.get(name)
     if field is not None:
         return field.node, field.direction
@@ -257,12 +271,32 @@ _NAMED = 3
 Accepted = Callable[[], Collection[str]]
 """Hashes of what the user has accepted of the workspace's files. Not called where nothing has to be accepted."""
 
-_Unit = tuple[KeyPath, Change]
-"""What a layer says at a key and below it, accepted whole or not at all."""
+
+class _Unit:
+    """A layer's statement at a key and below it, accepted whole or not at all."""
+
+    def __init__(self, path: KeyPath, change: Change) -> None:
+        self.path = path
+        self.change = change
+
+    @functools.cached_property
+    def _beginning(self) -> Hash:
+        import hashlib
+
+        return hashlib.sha256(_json([key_text(self.path), self.change])[:-1])
+
+    def mark(self, key: str) -> str:
+        """Return the hash by which the user's consent to the value of `key` is remembered: `_hash(path, change, key)`.
+
+        All tools are one unit, of which each may need hundreds of hashes: the beginning is hashed once.
+        """
+        whole = self._beginning.copy()
+        whole.update(b",%b]" % _json(key))
+        return whole.hexdigest()
 
 
 class UntrustedError(ConfigurationError):
-    """What cannot be done before the user has accepted the `values`. `command` is what accepts them."""
+    """An action needs the user's consent to the `values`. `command` accepts them."""
 
     def __init__(self, values: Sequence[Ignored], *, command: str = "") -> None:
         super().__init__(
@@ -273,7 +307,7 @@ class UntrustedError(ConfigurationError):
 
 
 def listed(values: Sequence[Ignored]) -> str:
-    """The first of the values, in words."""
+    """Return the first of the values in words."""
     more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
     return "; ".join([*(value.text for value in values[:_SHOWN]), *more])
 
@@ -302,9 +336,9 @@ def resolve_trusted(layers: Sequence[Layer], root: str, accepted: Accepted = fro
 
 
 def without_lapsing(after: Resolved, before: Resolved) -> Resolved:
-    """What of `after` a conversation keeps: without what it loosens of consent and access over `before`."""
+    """Return what a conversation keeps of `after`: without what it loosens of consent and access over `before`."""
     walk = Restriction(_unheard, "", lapsing=True)
-    paths = [path for layer in after.layers for path, _ in _units_of(layer.change, APP, (), lapses)]
+    paths = [unit.path for layer in after.layers for unit in _units_of(layer.change, APP, (), lapses)]
     plain = walk.restricted(after.plain, before.plain, paths)
     return after if plain is after.plain else replace(after, config=config_from(plain), plain=plain)
 
@@ -314,17 +348,17 @@ def _unheard(path: KeyPath, value: Any, *, needed: bool = False, own: bool = Fal
 
 
 def mark_of_change(change: JsonObject) -> str:
-    """The hash by which a change that jp has written for its user is known."""
+    """Return the hash of a change that jp has written for its user."""
     return _hash("change", change)
 
 
 def mark_of_attachment(text: str) -> str:
-    """The hash by which an attachment that the user has typed is known: it may lie anywhere."""
+    """Return the hash of an attachment that the user has typed, which may lie anywhere."""
     return _hash("attachment", text)
 
 
 def load_paths(layers: Sequence[Layer], root: str) -> list[str]:
-    """Where `--cfg NAME` looks: directories outside of the workspace only where the user's own layers say so."""
+    """Return the directories that `--cfg NAME` searches; outside the workspace only those of the user's layers."""
     everything = applied(merge_all(layer.change for layer in layers)).get("config_load_paths", [])
     if not any(layer.foreign and "config_load_paths" in layer.change.entries for layer in layers):
         return everything
@@ -333,16 +367,19 @@ def load_paths(layers: Sequence[Layer], root: str) -> list[str]:
 
 
 def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
-    """What holds without what foreign layers loosen."""
+    """Return the configuration without what foreign layers loosen."""
     outside = {path for layer in layers if layer.foreign for path in layer.reaches}
-    found = [_ignored(layers, ("extends",), path) for path in sorted(outside)]
+    found = [_ignored_extension(layers, path) for path in sorted(outside)]
     inside = [layer for layer in layers if not (layer.foreign and layer.reached in outside)]
     resolved = resolve(inside)
     own = [layer for layer in inside if not layer.foreign]
-    paths = [path for layer in inside if layer.foreign for path, _ in _units(layer)]
+    units = [(layer.origin, unit) for layer in inside if layer.foreign for unit in _units(layer)]
+    paths = [unit.path for _, unit in units]
 
     def note(path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
-        found.append(_ignored(inside, path, value, needed=needed, is_own=own))
+        key = key_text(path)
+        said = [(origin, unit.mark(key)) for origin, unit in units if overlap(unit.path, path)]
+        found.append(_ignored(said, path, value, needed=needed, is_own=own))
 
     plain = Restriction(note, root).restricted(
         resolved.plain, applied(merge_all(map(_own_change, inside)), lenient=True), paths
@@ -354,82 +391,80 @@ def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
 
 
 def _own_change(layer: Layer) -> MapChange:
-    """What of a layer counts as the user's: of a foreign conversation, the model, for its user goes on with it."""
+    """Return the part of a layer that counts as the user's: of a foreign conversation, only the model."""
     if not layer.foreign:
         return layer.change
-    model = [unit for unit in _units_of(layer.change, APP, (), _is_sensitive) if unit[0] == MODEL]
+    model = [unit for unit in _units_of(layer.change, APP, (), _is_sensitive) if unit.path == MODEL]
     return _joined(model) if layer.origin.kind == "conversation" else MapChange()
 
 
+def _ignored_extension(layers: Sequence[Layer], path: str) -> Ignored:
+    mark = _hash("extends", path)
+    said = [(layer.origin, mark) for layer in layers if layer.foreign for reached in layer.reaches if reached == path]
+    return _ignored(said, ("extends",), path)
+
+
 def _ignored(
-    layers: Sequence[Layer], path: KeyPath, value: Any, *, needed: bool = False, is_own: bool = False
+    said: Sequence[tuple[Origin, str]], path: KeyPath, value: Any, *, needed: bool = False, is_own: bool = False
 ) -> Ignored:
-    said = [(layer, mark) for layer in layers if layer.foreign for mark in _marks(layer, path, value)]
-    by_conversation = {mark for layer, mark in said if layer.origin.kind == "conversation"}
+    by_conversation = frozenset(mark for origin, mark in said if origin.kind == "conversation")
     return Ignored(
         path=path,
         value=None if value is msgspec.UNSET else value,
-        origin=said[-1][0].origin.text if said else "the workspace",
+        origin=said[-1][0].text if said else "the workspace",
         is_own=is_own,
         needed=needed,
         marks=frozenset(mark for _, mark in said) - by_conversation,
-        conversation_marks=frozenset(by_conversation),
+        conversation_marks=by_conversation,
     )
 
 
-def _marks(layer: Layer, path: KeyPath, value: Any) -> Iterator[str]:
-    """The hashes of what a layer says that makes the value of a key: one for each of its units there."""
-    if path == ("extends",):
-        yield from (_hash("extends", value) for reached in layer.reaches if reached == value)
-        return
-    for at, change in _units(layer):
-        if overlap(at, path):
-            yield _hash(key_text(at), change, key_text(path))
-
-
 def _parts(layer: Layer, hashes: frozenset[str], ignored: Sequence[Ignored]) -> Iterator[Layer]:
-    """A layer in two: what the user has accepted of it, which is not foreign any more, and the rest."""
+    """Yield what the user has accepted of a layer, which is not foreign any more, and the rest."""
     if not layer.foreign:
         yield layer
         return
     reaches = tuple(path for path in layer.reaches if _hash("extends", path) not in hashes)
     accepted: list[_Unit] = []
-    rest: list[_Unit] = []
-    for at, change in _units(layer):
-        keys = [value.key for value in ignored if overlap(at, value.path)]
-        marks = {_hash(key_text(at), change, key) for key in keys}
-        (accepted if marks and marks <= hashes else rest).append((at, change))
+    for unit in _units(layer):
+        marks = {unit.mark(value.key) for value in ignored if overlap(unit.path, value.path)}
+        if marks and marks <= hashes:
+            accepted.append(unit)
     if not accepted:
         yield layer if reaches == layer.reaches else replace(layer, reaches=reaches)
         return
     yield replace(layer, change=_joined(accepted), foreign=False, reaches=())
-    yield replace(layer, change=_without_units(layer.change, {at for at, _ in accepted}, ()), reaches=reaches)
+    yield replace(layer, change=_without_units(layer.change, {unit.path for unit in accepted}, ()), reaches=reaches)
 
 
 def _hash(*parts: Any) -> str:
     import hashlib
 
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    return hashlib.sha256(_json(parts)).hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def _origins(
     origins: Mapping[str, Origin], ignored: Sequence[Ignored], own: Mapping[str, Origin]
 ) -> Mapping[str, Origin]:
-    """The origins, where something is ignored those of the user's own layers."""
-    keys = tuple(value.key for value in ignored if not value.needed)
+    """Return the origins, with those of the user's own layers for ignored keys."""
+    keys = frozenset(value.key for value in ignored if not value.needed)
 
-    def isfield_in(key: str) -> bool:
-        return key.startswith(tuple(f"{above}." for above in keys)) or key in keys
+    def is_ignored(key: str) -> bool:
+        return key in keys or any(key[: dot.start()] in keys for dot in re.finditer(r"\.", key))
 
-    kept = {key: origin for key, origin in origins.items() if not isfield_in(key)}
-    return {**kept, **{key: origin for key, origin in own.items() if isfield_in(key)}}
+    kept = {key: origin for key, origin in origins.items() if not is_ignored(key)}
+    return {**kept, **{key: origin for key, origin in own.items() if is_ignored(key)}}
 
 
 def _units(layer: Layer) -> list[_Unit]:
-    """What a layer says that bears on consent, access, addresses or what runs."""
+    """Return the units of a layer that affect consent, access, addresses or what runs."""
     units = _units_of(layer.change, APP, (), _is_sensitive)
     if layer.origin.kind == "conversation":
-        return [unit for unit in units if unit[0] != MODEL]
+        return [unit for unit in units if unit.path != MODEL]
     return list(units)
 
 
@@ -441,11 +476,11 @@ def _units_of(change: MapChange, table: Table, path: KeyPath, counts: Callable[[
         if isinstance(node, Table) and isinstance(below, MapChange) and not (below.replace or is_whole):
             yield from _units_of(below, node, at, counts)
         elif _touches(node, direction, below, counts):
-            yield at, below
+            yield _Unit(at, below)
 
 
 def _touches(node: Node, direction: Direction | None, change: Change, counts: Callable[[Direction], bool]) -> bool:
-    """Whether a change says anything of a setting whose direction `counts`."""
+    """Return whether a change affects a setting whose direction `counts`."""
     match node:
         case Table() if isinstance(change, MapChange) and not change.replace:
             return any(_touches(*field_in(node, name), below, counts) for name, below in change.entries.items())
@@ -464,11 +499,11 @@ def _is_sensitive(direction: Direction) -> bool:
 
 
 def _joined(units: Sequence[_Unit]) -> MapChange:
-    """One change that says these at their keys."""
+    """Return one change that consists of these units."""
     total = MapChange()
-    for at, change in units:
-        nested: Change = change
-        for name in reversed(at):
+    for unit in units:
+        nested: Change = unit.change
+        for name in reversed(unit.path):
             nested = MapChange({name: nested})
         total = merge_all([total, cast("MapChange", nested)])
     return total

@@ -61,8 +61,16 @@ class Storage(msgspec.Struct, frozen=True):
         return self.directory / "blobs"
 
 
-def user_data_directory(environment: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> Path:
-    """Where jp keeps what is the user's own: `$JP_USER_DATA_DIR`, `$XDG_DATA_HOME/jp`, or the platform's place.
+def user_config_directory(environment: Mapping[str, str]) -> Path | None:
+    """Return the directory of the user's settings, `$JP_GLOBAL_CONFIG_DIR` or the platform's; None without a home."""
+    if explicit := environment.get("JP_GLOBAL_CONFIG_DIR"):
+        return Path(explicit).absolute()
+    has_home = any(Path(environment.get(name, "")).is_absolute() for name in ("XDG_CONFIG_HOME", "HOME"))
+    return _platform_directory("config", environment) if has_home else None
+
+
+def user_data_directory(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the directory of the user's own data: `$JP_USER_DATA_DIR`, or the platform's.
 
     Raises:
         StorageError: there is no home directory.
@@ -70,11 +78,11 @@ def user_data_directory(environment: Mapping[str, str] | None = None, *, platfor
     known = os.environ if environment is None else environment
     if explicit := known.get("JP_USER_DATA_DIR"):
         return Path(explicit).absolute()
-    return _own_directory("data", known, platform)
+    return _platform_directory("data", known)
 
 
-def user_cache_directory(environment: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> Path:
-    """Where jp keeps what it can get again: below `$JP_USER_DATA_DIR`, `$XDG_CACHE_HOME/jp`, or the platform's place.
+def user_cache_directory(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the directory of what jp can get again: below `$JP_USER_DATA_DIR`, or the platform's.
 
     Raises:
         StorageError: there is no home directory.
@@ -82,7 +90,7 @@ def user_cache_directory(environment: Mapping[str, str] | None = None, *, platfo
     known = os.environ if environment is None else environment
     if explicit := known.get("JP_USER_DATA_DIR"):
         return Path(explicit).absolute() / "cache"
-    return _own_directory("cache", known, platform)
+    return _platform_directory("cache", known)
 
 
 def search_index_path() -> Path | None:
@@ -93,31 +101,23 @@ def search_index_path() -> Path | None:
         return None
 
 
-_PLACES: dict[Literal["data", "cache"], dict[str, str]] = {
-    "data": {"linux": ".local/share/jp", "darwin": "Library/Application Support/jp"},
-    "cache": {"linux": ".cache/jp", "darwin": "Library/Caches/jp"},
-}
-"""Below the user's home, by platform: what platformdirs says, which takes longer to import than to look up."""
+_LINUX: Mapping[str, str] = {"config": ".config", "data": ".local/share", "cache": ".cache"}
 
 
-def _own_directory(kind: Literal["data", "cache"], environment: Mapping[str, str], platform: str) -> Path:
-    shared = Path(environment.get(f"XDG_{kind.upper()}_HOME") or ".")
-    if shared.is_absolute():
-        return shared / "jp"
-    home = _home(environment)
-    if (place := _PLACES[kind].get(platform)) is not None:
-        return home / place
+def _platform_directory(kind: Literal["config", "data", "cache"], environment: Mapping[str, str]) -> Path:
+    """Return what platformdirs says; on Linux without it, because its import takes longer than the rule of XDG."""
+    if sys.platform == "linux":
+        places = (
+            Path(environment.get(f"XDG_{kind.upper()}_HOME", "")),
+            Path(environment.get("HOME", ""), _LINUX[kind]),
+        )
+        if (found := next(filter(Path.is_absolute, places), None)) is not None:
+            return found / "jp"
     import platformdirs
 
-    find = platformdirs.user_data_dir if kind == "data" else platformdirs.user_cache_dir
-    return Path(find("jp", appauthor=False))
-
-
-def _home(environment: Mapping[str, str]) -> Path:
-    if (home := Path(environment.get("HOME") or ".")).is_absolute():
-        return home
+    find = {"config": platformdirs.user_config_dir, "data": platformdirs.user_data_dir}
     try:
-        return Path.home()
+        return Path(find.get(kind, platformdirs.user_cache_dir)("jp", appauthor=False))
     except RuntimeError:
         msg = "this user has no home directory"
         raise StorageError(msg, hint="Set JP_USER_DATA_DIR to a directory that you may write to.") from None

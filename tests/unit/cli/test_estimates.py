@@ -78,7 +78,7 @@ def test_it_never_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.delenv("HOME")
-    monkeypatch.setattr("pathlib.Path.home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    monkeypatch.setattr("os.path.expanduser", str)  # the system knows no home either
     learn("p", [Measured("m", 1000, 1500)])
     assert known_of("p/m") == Known()
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jp.config.assignment import Assignment, CfgValue, FragmentName, JsonPatch, assign, change_of, parse_cfg
-from jp.config.merge import applied
+from jp.config.layers import applied
 from jp.config.schema import FILE, InvalidValueError
 from jp.errors import ConfigurationError
 

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from jp.config import accounts, model, tools
-from jp.config.edit import toml_value
 from jp.config.keys import KeyPath, key_text
 from jp.config.model import AppConfig, Extension
 from jp.config.schema import FILE, Field, Items, Names, Node, Table, expected, known_keys
+from jp.config.toml import toml_value
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 BEGIN = "<!-- keys: written by tests/unit/config/test_documentation.py -->\n"

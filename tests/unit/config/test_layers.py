@@ -6,8 +6,21 @@ import pytest
 
 from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
 from jp.config.keys import parse_key
-from jp.config.layers import DEFAULT, Contribution, Layer, LayerKind, Origin, as_data, contributions, resolve
-from jp.config.merge import AddItems, ListChange, MapChange, Put, Unset
+from jp.config.layers import (
+    DEFAULT,
+    AddItems,
+    Contribution,
+    Layer,
+    LayerKind,
+    ListChange,
+    MapChange,
+    Origin,
+    Put,
+    Unset,
+    as_data,
+    contributions,
+    resolve,
+)
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from jp.config.merge import (
+from jp.config.layers import (
     AddItems,
     Change,
     ChangeItem,

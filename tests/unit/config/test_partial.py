@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jp.config.assignment import read_partial
-from jp.config.merge import applied
+from jp.config.layers import applied
 from jp.config.schema import APP, FILE, InvalidValueError
 
 

@@ -4,42 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config import files
-from jp.config.files import Candidate, Places, candidates, user_directory
-
-LINUX = ".config/jp"
-MAC = "Library/Application Support/jp"
-
-
-@pytest.mark.parametrize(
-    ("environ", "directory"),
-    [
-        ({"JP_GLOBAL_CONFIG_DIR": "/x", "XDG_CONFIG_HOME": "/y", "HOME": "/h"}, Path("/x")),
-        ({"JP_GLOBAL_CONFIG_DIR": "", "XDG_CONFIG_HOME": "/y", "HOME": "/h"}, Path("/y/jp")),
-        ({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}, Path("/h", LINUX)),
-        ({"HOME": "/h"}, Path("/h", LINUX)),
-        ({"HOME": ""}, None),
-        ({}, None),
-    ],
-)
-def test_the_users_directory_follows_the_environment(
-    environ: dict[str, str], directory: Path | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files.sys, "platform", "linux")
-
-    assert user_directory(environ) == directory
-
-
-def test_a_mac_has_its_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files.sys, "platform", "darwin")
-
-    assert user_directory({"HOME": "/h"}) == Path("/h", MAC)
-
-
-def test_a_relative_directory_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    assert user_directory({"JP_GLOBAL_CONFIG_DIR": "x"}) == tmp_path / "x"
+from jp.config.files import Candidate, Places, candidates
 
 
 def paths(of: Places) -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from jp.config.assignment import read_partial
+from jp.config.explain import as_toml, origins_at, value_at, value_text
 from jp.config.layers import Layer, Origin, Resolved, resolve
-from jp.config.show import as_toml, origins_at, value_at, value_text
 from jp.errors import ConfigurationError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.config.files import InvalidFileError, checked, is_file, read_text
-from jp.config.merge import MapChange, applied
+from jp.config.layers import MapChange, applied
 from jp.errors import ConfigurationError
 
 

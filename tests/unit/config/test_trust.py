@@ -286,3 +286,9 @@ def test_an_element_that_only_a_strangers_list_has_is_no_change_of_the_users() -
     theirs = foreign({"assistant": {"instructions": [{"title": "theirs"}], "tool_choice": "required"}})
 
     assert trusting(theirs, mine).config.assistant.instructions[0].title == "mine"
+
+
+def test_consent_is_remembered_by_a_hash_that_does_not_change_between_versions() -> None:
+    (value,) = trusting(foreign({"editor": {"cmd": "evil"}})).ignored
+
+    assert value.marks == {"e332770a1b0719e36f321ec78bef9a04cb8f4712d1f85eda70b750e3fca39259"}

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import platformdirs
 import pytest
+from platformdirs.macos import MacOS
 
 from disk_faults import error, failing_disk
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
+from jp.workspace import layout
 from jp.workspace.layout import (
     WorkspaceNotFoundError,
     conversation_id_of,
@@ -18,73 +22,95 @@ from jp.workspace.layout import (
     path_digest,
     silo_directory,
     user_cache_directory,
+    user_config_directory,
     user_data_directory,
     workspace_id,
 )
 
+Find = Callable[[Mapping[str, str]], Path | None]
 
-def test_the_users_directory_is_the_one_that_the_environment_names() -> None:
-    environment = {"JP_USER_DATA_DIR": "/data/mine", "XDG_DATA_HOME": "/xdg", "HOME": "/home/me"}
-
-    assert user_data_directory(environment, platform="linux") == Path("/data/mine")
-
-
-def test_a_relative_directory_is_taken_from_the_current_one() -> None:
-    assert user_data_directory({"JP_USER_DATA_DIR": "mine"}, platform="linux") == Path.cwd() / "mine"
-
-
-@pytest.mark.parametrize("platform", ["linux", "darwin"])
-def test_the_xdg_directory_counts_where_it_is_absolute(platform: str) -> None:
-    home = {"HOME": "/home/me"}
-
-    assert user_data_directory({**home, "XDG_DATA_HOME": "/xdg"}, platform=platform) == Path("/xdg/jp")
-    for ignored in ("xdg", ""):
-        found = user_data_directory({**home, "XDG_DATA_HOME": ignored}, platform=platform)
-        assert found.is_relative_to("/home/me")
+HOME = {"HOME": "/home/me"}
 
 
 @pytest.mark.parametrize(
-    ("platform", "expected"),
-    [("linux", "/home/me/.local/share/jp"), ("darwin", "/home/me/Library/Application Support/jp")],
-    ids=["linux", "macos"],
-)
-def test_otherwise_it_is_where_the_platform_keeps_such_things(platform: str, expected: str) -> None:
-    assert user_data_directory({"HOME": "/home/me"}, platform=platform) == Path(expected)
-
-
-def test_on_another_platform_platformdirs_knows() -> None:
-    assert user_data_directory({"HOME": "/home/me"}, platform="freebsd14").name == "jp"
-    assert user_cache_directory({"HOME": "/home/me"}, platform="freebsd14").name == "jp"
-
-
-@pytest.mark.parametrize(
-    ("environment", "platform", "expected"),
+    ("find", "environment", "expected"),
     [
-        ({"JP_USER_DATA_DIR": "/data/mine", "XDG_CACHE_HOME": "/xdg"}, "linux", "/data/mine/cache"),
-        ({"XDG_CACHE_HOME": "/xdg"}, "darwin", "/xdg/jp"),
-        ({"XDG_CACHE_HOME": "xdg"}, "linux", "/home/me/.cache/jp"),
-        ({}, "darwin", "/home/me/Library/Caches/jp"),
+        (user_config_directory, {"JP_GLOBAL_CONFIG_DIR": "/x", "XDG_CONFIG_HOME": "/xdg", **HOME}, "/x"),
+        (user_data_directory, {"JP_USER_DATA_DIR": "/data/mine", "XDG_DATA_HOME": "/xdg", **HOME}, "/data/mine"),
+        (user_cache_directory, {"JP_USER_DATA_DIR": "/data/mine", "XDG_CACHE_HOME": "/xdg"}, "/data/mine/cache"),
     ],
 )
-def test_what_can_be_got_again_is_kept_apart(environment: dict[str, str], platform: str, expected: str) -> None:
-    assert user_cache_directory({"HOME": "/home/me", **environment}, platform=platform) == Path(expected)
+def test_a_users_directory_is_the_one_that_the_environment_names(
+    find: Find, environment: dict[str, str], expected: str
+) -> None:
+    assert find(environment) == Path(expected)
+
+
+@pytest.mark.parametrize(
+    ("find", "variable"), [(user_config_directory, "JP_GLOBAL_CONFIG_DIR"), (user_data_directory, "JP_USER_DATA_DIR")]
+)
+def test_a_relative_directory_is_taken_from_the_current_one(find: Find, variable: str) -> None:
+    assert find({variable: "mine"}) == Path.cwd() / "mine"
+
+
+@pytest.mark.parametrize("chosen", [None, "", "relative", "/xdg"])
+@pytest.mark.parametrize(
+    ("find", "variable", "below_home"),
+    [
+        (user_config_directory, "XDG_CONFIG_HOME", ".config/jp"),
+        (user_data_directory, "XDG_DATA_HOME", ".local/share/jp"),
+        (user_cache_directory, "XDG_CACHE_HOME", ".cache/jp"),
+    ],
+)
+def test_otherwise_it_is_the_one_that_platformdirs_names(
+    find: Find, variable: str, below_home: str, chosen: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = HOME if chosen is None else {**HOME, variable: chosen}
+    monkeypatch.delenv(variable, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    monkeypatch.setattr(layout.sys, "platform", "linux")
+    found = find(environment)
+    monkeypatch.setattr(layout.sys, "platform", "freebsd14")
+
+    assert found == Path("/xdg/jp" if chosen == "/xdg" else f"/home/me/{below_home}")
+    assert found == find(environment)  # which platformdirs answers
+
+
+def test_a_mac_has_its_own_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout.sys, "platform", "darwin")
+    monkeypatch.setattr(platformdirs, "PlatformDirs", MacOS)
+    monkeypatch.setenv("HOME", "/h")
+    for kind in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.delenv(f"XDG_{kind}_HOME", raising=False)
+
+    assert user_config_directory({"HOME": "/h"}) == Path("/h/Library/Application Support/jp")
+    assert user_data_directory({"HOME": "/h"}) == Path("/h/Library/Application Support/jp")
+    assert user_cache_directory({"HOME": "/h"}) == Path("/h/Library/Caches/jp")
+
+
+@pytest.mark.parametrize("environment", [{}, {"HOME": ""}, {"XDG_CONFIG_HOME": "relative"}])
+def test_without_a_home_there_is_no_place_for_settings(environment: dict[str, str]) -> None:
+    assert user_config_directory(environment) is None
 
 
 def test_without_a_home_in_the_environment_the_system_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/system")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
 
-    assert user_data_directory({}, platform="linux") == Path("/home/system/.local/share/jp")
+    assert user_data_directory({}) == Path("/home/system/.local/share/jp")
 
 
 def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home() -> Path:
-        message = "no home"
-        raise RuntimeError(message)
+    def unknown(path: str) -> str:
+        return path
 
-    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr("os.path.expanduser", unknown)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
 
     with pytest.raises(StorageError) as caught:
-        user_data_directory({}, platform="linux")
+        user_data_directory({})
     assert "JP_USER_DATA_DIR" in caught.value.hint
 
 

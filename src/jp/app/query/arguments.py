@@ -88,7 +88,7 @@ def _place_of_error(text: str) -> str:
 def _toml(text: str) -> JsonObject:
     import tomllib
 
-    from jp.config.scan import load_toml
+    from jp.config.toml import load_toml
 
     try:
         return msgspec.to_builtins(load_toml(text))

@@ -82,7 +82,7 @@ def explain(
 
 
 def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -> tuple[Resolved, Distrusted]:
-    """The configuration that holds, and what in it nobody has accepted."""
+    """Return the configuration in effect, and a test for what is not accepted in it."""
     from jp.app.held import read_conversation
     from jp.app.settings import distrusted, read_sources
 
@@ -94,7 +94,7 @@ def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -
 
 
 def _around(key: str, value: Any, found: Sequence[Explanation]) -> Iterator[str]:
-    """A table by its keys, or an element by its list."""
+    """Explain a table by its keys, or an element by its list."""
     from jp.config.explain import TABLE_RULE
 
     if len(found) == 1 and key.startswith(f"{found[0].key}."):

@@ -60,7 +60,7 @@ def set_value(
 
 
 def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:
-    """A query refuses a tool or a model that there is not; who has just named it may still say what it is."""
+    """Warn about tools and models that no query can use yet: they may be defined later."""
     tools = [value for value in values if value.startswith("conversation.tools")]
     names_a_model = any("model" in value for value in values)
     if not tools and not names_a_model:
@@ -80,7 +80,7 @@ def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, valu
 
 
 def _unknown_models(config: AppConfig) -> Iterator[JpError]:
-    """What a query would say of the models that are configured, as far as it is known without asking anybody."""
+    """Yield the errors of a query with the configured models, as far as no provider has to be asked."""
     from jp.errors import ConfigurationError
     from jp.provider.registry import parse_model_id
 
@@ -94,7 +94,7 @@ def _unknown_models(config: AppConfig) -> Iterator[JpError]:
 
 
 def _unknown_tools(config: AppConfig, workspace: AnyWorkspace, named: list[str]) -> Iterator[JpError]:
-    """What a query would say of the tools that the values `named` are about."""
+    """Yield the errors of a query with the tools that the values `named` mention."""
     if not named:
         return
     from jp.app.toolset import Toolset
@@ -129,8 +129,9 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
     import os
 
     from jp.app.places import current_directory
-    from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY, user_directory
+    from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY
     from jp.errors import UsageError
+    from jp.workspace.layout import user_config_directory
 
     if where == "cwd":
         if workspace.root is None:
@@ -138,7 +139,7 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
         return current_directory() / DIRECTORY_FILE_NAME
     if where == "workspace" and workspace.root is not None:
         return workspace.root / WORKSPACE_DIRECTORY / FILE_NAME
-    directory = user_directory(os.environ)
+    directory = user_config_directory(os.environ)
     if directory is None:
         raise UsageError("there is no home directory, so no place for your own file", hint="set JP_GLOBAL_CONFIG_DIR")
     return directory / FILE_NAME
@@ -169,7 +170,7 @@ def is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
 
 
 def trust_typed(options: GlobalOptions, workspace: AnyWorkspace) -> None:
-    """Who may say `jp workspace trust` has just typed these values: they need no second consent."""
+    """Accept the values that the user has just typed: they need no second consent."""
     from jp.app.settings import accept, read_sources
 
     accept(read_sources(options, workspace).needing_trust(), options, workspace)

@@ -10,7 +10,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from jp.config.format import Layout
+    from jp.config.edit import Layout
     from jp.config.keys import KeyPath
     from jp.config.layers import Resolved
 
@@ -24,12 +24,12 @@ def show(
     options: GlobalOptions,
     *,
     target: _OptionalTarget = None,
-    origins: Annotated[bool, typer.Option("--origins", help="Say behind each value where it came from.")] = False,
+    origins: Annotated[bool, typer.Option("--origins", help="Show the origin of each value.")] = False,
 ) -> None:
     """Show the configuration in effect, as TOML.
 
-    What you copy of it into a file stands in place of what is below, but for lists, which are added to. What is ignored
-    of a stranger's files until you trust them is not in it; a note, and `ignored` in JSON, say what that is.
+    A value that you copy into a file replaces lower ones; lists are added to. Values of a stranger's files that are
+    ignored until you trust them are not shown; a note, and `ignored` in JSON, list them.
 
     Examples:
         jp config show --origins
@@ -38,7 +38,7 @@ def show(
     """
     from jp.app.settings import as_value, tell_ignored
     from jp.cli.output import print_result
-    from jp.config.show import as_data, as_toml
+    from jp.config.explain import as_data, as_toml
 
     resolved = _resolved(options, target)
     tell_ignored(options, resolved)
@@ -72,8 +72,8 @@ def get(
     """
     from jp.app.settings import as_value
     from jp.cli.output import print_result
+    from jp.config.explain import origins_at, value_at, value_text
     from jp.config.keys import parse_key
-    from jp.config.show import origins_at, value_at, value_text
     from jp.config.trust import overlap
 
     resolved = _with_built_ins(_resolved(options, target), parse_key(key))
@@ -143,11 +143,10 @@ def fmt(
         bool, typer.Option("--check", help="Write nothing: name the files that would change, and exit with 1.")
     ] = False,
 ) -> ExitCode:
-    """Write configuration files in one layout: keys in the order of the documentation, tables under headers.
+    """Write configuration files in one layout: plain spacing, an empty line before each table.
 
-    Values and comments stay; a comment goes with the key below it, or with the one above it where an empty line
-    follows. A file is replaced in one step, and none where one of them is invalid. Files outside the workspace and
-    your own directories, which another one extends, are left alone unless they are named.
+    Values, comments and their order stay. A file is replaced in one step, and none if one of them is invalid. Files
+    that another one extends, outside the workspace and your own directories, are only formatted if you name them.
 
     Examples:
         jp config fmt
@@ -157,8 +156,8 @@ def fmt(
     from jp.app.places import current_directory, open_workspace
     from jp.app.settings import config_places
     from jp.cli.output import print_result
+    from jp.config.edit import files_read, format_files
     from jp.config.files import expanded
-    from jp.config.format import files_read, format_files
 
     if not check:
         require_persistence(options, "jp config fmt")

@@ -125,7 +125,7 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     """
     import tomllib
 
-    from jp.config.scan import load_toml
+    from jp.config.toml import load_toml
 
     try:
         scenario = msgspec.convert(load_toml(text), Scenario)

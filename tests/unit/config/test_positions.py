@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from jp.config.keys import parse_key
-from jp.config.scan import Array, Atom, Element, Header, Inline, Pair, Remark, load_toml, place_of, positions, scan
+from jp.config.positions import place_of, positions
+from jp.config.toml import load_toml
 
 FILE = r'''user.name = 'x'
 # style = 1
@@ -61,35 +62,27 @@ def test_keys_and_values_are_found(
     assert [place and (place.line, place.column) for place in found] == [key_place, value_place]
 
 
-def test_the_parts_of_a_text_are_told_apart() -> None:
-    parts = scan("# a\r\n\r\n[['x'.y]]#b\r\nk.\"z\" = [ # 1\r\n 1, # 2\r\n # 3\r\n] # 4\r\n  v={a=1,}")
-
-    assert parts == (
-        Remark("# a"),
-        Remark(),
-        Header(start=7, names=("x", "y"), repeated=True, behind="#b"),
-        Pair(
-            start=20,
-            names=("k", "z"),
-            value=Array(28, (Element(value=Atom(36, "1"), above=("# 1",), behind="# 2"),), ("# 3",)),
-            behind="# 4",
-        ),
-        Pair(start=59, names=("v",), value=Inline(61, (Pair(start=62, names=("a",), value=Atom(64, "1")),))),
-    )
-
-
 @pytest.mark.parametrize(
     "bad",
     ["= 1", "a", "a = ", "a = [1", "a = [", "a = {", "a = {b", "[a", "[a]]", "[[a]", 'a = "', '"\\q" = 1', "a = 1 2"],
 )
 def test_what_stands_before_a_line_that_makes_no_sense_is_found(bad: str) -> None:
-    assert scan(f"x = 1\n{bad}\ny = 2")[0] == Pair(start=0, names=("x",), value=Atom(4, "1"))
-    assert ("x",) in positions(f"x = 1\n{bad}\ny = 2")
-    assert ("y",) not in positions(f"x = 1\n{bad}\ny = 2")
+    found = positions(f"x = 1\n{bad}\ny = 2")
+
+    assert found["x",] == (0, 4)
+    assert ("y",) not in found
 
 
 def test_a_text_that_is_nested_without_end_is_given_up() -> None:
-    assert [*positions(f"x = 1\na = {'[' * 100_000}")] == [("x",)]
+    assert next(iter(positions(f"x = 1\na = {'[' * 10_000}"))) == ("x",)
+
+
+def test_lines_end_as_on_any_system() -> None:
+    assert str(place_of("# a\r\n[['x'.y]]\r\nk = [\r\n 1,\r\n]", ("x", "y", "0", "k", "0"))) == "line 4, column 2"
+
+
+def test_nothing_is_looked_for_in_a_text_that_takes_long() -> None:
+    assert place_of("a = 1\n" + "#" * 100_000, ("a",)) is None
 
 
 @pytest.mark.parametrize("key", ["a", '"a.b"', "'a'", "a "])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import stat
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +16,9 @@ from jp.tool.files.calling import failed, in_thread, said, territory_of
 from jp.tool.files.opening import Start, Walks, legible, mode_of, read_whole
 from jp.tool.files.surroundings import FileSurroundings
 from jp.tool.files.territory import FileAccessError, Place, Territory
+
+if TYPE_CHECKING:
+    from jp.tool.files.edits import LineMatcher
 
 MOST_SHOWN = 200
 """So many matching lines are shown."""
@@ -31,30 +33,21 @@ LONGEST = 400
 """So many characters of a line are shown."""
 
 
-class SearchedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file's text, each line with a line feed at its end, and how many lines there are."""
-
-    shown: str
-    text: str
-    lines: int
-
-    @classmethod
-    def of(cls, shown: str, raw: str) -> SearchedFile:
-        """The file whose content is `raw`: byte order mark and carriage returns at line ends are not searched."""
-        text = raw.removeprefix("\ufeff")
-        if text and not text.endswith("\n"):
-            text += "\n"
-        text = text.replace("\r\n", "\n")
-        return cls(shown=shown, text=text, lines=text.count("\n"))
+def lines_of(raw: str) -> list[str]:
+    """Return the lines of a file, without the byte order mark and without carriage returns at their ends."""
+    lines = raw.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The lines of a file, by number which of them match, and those of these that are shown. Numbers count from 1."""
+    """A file's lines, the numbers of those that match, and of those that are shown. Numbers count from 1."""
 
-    shown: str
-    lines: list[str]
+    path: str
+    lines: Sequence[str]
     matching: frozenset[int]
-    numbers: list[int]
+    numbers: Sequence[int]
 
 
 class SearchReport:
@@ -72,23 +65,13 @@ class SearchReport:
         """Count a file that is too large, not UTF-8 or not readable."""
         self._left_out += 1
 
-    def add(self, files: Sequence[SearchedFile], numbers: Sequence[int]) -> None:
-        """Take in which lines match. `numbers` count through all of the files from 1, and are sorted."""
-        ends = list(accumulate(file.lines for file in files))
-        by_file: dict[int, list[int]] = {}
-        for number in numbers:
-            index = bisect_right(ends, number - 1)
-            by_file.setdefault(index, []).append(number - (ends[index] - files[index].lines))
-        for index, found in by_file.items():
-            self._add(files[index], found)
-
-    def _add(self, file: SearchedFile, numbers: list[int]) -> None:
+    def add(self, path: str, lines: Sequence[str], numbers: Sequence[int]) -> None:
+        """Add a file whose lines with these numbers match, in ascending order."""
         self.count += len(numbers)
         some = numbers[: MOST_SHOWN - self._shown]
         if some:
             self._shown += len(some)
-            lines = file.text.split("\n")
-            self._found.append(_Found(shown=file.shown, lines=lines[:-1], matching=frozenset(numbers), numbers=some))
+            self._found.append(_Found(path=path, lines=lines, matching=frozenset(numbers), numbers=some))
 
     def text(self) -> str:
         """All of it."""
@@ -131,7 +114,7 @@ def _groups(found: _Found, context: int) -> Iterator[list[str]]:
         stop = min(len(found.lines), number + context)
         for line in range(max(start, last + 1), stop + 1):
             sign = ":" if line in found.matching else "-"
-            group.append(f"{found.shown}{sign}{line}{sign}{_cut(found.lines[line - 1])}")
+            group.append(f"{found.path}{sign}{line}{sign}{_cut(found.lines[line - 1])}")
         last = stop
     yield group
 
@@ -141,18 +124,9 @@ def _cut(line: str) -> str:
     return line if more <= 0 else f"{line[:LONGEST]} [… {more:,} more characters]"
 
 
-def installed_ripgrep() -> str | None:
-    """The path of ripgrep, if it is installed; a directory of PATH that is relative does not count."""
-    for directory in os.get_exec_path():
-        program = os.path.join(directory, "rg")  # noqa: PTH118  a plain name
-        if directory.startswith("/") and os.access(program, os.X_OK):
-            return program
-    return None
-
-
 MOST_CONTEXT = 20
-_AT_ONCE = 8 * 1024 * 1024
-"""How many characters are searched at once."""
+_FILES_AT_ONCE = 256
+"""Files between two reports of progress."""
 
 _DEFINITION = ToolDefinition(
     name="fs_grep_files",
@@ -166,10 +140,7 @@ _DEFINITION = ToolDefinition(
         "properties": {
             "pattern": {
                 "type": "string",
-                "description": (
-                    "The expression: as for ripgrep, without look-around and backreferences. '(?i)' in front ignores "
-                    "case."
-                ),
+                "description": "The expression, as in Python. '(?i)' in front ignores case.",
             },
             "context": {
                 "type": "integer",
@@ -193,16 +164,10 @@ _DEFINITION = ToolDefinition(
 
 
 class GrepFiles:
-    """Matching lines as text: what was found is no content of its own that could be named by a URI and read again.
+    """Returns matching lines as text: a search has no URI under which it could be read again."""
 
-    `ripgrep` says where it is installed; what is found does not depend on that.
-    """
-
-    def __init__(
-        self, surroundings: FileSurroundings, *, ripgrep: Callable[[], str | None] = installed_ripgrep
-    ) -> None:
+    def __init__(self, surroundings: FileSurroundings) -> None:
         self._surroundings = surroundings
-        self._ripgrep = ripgrep
 
     @property
     def definition(self) -> ToolDefinition:
@@ -227,40 +192,36 @@ class GrepFiles:
         if context < 0:
             raise FileAccessError(f"context is {context}, but it is a number of lines")
         from jp.tool.files.edits import LineMatcher
-        from jp.tool.files.search_dialect import expression_of
 
-        matcher = LineMatcher(expression_of(str(arguments["pattern"])), ripgrep=self._ripgrep())
         report = SearchReport(context=min(context, MOST_CONTEXT))
-        portions = _Portions(invocation, self._surroundings, report)
-        searched = 0
-        while report.count <= MOST_COUNTED and (files := await in_thread(portions.next)):
-            searched += len(files)
-            invocation.progress(f"{searched:,} files searched")
-            report.add(files, await matcher.lines("".join(file.text for file in files)))
+        search = _Search(invocation, self._surroundings, report, LineMatcher(str(arguments["pattern"])))
+        while await in_thread(search.go_on):
+            invocation.progress(f"{search.searched:,} files searched")
         paths = arguments.get("paths", ())
         path = legible(str(paths[0])) if len(paths) == 1 else None
         return ToolOutput(content=said(report.text()), facts=Facts(kind="search", path=path, matches=report.count))
 
 
-class _Portions:
-    """The files to be searched, as many at once as are worth a process."""
+class _Search:
+    """One search, which stops after some files so that it can report and be canceled."""
 
-    def __init__(self, invocation: ToolInvocation, surroundings: FileSurroundings, report: SearchReport) -> None:
+    def __init__(
+        self, invocation: ToolInvocation, surroundings: FileSurroundings, report: SearchReport, matcher: LineMatcher
+    ) -> None:
+        self.searched = 0
         self._invocation = invocation
         self._surroundings = surroundings
         self._report = report
+        self._matcher = matcher
         self._places = self._found()
 
-    def next(self) -> list[SearchedFile]:
-        """The next ones; none at the end."""
-        files: list[SearchedFile] = []
-        size = 0
-        while size < _AT_ONCE and (place := next(self._places, None)) is not None:
-            file = self._read(place)
-            if file is not None:
-                files.append(file)
-                size += len(file.text)
-        return files
+    def go_on(self) -> bool:
+        """Search the next files; return whether there may be more."""
+        places = list(islice(self._places, _FILES_AT_ONCE))
+        for place in places:
+            if self._report.count <= MOST_COUNTED:
+                self._add(place)
+        return bool(places) and self._report.count <= MOST_COUNTED
 
     def _found(self) -> Iterator[Place]:
         arguments = self._invocation.arguments
@@ -274,19 +235,17 @@ class _Portions:
                     seen.add(place.path)
                     yield place
 
-    def _read(self, place: Place) -> SearchedFile | None:
+    def _add(self, place: Place) -> None:
         try:
             data = read_whole(place).data
-        except FileAccessError:
+            if b"\0" in data:
+                return
+            lines = lines_of(data.decode())
+        except (FileAccessError, UnicodeDecodeError):
             self._report.leave_out()
-            return None
-        if b"\0" in data:
-            return None
-        try:
-            return SearchedFile.of(legible(place.shown), data.decode())
-        except UnicodeDecodeError:
-            self._report.leave_out()
-            return None
+            return
+        self.searched += 1
+        self._report.add(legible(place.shown), lines, self._matcher.lines(lines))
 
 
 def _of_path(written: str, territory: Territory, walks: Walks) -> Iterator[Place]:

@@ -148,7 +148,7 @@ class ModifyFile:
             if uses_expressions:
                 from jp.tool.files.edits import matches_of
 
-                text, _ = replaced_matches(text, edit, await matches_of(edit, text))
+                text, _ = replaced_matches(text, edit, await in_thread(matches_of, edit, text))
             else:
                 plain = Edit(
                     number=edit.number,

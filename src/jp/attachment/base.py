@@ -1,15 +1,20 @@
-"""The handler port: one scheme's way from a URI to resources (RFD 065)."""
+"""The attachment port: declarations, handlers, errors, and how many handlers run at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
 from jp.conversation.resource import Resource
 from jp.errors import ExitCode, JpError
+
+if TYPE_CHECKING:
+    from anyio import Semaphore
+    from anyio.lowlevel import RunVar
 
 
 class AttachmentError(JpError):
@@ -87,3 +92,66 @@ class AttachmentHandler(Protocol):
             AttachmentError: the declaration names nothing, too much, or what cannot be read.
         """
         ...
+
+
+_UNIT = 1024
+
+
+def in_units(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    if size < _UNIT:
+        return f"{size} bytes"
+    amount, unit = size / _UNIT, "KiB"
+    for larger in ("MiB", "GiB", "TiB"):
+        if amount < _UNIT:
+            break
+        amount, unit = amount / _UNIT, larger
+    return f"{amount:,.1f} {unit}"
+
+
+T = TypeVar("T")
+
+
+class _AbandonedError(Exception):
+    """Nobody waits for the result any more."""
+
+
+async def in_thread(work: Callable[[Callable[[], None]], T]) -> T:
+    """What `work` returns. It is given a function to call now and then, which raises once nobody waits any more."""
+    from anyio.to_thread import run_sync
+
+    is_abandoned = False
+
+    def check() -> None:
+        if is_abandoned:
+            raise _AbandonedError
+
+    try:
+        return await run_sync(work, check, abandon_on_cancel=True)
+    finally:
+        is_abandoned = True
+
+
+class Slots:
+    """At most `count` at once of what is called `name`, in one event loop; each loop has its own."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._name = name
+        self._count = count
+
+    @cached_property
+    def _semaphore(self) -> RunVar[Semaphore]:
+        from anyio.lowlevel import RunVar
+
+        return RunVar(f"jp_{self._name}_slots")
+
+    def one(self) -> Semaphore:
+        """Return the semaphore to hold for as long as a slot is needed."""
+        from anyio import Semaphore
+
+        try:
+            return self._semaphore.get()
+        except LookupError:
+            semaphore = Semaphore(self._count)
+            self._semaphore.set(semaphore)
+            return semaphore

@@ -10,8 +10,7 @@ from urllib.parse import quote, unquote, unquote_plus
 
 import msgspec
 
-from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.threads import Slots
+from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, Slots
 from jp.conversation.resource import Resource
 from jp.process.environment import child_environment, exit_code_text, find_program
 
@@ -228,7 +227,7 @@ def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentE
 
 
 def _too_much(command: CommandLine, max_bytes: int) -> AttachmentError:
-    from jp.attachment.files.failures import in_units
+    from jp.attachment.base import in_units
 
     message = f"{command.typed!r} prints more than {in_units(max_bytes)}, and was stopped"
     hint = "Let it print less, pipe a part of it, or raise 'conversation.max_attachment_bytes'."

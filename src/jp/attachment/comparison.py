@@ -9,9 +9,10 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import Declaration, MissingSourceError, ResolveContext
+from jp.attachment.base import Declaration, MissingSourceError, ResolveContext, in_thread
 from jp.attachment.declaration import Copy, Delivery, History, claimed, scheme_of
-from jp.attachment.files import failures
+from jp.attachment.files import handler as failures
+from jp.attachment.files.handler import TOTAL, Found, Reading
 from jp.attachment.files.location import (
     Location,
     NotAFileError,
@@ -23,10 +24,8 @@ from jp.attachment.files.location import (
     real_path,
 )
 from jp.attachment.files.paths import ANY_DEPTH, Names, PathPattern, decode
-from jp.attachment.files.reading import TOTAL, Found, Reading
 from jp.attachment.media import BinaryMedia, TextMedia, identify, is_kept_byte_by_byte, may_be_sent
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.threads import in_thread
 from jp.conversation.resource import Resource, checksum, file_uri, size_in_bytes
 from jp.errors import JpError
 

@@ -10,8 +10,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, in_units
 from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,

@@ -7,8 +7,7 @@ from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, in_units
 from jp.attachment.media import BinaryMedia, TextMedia, UnsupportedMedia, identify
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import JpError

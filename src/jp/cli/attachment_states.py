@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from jp.attachment.base import AttachmentError, Declaration
 from jp.attachment.comparison import Standing, State, Survey
 from jp.attachment.declaration import history_of, scheme_of
-from jp.attachment.files.failures import alikeness
+from jp.attachment.files.handler import alikeness
 from jp.attachment.resolution import tokens_of
 from jp.attachment.web.address import without_credentials
 from jp.cli.options import GlobalOptions

@@ -14,7 +14,6 @@ from jp.config.direction import JsonObject
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
 from jp.mcp.bounds import BoundedTransport, Excess, Link
-from jp.mcp.content import blocks_of, resource_of, worth_reading
 from jp.mcp.definitions import (
     ClosedError,
     Hints,
@@ -23,7 +22,10 @@ from jp.mcp.definitions import (
     RefusalError,
     ServerError,
     ServerTool,
+    blocks_of,
     canonical_uri,
+    resource_of,
+    worth_reading,
 )
 from jp.mcp.forms import Elicitation, Filled, Page, form_of
 

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, in_units
 from jp.attachment.github.repository import Token, server_of
 from jp.errors import reason_of
 

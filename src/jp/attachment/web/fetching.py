@@ -16,8 +16,7 @@ import httpx2  # noqa: TID253 - this module is only imported where the client is
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, in_units
 from jp.attachment.web.address import Address, IpAddress, Reach, RedirectError, Zone, redirected, zone_of
 from jp.attachment.web.content import (
     SUPPORTED,

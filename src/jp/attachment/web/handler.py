@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.attachment.base import Declaration, Resolution, ResolveContext
+from jp.attachment.base import Declaration, Resolution, ResolveContext, Slots
 from jp.attachment.media import BinaryMedia, UnsupportedMedia
-from jp.attachment.threads import Slots
 from jp.attachment.web.address import Address, is_local, is_numeric, parse_address
 from jp.conversation.resource import Annotations, Resource
 
@@ -170,7 +169,7 @@ def _notices(page: Page, address: Address) -> list[str]:
 
 async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
     """The page as Markdown, made in a thread that can be left."""
-    from jp.attachment.threads import in_thread
+    from jp.attachment.base import in_thread
     from jp.attachment.web import fetching
     from jp.attachment.web.page import PageTooLongError, read_page
 

@@ -76,26 +76,26 @@ class Standing:
 
     def _refresh_resource(self) -> Tool:
         from jp.cli.query.attached_sources import AttachedSources
-        from jp.tool.refresh_resource import RefreshResource
+        from jp.tool.context_tools import RefreshResource
 
         return RefreshResource(AttachedSources(self._schemes, self._config.conversation, self._typed))
 
 
 def _ask_user() -> Tool:
-    from jp.tool.inquiries import AskUser
+    from jp.tool.consent import AskUser
 
     return AskUser()
 
 
 def _recall() -> Tool:
     from jp.cli.recalled import RecalledContents
-    from jp.tool.recall import Recall
+    from jp.tool.context_tools import Recall
 
     return Recall(RecalledContents())
 
 
 def _search_history() -> Tool:
     from jp.cli.recalled import IndexedHistory
-    from jp.tool.search_history import SearchHistory
+    from jp.tool.context_tools import SearchHistory
 
     return SearchHistory(IndexedHistory())

@@ -71,8 +71,8 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
 def _remembered(config: AppConfig, place: Place) -> _Remembered:
     if not config.providers.mcp:
         return _Remembered()
-    from jp.mcp.cache import ListingCache, fingerprint
-    from jp.tool.mcp.offered import groups_of, offer
+    from jp.mcp.definitions import ListingCache, fingerprint
+    from jp.tool.mcp import groups_of, offer
 
     cache = ListingCache(place.cache / "mcp")
     listings = {

@@ -26,8 +26,8 @@ from jp.provider.base import DataDelta, Provider, TextDelta, UsageReport, WireRe
 from jp.provider.errors import RETRYABLE, ProviderError
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
 from jp.tool.base import Answer, ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput, Unanswered
+from jp.tool.consent import ANSWER, answer_schema, expected, fits
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.inquiries import ANSWER, answer_schema, expected, fits
 from jp.tool.toolbox import STANDING, nearest
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.ports import Cap, NoCap
@@ -37,8 +37,7 @@ from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
     from jp.cli.query.standing_tools import Standing
-    from jp.tool.consent import Approver
-    from jp.tool.inquiries import Inquiries, Respondent
+    from jp.tool.consent import Approver, Inquiries, Respondent
     from jp.turn.cost_cap import CappedProvider
 
 
@@ -189,7 +188,7 @@ class _Made:
     @cached_property
     def _inquiries(self) -> Inquiries:
 
-        from jp.tool.inquiries import Inquiries
+        from jp.tool.consent import Inquiries
 
         around = self._with
         model = ModelRespondent(around.model, around.provider, cap=around.cap, log=around.log)

@@ -197,8 +197,7 @@ class _ByHand:
         from jp.cli.approval import TerminalApprover
         from jp.cli.dialogue import TerminalRespondent
         from jp.cli.toolset import AttachmentNames
-        from jp.tool.consent import Answers, Consent
-        from jp.tool.inquiries import Inquiries
+        from jp.tool.consent import Answers, Consent, Inquiries
 
         attended = is_attended()
         consent = Consent(

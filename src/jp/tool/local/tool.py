@@ -15,10 +15,18 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, JpError
 from jp.tool.arguments import TYPES, argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.local.execution import Sandbox, execute, facts_of, is_text, no_text, said, transcript
-from jp.tool.local.output import Returned, read_output
-from jp.tool.local.rendering import rendered_in_bounds
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
+from jp.tool.local.execution import (
+    Returned,
+    Sandbox,
+    execute,
+    facts_of,
+    is_text,
+    no_text,
+    read_output,
+    said,
+    transcript,
+)
+from jp.tool.local.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended

@@ -11,10 +11,9 @@ from file_calls import call, failure, invocation, text
 from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolOutput
-from jp.tool.files import grep_files
-from jp.tool.files.grep_files import GrepFiles
-from jp.tool.files.opening import MAX_BYTES
-from jp.tool.files.territory import Territory, Use
+from jp.tool.files import read_tools
+from jp.tool.files.read_tools import GrepFiles
+from jp.tool.files.territory import MAX_BYTES, Territory, Use
 from plain_names import PlainNames
 
 Search = Callable[..., ToolOutput]
@@ -128,13 +127,13 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_files_are_searched_in_portions(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = search(pattern="e", context=2)
 
-    monkeypatch.setattr(grep_files, "_FILES_AT_ONCE", 1)
+    monkeypatch.setattr(read_tools, "_FILES_AT_ONCE", 1)
 
     assert search(pattern="e", context=2) == whole
 
 
 def test_a_search_ends_where_there_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grep_files, "_FILES_AT_ONCE", 1)
+    monkeypatch.setattr(read_tools, "_FILES_AT_ONCE", 1)
     for name in ("a", "b"):
         (tmp_path / name).write_text("x\n" * 5001, encoding="utf-8")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.tool.files import edits
-from jp.tool.files.calling import in_thread
+from jp.tool.files.changes import in_thread
 from jp.tool.files.edits import Edit, LineMatcher, Match, matches_of
 from jp.tool.files.territory import FileAccessError
 

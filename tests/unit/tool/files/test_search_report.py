@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.tool.files.grep_files import LONGEST, MOST_COUNTED, MOST_LINES, MOST_SHOWN, SearchReport, lines_of
+from jp.tool.files.read_tools import LONGEST, MOST_COUNTED, MOST_LINES, MOST_SHOWN, SearchReport, lines_of
 
 
 def test_a_byte_order_mark_and_carriage_returns_are_not_searched() -> None:

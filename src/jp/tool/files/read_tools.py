@@ -1,7 +1,8 @@
-"""`fs_grep_files`."""
+"""`fs_read_file`, `fs_list_files` and `fs_grep_files`."""
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -9,16 +10,193 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.conversation.entries import Facts
+from jp.conversation.entries import Facts, JsonObject
+from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files.calling import failed, in_thread, said, territory_of
-from jp.tool.files.opening import Start, Walks, legible, mode_of, read_whole
-from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Place, Territory
+from jp.tool.files.changes import failed, in_thread, said, territory_of
+from jp.tool.files.territory import (
+    FileAccessError,
+    FileSurroundings,
+    Place,
+    Start,
+    Territory,
+    Walks,
+    legible,
+    mode_of,
+    read_whole,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from jp.tool.files.edits import LineMatcher
+
+
+_READ_FILE = ToolDefinition(
+    name="fs_read_file",
+    description=(
+        "Read a text file of the workspace, or some of its lines. Lines count from 1; start_line and end_line are "
+        "both included and may be left out."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file, relative to the workspace's root or absolute."},
+            "start_line": {"type": "integer", "description": "The first line."},
+            "end_line": {"type": "integer", "description": "The last line; past the end of the file means its end."},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+)
+
+
+class ReadFile:
+    """A text file as a `resource` block; a part of it has a fragment such as `#L10-200`."""
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return _READ_FILE
+
+    @property
+    def reads_only(self) -> bool:
+        """True: see `jp.tool.base.ReadsOnly`."""
+        return True
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            return await in_thread(_read, invocation, self._surroundings)
+        except FileAccessError as error:
+            return failed(error, "read", invocation.arguments["path"])
+
+
+def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
+    arguments = invocation.arguments
+    place = territory_of(invocation, surroundings).place(str(arguments["path"]), "read")
+    text = text_of(read_whole(place).data, place.written)
+    uri = surroundings.uri(place.path)
+    total, lines = text.count("\n") + bool(text and not text.endswith("\n")), None
+    if "start_line" in arguments or "end_line" in arguments:
+        text, lines = _selected(text, arguments, place.written)
+        uri = f"{uri}#L{lines}"
+    resource = Resource(uri=uri, mime_type=surroundings.mime_type(place.path), text=text)
+    facts = Facts(kind="read", path=legible(place.shown), lines=lines, total_lines=total)
+    return ToolOutput(content=(ResourceBlock(resource=resource),), facts=facts)
+
+
+def _selected(text: str, arguments: JsonObject, written: str) -> tuple[str, str]:
+    """The lines that `arguments` ask for, and their range such as `10-200`.
+
+    A line ends with a line feed, as in an editor: a last one opens no further line.
+    """
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    start = int(arguments.get("start_line", 1))
+    end = int(arguments.get("end_line", len(lines)))
+    if start < 1:
+        raise FileAccessError(f"start_line is {start}, but lines count from 1")
+    if start > len(lines):
+        raise FileAccessError(f"start_line is {start}, but {written!r} has {len(lines)} lines")
+    if end < start:
+        raise FileAccessError(f"end_line is {end}, before start_line {start}")
+    last = min(end, len(lines))
+    ended = last < len(lines) or text.endswith("\n")
+    return "\n".join(lines[start - 1 : last]) + ("\n" if ended else ""), f"{start}-{last}"
+
+
+MOST_LISTED = 1_000
+"""So many paths are listed; of the others it is said how many there are."""
+
+_NO_GLOBS = " Globs are not read: give a directory as a prefix, and extensions."
+
+_LIST_FILES = ToolDefinition(
+    name="fs_list_files",
+    description=(
+        "List the files of the workspace, one path a line. Files that ignore files such as .gitignore name, and hidden "
+        "ones, are left out unless a prefix names them."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "prefixes": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Directories such as 'src/', or beginnings of paths such as 'src/test_'. None: all.",
+            },
+            "extensions": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Extensions of file names, such as 'py'. None: all.",
+            },
+        },
+        "additionalProperties": False,
+    },
+)
+
+
+class ListFiles:
+    """Paths as text: a list has no content of its own that could be named by a URI and read again."""
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return _LIST_FILES
+
+    @property
+    def reads_only(self) -> bool:
+        """True: see `jp.tool.base.ReadsOnly`."""
+        return True
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            return await in_thread(_listed, invocation, self._surroundings)
+        except FileAccessError as error:
+            return failed(error, "list")
+
+
+def _listed(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
+    arguments = invocation.arguments
+    prefixes = [str(prefix) for prefix in arguments.get("prefixes", ())]
+    extensions = frozenset(str(extension).removeprefix(".") for extension in arguments.get("extensions", ()))
+    territory = territory_of(invocation, surroundings)
+    walks = Walks(territory, surroundings, extensions)
+    found = {place.path: place for prefix in prefixes or ["."] for place in _of_prefix(prefix, territory, walks)}
+    paths = [legible(found[path].shown) for path in sorted(found, key=lambda path: path.split("/"))]
+    facts = Facts(kind="list", path=legible(prefixes[0]) if len(prefixes) == 1 else None, matches=len(paths))
+    return ToolOutput(content=said(_text(paths, prefixes)), facts=facts)
+
+
+def _of_prefix(prefix: str, territory: Territory, walks: Walks) -> Iterator[Place]:
+    place = territory.place(prefix, "walk")
+    mode = mode_of(place)
+    if mode is None:
+        directory, beginning = os.path.split(prefix)
+        above = territory.place(directory or ".", "walk")
+        if beginning and mode_of(above) is not None:
+            yield from walks.files(Start(place=above, beginning=beginning))
+    elif stat.S_ISDIR(mode):
+        yield from walks.files(Start(place=place))
+    elif stat.S_ISREG(mode) and walks.has_ending(place.path):
+        yield territory.place(prefix, "read")
+
+
+def _text(paths: list[str], prefixes: list[str]) -> str:
+    if not paths:
+        return "No files found." + (_NO_GLOBS if any("*" in prefix for prefix in prefixes) else "")
+    more = len(paths) - MOST_LISTED
+    note = [f"… and {more:,} more files; narrow it with prefixes or extensions"] if more > 0 else []
+    return "\n".join([*paths[:MOST_LISTED], *note])
+
 
 MOST_SHOWN = 200
 """So many matching lines are shown."""
@@ -128,7 +306,7 @@ MOST_CONTEXT = 20
 _FILES_AT_ONCE = 256
 """Files between two reports of progress."""
 
-_DEFINITION = ToolDefinition(
+_GREP_FILES = ToolDefinition(
     name="fs_grep_files",
     description=(
         "Search the text files of the workspace line by line for a regular expression. Results are lines such as "
@@ -172,7 +350,7 @@ class GrepFiles:
     @property
     def definition(self) -> ToolDefinition:
         """See the port."""
-        return _DEFINITION
+        return _GREP_FILES
 
     @property
     def reads_only(self) -> bool:

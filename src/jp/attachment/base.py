@@ -57,7 +57,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The declaration as `conversation.attachments` and a `chat_request` hold it."""
+        """Return the declaration as `conversation.attachments` and a `chat_request` hold it."""
         return f"!{self.uri}" if self.exclude else self.uri
 
 
@@ -72,7 +72,7 @@ class AttachmentHandler(Protocol):
     """One scheme. Stateless."""
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """The form under which `uri` is declared: two spellings of one thing become equal. Idempotent.
+        """Return the form under which `uri` is declared: two spellings of one thing become equal. Idempotent.
 
         What `uri` names need not exist.
 
@@ -84,7 +84,7 @@ class AttachmentHandler(Protocol):
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """The resources that `declaration` names, without those that `excludes` match, in a stable order.
+        """Return the resources that `declaration` names, without those that `excludes` match, in a stable order.
 
         `excludes` may be of other schemes: those match nothing.
 
@@ -117,7 +117,7 @@ class _AbandonedError(Exception):
 
 
 async def in_thread(work: Callable[[Callable[[], None]], T]) -> T:
-    """What `work` returns. It is given a function to call now and then, which raises once nobody waits any more."""
+    """Run `work` in a thread. It gets a function to call now and then, which raises once nobody waits any more."""
     from anyio.to_thread import run_sync
 
     is_abandoned = False

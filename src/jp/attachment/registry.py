@@ -76,7 +76,7 @@ class AttachmentRegistry:
         return self._third_party
 
     def handler(self, uri: str) -> AttachmentHandler:
-        """The handler for the scheme of `uri`.
+        """Return the handler for the scheme of `uri`.
 
         Raises:
             AttachmentError: there is none, or it does not load.
@@ -98,7 +98,7 @@ class AttachmentRegistry:
         return load(scheme, value)
 
     def schemes(self) -> list[str]:
-        """Every scheme that is known, sorted."""
+        """Return every scheme that is known, sorted."""
         return sorted({*self._own, *self._others()})
 
     def declare(self, text: str, context: ResolveContext, *, confined: bool) -> Declaration:
@@ -192,14 +192,14 @@ class _DefectError(Exception):
 
 
 def _only_cause(error: BaseException) -> BaseException:
-    """What went wrong in the only task of a group that failed."""
+    """Return what went wrong in the only task of a group that failed."""
     is_group = isinstance(error, BaseExceptionGroup)
     causes = cast("BaseExceptionGroup[BaseException]", error).exceptions if is_group else ()
     return _only_cause(causes[0]) if len(causes) == 1 else error
 
 
 def _checked(found: object) -> Resolution:
-    """What a handler gave, if it can be stored. Structs check nothing when they are made."""
+    """Return what a handler gave, if it can be stored. Structs check nothing when they are made."""
     if not isinstance(found, Resolution):
         raise _DefectError(f"gave {type(found).__name__!r} where a Resolution has to be")
     try:
@@ -238,7 +238,7 @@ _CACHE_NAME = "attachment-schemes.json"
 
 
 def third_party_schemes(cache_directory: Path | None) -> dict[str, str]:
-    """The entry points of other packages: a value such as `package.module:Handler` for each scheme.
+    """Return the entry points of other packages: a value such as `package.module:Handler` for each scheme.
 
     `cache_directory` may be missing or not writable: then every call looks anew.
     """

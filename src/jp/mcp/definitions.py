@@ -73,7 +73,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opening: Opening = "initialize"
 
     def tool(self, name: str) -> ServerTool | None:
-        """The tool of that name."""
+        """Return the tool of that name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
@@ -107,13 +107,13 @@ _NO_URI = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def canonical_uri(server: str, uri: str) -> str:
-    """The URI of what `server` calls `uri`."""
+    """Return the URI of what `server` calls `uri`."""
     legible = _NO_URI.sub(lambda match: quote(match[0], errors="replace"), uri[:LONGEST])
     return f"mcp+{server}+{legible}"
 
 
 def split_uri(uri: str) -> tuple[str, str] | None:
-    """The server, and what it calls the resource; None where `uri` is none of `canonical_uri`."""
+    """Return the server, and what it calls the resource; None where `uri` is none of `canonical_uri`."""
     match = _FORM.fullmatch(uri)
     return None if match is None else (match["server"], match["uri"])
 
@@ -128,7 +128,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fingerprint(config: McpServerConfig, directory: Path) -> str:
-    """What tells the configuration of a server from another one, as the name of a file.
+    """Return what tells the configuration of a server from another one, as the name of a file.
 
     A program that is started in another `directory` may be another one. Values of variables and headers are no part
     of it: they are secrets, and change.
@@ -155,11 +155,11 @@ class ListingCache:
         self._directory = directory
 
     def path(self, key: str) -> Path:
-        """Where the listing of a server is; `key` is its fingerprint."""
+        """Return where the listing of a server is; `key` is its fingerprint."""
         return self._directory / f"{key}.json"
 
     def read(self, key: str) -> Listing | None:
-        """What is kept of a server; None where that is nothing, or cannot be read."""
+        """Return what is kept of a server; None where that is nothing, or cannot be read."""
         try:
             data = read_beginning(self.path(key), _LARGEST + 1)
             stored = msgspec.json.decode(data, type=_File)
@@ -199,23 +199,23 @@ _TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml", 
 
 
 def worth_reading(content: Iterable[types.ContentBlock]) -> list[types.ResourceLink]:
-    """The links of a result that are read at once; none where there are more than a few."""
+    """Return the links of a result that are read at once; none where there are more than a few."""
     links = [item for item in content if item.type == "resource_link"]
     return [link for link in links if _is_small_text(link)] if len(links) <= MOST_READ else []
 
 
 def _is_small_text(link: types.ResourceLink) -> bool:
-    """What a link does not say is not held against it."""
+    """Return what a link does not say is not held against it."""
     return (link.mime_type is None or is_textual(link.mime_type)) and (link.size or 0) <= _LARGEST_CONTENT
 
 
 def is_textual(mime_type: str) -> bool:
-    """Whether what is of this type is text."""
+    """Return whether what is of this type is text."""
     return mime_type.startswith(_TEXTUAL) or mime_type.endswith(("+json", "+xml"))
 
 
 def blocks_of(server: str, content: Iterable[types.ContentBlock]) -> tuple[Block, ...]:
-    """The blocks of a tool's result."""
+    """Return the blocks of a tool's result."""
     return tuple(_block(server, item) for item in content)
 
 
@@ -254,7 +254,7 @@ def resource_of(
     contents: types.TextResourceContents | types.BlobResourceContents,
     annotations: types.Annotations | None = None,
 ) -> Resource | None:
-    """A resource as it was read or embedded; None where what is there for its bytes is not base64."""
+    """Return a resource as it was read or embedded; None where what is there for its bytes is not base64."""
     import mcp_types as types
 
     uri = canonical_uri(server, contents.uri)
@@ -270,7 +270,7 @@ def resource_of(
 
 
 def _text(data: bytes, mime_type: str | None) -> str | None:
-    """The text that bytes are, where their type says so."""
+    """Return the text that bytes are, where their type says so."""
     if mime_type is None or not is_textual(mime_type):
         return None
     try:
@@ -285,7 +285,7 @@ def _annotations(said: types.Annotations) -> Annotations:
 
 
 def decoded(text: str) -> bytes | None:
-    """The bytes of base64, which may be broken into lines; None where it is none."""
+    """Return the bytes of base64, which may be broken into lines; None where it is none."""
     try:
         return binascii.a2b_base64(text.encode("ascii", "replace").translate(None, b" \t\r\n"), strict_mode=True)
     except ValueError:

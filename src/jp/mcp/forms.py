@@ -57,7 +57,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def form_of(server: str, message: str, schema: JsonObject) -> Form:
-    """The form that a schema describes. What is no field is left out."""
+    """Return the form that a schema describes. What is no field is left out."""
     properties = schema.get("properties")
     required = schema.get("required")
     names = required if _is_list(required) else []
@@ -115,7 +115,7 @@ def _kind(
 
 
 def _choices(schema: JsonObject) -> dict[str, str]:
-    """What may be chosen: the values, by what a person is shown."""
+    """Return what may be chosen: the values, by what a person is shown."""
     listed = schema.get("enum")
     names = schema.get("enumNames")
     if _is_list(listed):
@@ -142,7 +142,7 @@ def _words(name: str, schema: JsonObject, kind: str, labels: Sequence[str], *, r
 
 
 def value_of(field: Field, answer: object) -> Value | None:
-    """What an answer means in a field; None where it means nothing there. An empty text is none."""
+    """Return what an answer means in a field; None where it means nothing there. An empty text is none."""
     match field.kind:
         case "boolean":
             return answer if isinstance(answer, bool) else None

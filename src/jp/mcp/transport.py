@@ -1,4 +1,8 @@
-"""Sessions over the streams of a process and over streamable HTTP, within bounds."""
+"""Transports of MCP sessions, within bounds: the streams of a process (stdio), and the SDK's streamable HTTP.
+
+The SDK's stdio transport is not used: it buffers a line of any length, it starts the process itself (jp confines it and
+ends all its descendants), and a request whose response cannot be read waits until its time-out.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ _ANSWER = rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"[^"]*"\s*,)?\s*"id"\s*:\s*(?P<id>[0-9]{
 
 
 def message_of(line: bytes) -> JSONRPCMessage | None:
-    """The message that a line is; None where it is none.
+    """Return the message that a line is; None where it is none.
 
     Halves of characters become `?`: programs that count in UTF-16 cut texts between them. What has the id of a
     request and is no answer to it becomes an error, so that nobody waits for one.
@@ -97,11 +101,11 @@ class ServerProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, the number of a signal being negative; None while it runs."""
+        """Return how it ended, the number of a signal being negative; None while it runs."""
         return self._process.exit_code
 
     async def read(self) -> bytes:
-        """What it says next on its standard output; nothing at the end."""
+        """Return what it says next on its standard output; nothing at the end."""
         return await _read(self._process.stdout)
 
     async def write(self, data: bytes) -> None:
@@ -185,7 +189,7 @@ class StdioLink:
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """The two streams of a session. Leaving it ends the process."""
+        """Yield the two streams of a session. Leaving it ends the process."""
         incoming, read_stream = create_memory_object_stream["SessionMessage | Exception"](0)
         write_stream, outgoing = create_memory_object_stream["SessionMessage"](0)
         # What is closed last is what tasks may still be reading.
@@ -285,7 +289,7 @@ class HttpLink:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        """Every request gets `headers`."""
+        """Send `headers` with every request to `url`."""
         self.refused: int | None = None
         self.broken = ""
         self.ended = Event()
@@ -299,7 +303,7 @@ class HttpLink:
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """The two streams of a session. How long an answer may take is the caller's business."""
+        """Yield the two streams of a session. How long an answer may take is the caller's business."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 

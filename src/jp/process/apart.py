@@ -42,7 +42,7 @@ _FILTERS = frozenset({
 
 
 def is_placing(environment: Environment, template: str) -> bool:
-    """Whether `template` does no more than to put values in their places; it loops, calls and computes nothing.
+    """Return whether `template` does no more than to put values in their places; it loops, calls and computes nothing.
 
     Raises:
         TemplateSyntaxError: it is no template.
@@ -55,7 +55,7 @@ def is_placing(environment: Environment, template: str) -> bool:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Every node below `root`, and `root`; without recursion, which nesting could exhaust."""
+    """Yield every node below `root`, and `root`; without recursion, which nesting could exhaust."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -64,7 +64,7 @@ def _nodes(root: Node) -> Iterator[Node]:
 
 
 def _is_further_filter(node: Node) -> bool:
-    """Whether it is a filter that may make much of little, such as `tojson(indent=10 ** 9)`."""
+    """Return whether it is a filter that may make much of little, such as `tojson(indent=10 ** 9)`."""
     if type(node).__name__ != "Filter":
         return False
     found = cast("Any", node)

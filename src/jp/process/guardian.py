@@ -315,7 +315,7 @@ def _kill(processes: Sequence[int]) -> None:
 
 
 def _descendants(ancestor: int) -> list[int]:
-    """All processes below one: those that are its children only by now come with the next call."""
+    """Return all processes below one: those that are its children only by now come with the next call."""
     children: dict[int, list[int]] = {}
     for process, parent in _linux_processes() if sys.platform == "linux" else _listed_processes():
         children.setdefault(parent, []).append(process)
@@ -328,7 +328,7 @@ def _descendants(ancestor: int) -> list[int]:
 
 
 def _linux_processes() -> Iterator[tuple[int, int]]:
-    """The number of each process, and its parent's."""
+    """Yield the number of each process, and its parent's."""
     for place in Path("/proc").glob("[1-9]*/stat"):
         with suppress(OSError):
             # The program's name, in parentheses, may hold anything.

@@ -132,7 +132,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(name: str, mode: RunMode | ResultMode, answers: Answers) -> Decision | None:
-    """Whether a call of tool `name` may run, or its result be given; None where a person has to be asked.
+    """Return whether a call of tool `name` may run, or its result be given; None where a person has to be asked.
 
     What is to be skipped is skipped, whatever was approved; what is unattended is not asked about, so no answer
     concerns it.
@@ -157,13 +157,13 @@ def _answer(name: str, answers: Answers) -> Decision | None:
 
 
 def explain(name: str, denied: Denied) -> str:
-    """What the model is told of a call that did not run."""
+    """Return what the model is told of a call that did not run."""
     why = _reason(denied, f"calls of {name!r}", f"{name!r}")
     return f"This call did not run: {why} Do not repeat it; go on without it, or say what it is needed for."
 
 
 def explain_withheld(name: str, denied: Denied) -> str:
-    """What the model is told in place of a result."""
+    """Return what the model is told in place of a result."""
     why = _reason(denied, f"results of {name!r}", f"giving you the result of {name!r}")
     return f"This call ran, but you are not given its result: {why} Do not repeat it."
 
@@ -194,7 +194,7 @@ class RememberedAnswers:
         self._answers: dict[_Key, bool] = {}
 
     def answer(self, stream: Stream, name: str, arguments: JsonObject) -> bool | None:
-        """Whether the call may run; None where nobody has said so of such a call."""
+        """Return whether the call may run; None where nobody has said so of such a call."""
         return self._answers.get(_key(stream, name, arguments))
 
     def remember(self, stream: Stream, name: str, arguments: JsonObject, *, may_run: bool) -> None:
@@ -243,13 +243,13 @@ class Consent:
         self._remembered = RememberedAnswers()
 
     async def known(self, checked: CheckedCall, root: Path) -> Decision | Asking:
-        """What is decided without asking."""
+        """Return what is decided without asking."""
         mode = await self._mode(checked, root)
         decision = decide(checked.call.name, mode, self._answers)
         return Asking(checked=checked, edits_first=mode == "edit") if decision is None else decision
 
     async def ask(self, asking: Asking, stream: Stream, invoke: Invoke) -> CheckedCall | Denied:
-        """The call as the person lets it run, perhaps with other arguments. Where nobody can be asked, it must not.
+        """Return the call as the person lets it run, perhaps with other arguments; without a person, it must not.
 
         `invoke` makes what a call would be run with.
         """
@@ -259,7 +259,7 @@ class Consent:
         return reply
 
     async def deliver(self, checked: CheckedCall, output: ToolOutput) -> Given:
-        """What the model is given where a call ended with `output`."""
+        """Return what the model is given where a call ended with `output`."""
         mode = checked.configured.settings.result or "unattended"
         decision = decide(checked.call.name, mode, self._answers)
         if decision is None and self._approver is not None:
@@ -356,7 +356,7 @@ ANSWER = "answer"
 
 
 def fits(question: Question, value: Any) -> bool:
-    """Whether `value` answers `question`."""
+    """Return whether `value` answers `question`."""
     match question.kind:
         case "boolean":
             return isinstance(value, bool)
@@ -369,7 +369,7 @@ def fits(question: Question, value: Any) -> bool:
 
 
 def expected(question: Question) -> str:
-    """What an answer has to be, in words."""
+    """Return what an answer has to be, in words."""
     match question.kind:
         case "boolean":
             return "true or false"
@@ -382,7 +382,7 @@ def expected(question: Question) -> str:
 
 
 def answer_schema(question: Question) -> JsonObject:
-    """The JSON Schema of an object whose only member is the answer."""
+    """Return the JSON Schema of an object whose only member is the answer."""
     match question.kind:
         case "boolean":
             answer: JsonObject = {"type": "boolean"}
@@ -421,7 +421,7 @@ class Inquiries:
         self.locks: defaultdict[_AnswerKey, Lock] = defaultdict(_lock)
 
     def inquirer(self, call: ToolCallRequest, stream: Stream) -> Inquirer:
-        """Who answers the questions of `call`."""
+        """Return who answers the questions of `call`."""
         return _CallInquirer(self, call, stream)
 
 

@@ -64,7 +64,7 @@ class FoundContent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """What content that is no text is called."""
+        """Return what content that is no text is called."""
         return f"binary content ({self.mime_type or 'of unknown type'})"
 
 
@@ -72,7 +72,7 @@ class Contents(Protocol):
     """Finds contents by their handles."""
 
     def find(self, handle: str, stream: Stream) -> FoundContent:
-        """What `handle` names in `stream`, and nowhere else.
+        """Return what `handle` names in `stream`, and nowhere else.
 
         Raises:
             HandleError: it names nothing, or several contents; in words for the model.
@@ -113,7 +113,7 @@ class Recall:
 
 
 def _handle_in(text: str) -> str:
-    """The handle that `text` is, or has in it where it is a whole marker."""
+    """Return the handle that `text` is, or has in it where it is a whole marker."""
     marked = re.search(r"\[\[cut:[^:\]]*:([0-9a-f]+):", text)
     return text if marked is None else marked[1]
 
@@ -268,7 +268,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def short_diff(uri: str, before: Version, after: Version) -> str | None:
-    """How `after` differs from `before`, with both checksums; None where that is not shorter than half of `after`."""
+    """Return the diff from `before` to `after` with both checksums; None if it is longer than half of `after`."""
     old, new = _lines(before.text), _lines(after.text)
     start = _alike(old, new)
     end = _alike(old[start:][::-1], new[start:][::-1])
@@ -287,20 +287,20 @@ def _named(sign: str, version: Version) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of `text`, each with its line feed, where it has one."""
+    """Return the lines of `text`, each with its line feed, where it has one."""
     lines = [f"{line}\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines in front are the same."""
+    """Return how many lines in front are the same."""
     shorter = min(len(old), len(new))
     return next((number for number in range(shorter) if old[number] != new[number]), shorter)
 
 
 def _hunks(old: Sequence[str], new: Sequence[str], skipped: int) -> Iterator[str]:
-    """The hunks between two texts of which the first `skipped` lines were left out."""
+    """Yield the hunks between two texts of which the first `skipped` lines were left out."""
     from difflib import unified_diff
 
     for line in list(unified_diff(old, new, n=_CONTEXT))[2:]:
@@ -345,7 +345,7 @@ class Attachments(Protocol):
     """Reads attachments, and knows what the model can see of them."""
 
     async def resolve(self, uri: str, stream: Stream) -> Resource:
-        """What `uri`, which is attached in `stream`, holds now: confined, bounded and trusted as when it was attached.
+        """Return what `uri`, attached in `stream`, holds now: confined, bounded and trusted as when it was attached.
 
         Raises:
             JpError: it cannot be read, or must not be.
@@ -353,7 +353,7 @@ class Attachments(Protocol):
         ...
 
     def newest_copy(self, uri: str, stream: Stream) -> KnownCopy | None:
-        """The newest copy that the model can see; None where there is none, or where it is no text or was cut.
+        """Return the newest copy that the model can see; None where there is none, or where it is no text or was cut.
 
         Raises:
             StorageError: it cannot be read.
@@ -394,7 +394,7 @@ def _facts(resource: Resource, uri: str) -> Facts:
 
 
 def attached_uris(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """The URIs of everything that was attached and not undone; the newest last."""
+    """Return the URIs of everything that was attached and not undone; the newest last."""
     gone = undone(entries)
     requests = [
         entry
@@ -475,7 +475,7 @@ class DescribeTools:
 
 
 def has_more_to_say(configured: ConfiguredTool) -> bool:
-    """Whether there is more to say of a tool than its definition does."""
+    """Return whether there is more to say of a tool than its definition does."""
     settings = configured.settings
     parameters = settings.parameters.values()
     return bool(_more(settings) or any(map(_more, parameters)))
@@ -487,7 +487,7 @@ def _more(said: ToolConfig | ParameterConfig) -> str | None:
 
 
 def description_of(configured: ConfiguredTool) -> str:
-    """All that there is to say of a tool, as Markdown."""
+    """Return all that there is to say of a tool, as Markdown."""
     definition, settings = configured.tool.definition, configured.settings
     paragraphs = [f"# {definition.name}"]
     for text in (definition.description, settings.description, settings.examples and f"Examples:\n{settings.examples}"):

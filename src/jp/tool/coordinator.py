@@ -153,7 +153,7 @@ def _unheard(text: str) -> None:
 
 
 def as_it_came(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-    """A delivery that changes nothing."""
+    """Return a delivery that changes nothing."""
     del configured, entries
     return output
 
@@ -189,12 +189,12 @@ class ToolCoordinator:
 
     @property
     def is_running(self) -> bool:
-        """Whether calls run, or a person is asked about them."""
+        """Return whether calls run, or a person is asked about them."""
         return self._running is not None
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools that the model may call, sorted by name."""
+        """Return the tools that the model may call, sorted by name."""
         return definitions(self._toolbox)
 
     async def run(self, calls: Sequence[ToolCallRequest], stream: Stream, tell: Tell) -> None:
@@ -373,7 +373,7 @@ def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
 
 
 def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
-    """What the model is told of a call that a person stopped, with the `words` that they said to it."""
+    """Return what the model is told of a call that a person stopped, with the `words` that they said to it."""
     what = (
         "The user stopped this call while it ran; what it did until then stays."
         if had_started

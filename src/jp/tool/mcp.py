@@ -58,7 +58,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
-    """The names that stand for one tool of a server.
+    """Return the names that stand for one tool of a server.
 
     Raises:
         ConfigurationError: a source is none.
@@ -67,7 +67,7 @@ def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
 
 
 def groups_of(settings: Mapping[str, ToolConfig]) -> tuple[Group, ...]:
-    """The names that stand for every tool of a server, longest first: a tool belongs to the first that begins its name.
+    """Return the names that mean every tool of a server, longest first: a tool belongs to its first prefix.
 
     Raises:
         ConfigurationError: a source is none.
@@ -84,14 +84,14 @@ def _on_servers(settings: Mapping[str, ToolConfig]) -> Iterator[tuple[str, OnSer
 
 
 def member_of(name: str, own: ToolConfig, groups: Collection[Group]) -> Group | None:
-    """The group to which a name belongs that says nothing of its source."""
+    """Return the group to which a name belongs that says nothing of its source."""
     if own.source is not None or own.command is not None:
         return None
     return next((group for group in groups if name.startswith(f"{group.name}_")), None)
 
 
 def declared_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
-    """The servers that some tool comes from, whether it is enabled or not.
+    """Return the servers that some tool comes from, whether it is enabled or not.
 
     Raises:
         ConfigurationError: a source is none.
@@ -100,7 +100,7 @@ def declared_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
 
 
 def on_servers(names: Iterable[str], settings: Mapping[str, ToolConfig]) -> frozenset[str]:
-    """Those of the `names` of offered tools that come from servers, as far as `settings` say.
+    """Return those of the `names` of offered tools that come from servers, as far as `settings` say.
 
     Raises:
         ConfigurationError: a source is none.
@@ -110,7 +110,7 @@ def on_servers(names: Iterable[str], settings: Mapping[str, ToolConfig]) -> froz
 
 
 def wanted_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
-    """The servers of which a tool is, or may be, enabled.
+    """Return the servers of which a tool is, or may be, enabled.
 
     Raises:
         ConfigurationError: a source is none.
@@ -206,7 +206,7 @@ def _missing(source: OnServer, listing: Listing) -> str:
 
 
 def names_in(group: Group, listing: Listing, taken: Collection[str]) -> dict[str, ServerTool]:
-    """The tools of a server by the names that the model is offered them under, in the order of the listing.
+    """Return the tools of a server by the names that the model is offered them under, in the order of the listing.
 
     A name is the group's, `_`, and the tool's own, or just the tool's own where that begins so already. What no
     provider takes becomes `_`, what is too long ends in a hash of itself, and what is taken gets a number.
@@ -246,7 +246,7 @@ _GO_ON = "go on"
 
 
 async def answer(elicitation: Elicitation, inquirer: Inquirer, say: Callable[[str], None]) -> Filled:
-    """What is answered. An address is never opened for a server: it is shown, and declined."""
+    """Return what is answered. An address is never opened for a server: it is shown, and declined."""
     match elicitation:
         case Page(server=server, message=message, url=url):
             say(f"the MCP server {server!r} asks you to open {url} ({message}); jp declines: open it and ask again")
@@ -278,7 +278,7 @@ async def _fill(form: Form, inquirer: Inquirer) -> Filled:
 
 
 def _introduced(form: Form, field: Field) -> Field:
-    """The first field, with what the form is about."""
+    """Return the first field, with what the form is about."""
     question = field.question
     return replace(field, question=replace(question, text=_headed(form, question.text)))
 
@@ -292,7 +292,7 @@ def _without(reply: Unanswered) -> Filled:
 
 
 async def _ask(field: Field, inquirer: Inquirer) -> Value | Unanswered | None:
-    """The value of a field, None where it is left empty. What it cannot be is asked for again, a few times."""
+    """Return the value of a field, None where it is left empty. What it cannot be is asked for again, a few times."""
     for attempt in range(_MOST_TRIES):
         question = field.question
         if attempt:
@@ -342,7 +342,7 @@ class McpTool:
 
     @property
     def definition(self) -> ToolDefinition:
-        """What the server says of it, under the name that it is offered by."""
+        """Return what the server says of it, under the name that it is offered by."""
         tool = self._offered.tool
         return ToolDefinition(
             name=self._offered.name, description=self._summary or tool.description, parameters=tool.parameters
@@ -350,12 +350,12 @@ class McpTool:
 
     @property
     def source(self) -> OnServer:
-        """Where it is."""
+        """Return where it is."""
         return OnServer(self._offered.server, self._offered.tool.name)
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What the server says of its effects, for a person. It may be wrong, and is never consent."""
+        """Return what the server says of its effects, for a person. It may be wrong, and is never consent."""
         return self._offered.tool.hints.sentences
 
     def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
@@ -380,7 +380,7 @@ class McpTool:
 
 
 def _facts(content: Sequence[Block]) -> Facts | None:
-    """What is known of the one resource that came, embedded or named."""
+    """Return what is known of the one resource that came, embedded or named."""
     found = [
         block.resource if isinstance(block, ResourceBlock) else block
         for block in content

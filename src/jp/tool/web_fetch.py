@@ -49,7 +49,7 @@ class Web(Protocol):
     """The web, as attachments read it."""
 
     async def fetch(self, url: str, *, allows_local: bool) -> FetchedPage:
-        """What lies at `url`. Cancelling it closes the connection.
+        """Return what lies at `url`. Cancelling it closes the connection.
 
         Without `allows_local` neither this machine nor its private network is reached, as far as an address says so.
 

@@ -41,7 +41,7 @@ from jp.likeness import ALIKE
 
 
 def alikeness(one: str, other: str) -> float:
-    """How alike two names of files are, from 0 to 1, whatever their case: an extension that agrees says little."""
+    """Return how alike two file names are, from 0 to 1, whatever their case: an equal extension counts little."""
     from difflib import SequenceMatcher  # only where a name was missed
 
     stems = (one.casefold().rpartition("."), other.casefold().rpartition("."))
@@ -72,7 +72,7 @@ def proposals(path: str, context: ResolveContext) -> list[Path]:
 
 
 def first_missing(path: str) -> Path:
-    """Where `path` leads to nothing first: in a directory that is there."""
+    """Return where `path` leads to nothing first: in a directory that is there."""
     place = Path(path)
     while not place.parent.is_dir():
         place = place.parent
@@ -88,7 +88,7 @@ def _names(directory: Path) -> Sequence[str]:
 
 
 def _elsewhere(path: str, near: Path, context: ResolveContext) -> list[Path]:
-    """What has the same name in the root, that with the likest path first."""
+    """Return what has the same name in the root, that with the likest path first."""
     root = os.path.realpath(context.root)
     start = os.path.realpath(near)
     if parts_below(start, root) is None:
@@ -101,7 +101,7 @@ def _elsewhere(path: str, near: Path, context: ResolveContext) -> list[Path]:
 
 
 def _walked(starts: Sequence[str]) -> Iterator[Path]:
-    """What lies below some directories, level by level, up to a bound; nothing that is hidden or ignored."""
+    """Yield what lies below some directories, level by level, up to a bound; nothing that is hidden or ignored."""
     from jp.attachment.files.expansion import IgnoreRules
 
     rules = IgnoreRules.around(starts[0], starts[-1])
@@ -159,7 +159,7 @@ def shown(path: Path, context: ResolveContext) -> str:
 
 
 def unreadable(declaration: Declaration, error: OSError) -> AttachmentError:
-    """The operating system refused."""
+    """Return the operating system refused."""
     reason = error.strerror or str(error)
     return AttachmentError(f"cannot read {declaration.written!r}: {reason}", hint=_REMEDIES.get(type(error), _LOOK))
 
@@ -183,7 +183,7 @@ def _kind(mode: int) -> str:
 
 
 def too_large(declaration: Declaration, path: str, size: int, context: ResolveContext) -> AttachmentError:
-    """One resource is over its bound: `path`, as shown, which is one of those that `declaration` stands for."""
+    """Return one resource is over its bound: `path`, as shown, which is one of those that `declaration` stands for."""
     inside = "" if path == declaration.written else f" in {declaration.written!r}"
     message = f"{path!r}{inside} has {in_units(size)}; an attachment has at most {in_units(context.max_bytes)}"
     remedy = f"Leave it out with '!{path}'" if inside else "Pipe a part of it: `head -c 100K FILE | jp query …`"
@@ -191,7 +191,7 @@ def too_large(declaration: Declaration, path: str, size: int, context: ResolveCo
 
 
 def outside(declaration: Declaration, context: ResolveContext) -> AttachmentError:
-    """What a file declared leads out of the root."""
+    """Return what a file declared leads out of the root."""
     message = (
         f"{declaration.written!r} leads outside of {str(context.root)!r}, where declarations in files have to stay"
     )
@@ -205,7 +205,7 @@ def too_much(declaration: Declaration, bound: int) -> AttachmentError:
 
 
 def nothing_found(declaration: Declaration, location: Location, found: Expansion) -> MissingSourceError:
-    """A directory or a glob stands for no file that can be attached."""
+    """Return a directory or a glob stands for no file that can be attached."""
     written = declaration.written
     if found.left_out:
         reason, paths = next(iter(found.left_out.items()))
@@ -229,12 +229,12 @@ def _why_nothing(location: Location, found: Expansion) -> str:
 
 
 def all_excluded(declaration: Declaration, exclude: str) -> str:
-    """A notice: excludes took everything."""
+    """Return a notice: excludes took everything."""
     return f"{declaration.written!r} attaches nothing: {exclude!r} leaves it out"
 
 
 def left_out(declaration: Declaration, paths_by_reason: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:
-    """A notice for each reason, with a few of the paths."""
+    """Yield a notice for each reason, with a few of the paths."""
     for reason, paths in sorted(paths_by_reason.items()):
         examples = [repr(os.path.relpath(path, base)) for path in sorted(paths)[:_EXAMPLES]]
         more = f" and {len(paths) - _EXAMPLES:,} more" if len(paths) > _EXAMPLES else ""
@@ -277,7 +277,7 @@ class Reading:
         self._exclusion = Exclusion(excludes, context, self._names)
 
     def resolve(self) -> Resolution:
-        """The resources that the declaration names. See the port.
+        """Return the resources that the declaration names. See the port.
 
         Raises:
             AttachmentError: see the port.
@@ -290,7 +290,7 @@ class Reading:
             return self._single(found)
 
     def find(self) -> Found:
-        """Which files the declaration names; none of them is read.
+        """Return which files the declaration names; none of them is read.
 
         Raises:
             AttachmentError: what it names is not there, is too much, or cannot be looked at.
@@ -388,7 +388,7 @@ class Reading:
         raise nothing_found(declaration, location, expansion)
 
     def _taken(self, found: Found, expansion: Expansion) -> Iterator[Resource]:
-        """What can be sent of the files that were found; the others are left out."""
+        """Yield what can be sent of the files that were found; the others are left out."""
         total = 0
         for real in found.files:
             self._check()

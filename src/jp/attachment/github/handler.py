@@ -75,12 +75,12 @@ class FileDiff(msgspec.Struct, frozen=True):
 
     @property
     def line_count(self) -> int:
-        """How many lines say so."""
+        """Return how many lines say so."""
         return self.text.count("\n")
 
 
 def file_diffs(text: str) -> Iterator[FileDiff]:
-    """The files of what `git diff` or GitHub writes. What stands before the first is dropped."""
+    """Yield the files of what `git diff` or GitHub writes. What stands before the first is dropped."""
     starts = [match.start() for match in _START.finditer(text)]
     for start, end in pairwise([*starts, len(text)]):
         piece = text[start:end]
@@ -88,7 +88,7 @@ def file_diffs(text: str) -> Iterator[FileDiff]:
 
 
 def _path(piece: str) -> str:
-    """The path of a file's piece. Where only its mode changed, or it is binary, the first line alone has it, twice."""
+    """Return the path of a file's piece. If only its mode changed, or it is binary, the first line has it, twice."""
     first, *lines = piece.partition("\n@@ ")[0].split("\n")
     for opening, prefix in (("+++ ", "b/"), ("rename to ", ""), ("--- ", "a/")):
         names = [_unquoted(line.removeprefix(opening)) for line in lines if line.startswith(opening)]
@@ -101,7 +101,7 @@ def _path(piece: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """A name as git writes it: in quotes with escaped bytes where it has others than plain ones."""
+    """Return a name as git writes it: in quotes with escaped bytes where it has others than plain ones."""
     plain = name.rstrip("\t\r")
     if not plain.startswith('"'):
         return plain
@@ -116,7 +116,7 @@ def _byte(match: re.Match[bytes]) -> bytes:
 
 
 def reason_to_leave_out(path: str, globs: Sequence[str], *, lock_files: bool) -> str:
-    """Why the file at `path` is left out; empty where it is not. With `lock_files`, these are.
+    """Return why the file at `path` is left out; empty where it is not. With `lock_files`, these are.
 
     A glob without a slash is for names at any depth, one that ends in a slash for everything below a directory; in the
     others `*` stands for slashes too.
@@ -161,7 +161,7 @@ def reviews_page(name: str, reviews: Sequence[Review], comments: Sequence[LineCo
 
 
 def count_outdated(comments: Sequence[LineComment]) -> int:
-    """How many comments are in threads on lines that have changed since."""
+    """Return how many comments are in threads on lines that have changed since."""
     return sum(len(thread) for thread in _by_thread(comments) if thread[0].is_outdated)
 
 
@@ -189,7 +189,7 @@ def _verdicts(reviews: Sequence[Review]) -> Iterator[str]:
 
 
 def _by_thread(comments: Sequence[LineComment]) -> list[list[LineComment]]:
-    """The comments with their replies, by file and line; one that answers what is gone begins a thread of its own."""
+    """Return the comments with their replies, by file and line; a reply to a deleted one begins its own thread."""
     threads: dict[int, list[LineComment]] = {}
     for comment in sorted(comments, key=lambda comment: comment.id):
         root = comment.in_reply_to_id
@@ -230,7 +230,7 @@ def _place(comment: LineComment) -> str:
 
 
 def _by(user: User | None, moment: str) -> list[str]:
-    """Who and when; an account that is gone is a ghost, as on GitHub's own pages."""
+    """Return who and when; an account that is gone is a ghost, as on GitHub's own pages."""
     name = "ghost" if user is None else _line(user.login)
     return [f"by {name}", moment] if moment else [f"by {name}"]
 
@@ -297,7 +297,7 @@ class GithubHandler:
 
 
 def _wanted(uri: GithubUri, excludes: Sequence[Declaration]) -> tuple[list[Part], Declaration | None]:
-    """The parts of a pull request that are not excluded; if nothing is left, what excludes it."""
+    """Return the parts of a pull request that are not excluded; if nothing is left, what excludes it."""
     plain = replace(uri, exclude=(), no_defaults=False, include_outdated=False)
     by_uri = {exclude.uri: exclude for exclude in excludes}
     whole = by_uri.get(uri.text) or by_uri.get(replace(plain, part=None).text)
@@ -323,7 +323,7 @@ class _Reading:
         self.notices: list[str] = []
 
     async def issue(self) -> Resource:
-        """The issue with its comments."""
+        """Return the issue with its comments."""
         path = f"{self._root}/issues/{self._uri.number}"
         subject = f"issue {self._name}"
         issue = await self._api.record(path, Issue, subject)
@@ -333,7 +333,7 @@ class _Reading:
         )
 
     async def pull_request(self, parts: Iterable[Part]) -> list[Resource]:
-        """The parts that have something. What a part has not, a notice says."""
+        """Return the parts that have something. What a part has not, a notice says."""
         found = [await self._part(part) for part in parts]
         return [resource for resource in found if resource is not None]
 

@@ -108,7 +108,7 @@ def reach_of(address: Address, *, confined: bool) -> Reach:
 
 
 def _with_credentials(declaration: Declaration) -> Address:
-    """The address, with the name and the password of what was written, which its canonical form has lost."""
+    """Return the address, with the name and the password of what was written, which its canonical form has lost."""
     address = parse_address(declaration.uri)
     if "@" not in declaration.written:
         return address
@@ -149,7 +149,7 @@ async def _resolved(fetched: Fetched, address: Address, max_bytes: int) -> Resol
 
 
 def _notices(page: Page, address: Address) -> list[str]:
-    """What a page lacks.
+    """Return what a page lacks.
 
     Raises:
         AttachmentError: everything.
@@ -168,7 +168,7 @@ def _notices(page: Page, address: Address) -> list[str]:
 
 
 async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
-    """The page as Markdown, made in a thread that can be left."""
+    """Return the page as Markdown, made in a thread that can be left."""
     from jp.attachment.base import in_thread
     from jp.attachment.web import fetching
     from jp.attachment.web.page import PageTooLongError, read_page
@@ -183,7 +183,7 @@ async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: i
 
 
 def _annotations(last_modified: str) -> Annotations | None:
-    """When it was changed, as its server says; a date that is none says nothing."""
+    """Return when it was changed, as its server says; a date that is none says nothing."""
     if not last_modified:
         return None
     from datetime import UTC

@@ -48,7 +48,7 @@ class BareText:
         self._line: list[str] = []
 
     def read(self, check: Callable[[], None]) -> str:
-        """The text, one block a line, white space collapsed. `check` is called now and then; it may raise."""
+        """Return the text, one block a line, white space collapsed. `check` is called now and then; it may raise."""
         html, here = self._html, 0
         while (markup := _MARKUP.search(html, here)) is not None:
             check()
@@ -59,7 +59,7 @@ class BareText:
         return "\n".join(self._lines)
 
     def _after(self, markup: re.Match[str]) -> int:
-        """Where reading goes on behind `markup`."""
+        """Return where reading goes on behind `markup`."""
         if markup["comment"]:
             # `<!-->` is a whole one.
             return _end(_COMMENT_END.search(self._html, markup.end() - len("--")), self._html)
@@ -217,11 +217,11 @@ class _Converter(MarkdownConverter):
         self._check = check
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """A cell. A bar in it would begin another one, even where it is code."""
+        """Return a cell. A bar in it would begin another one, even where it is code."""
         return cast("_Converting", super()).convert_td(el, text.replace("|", r"\|"), parent_tags)
 
     def convert_th(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """A cell of a head, likewise."""
+        """Return a cell of a head, likewise."""
         return cast("_Converting", super()).convert_th(el, text.replace("|", r"\|"), parent_tags)
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
@@ -279,7 +279,7 @@ def _structured(html: str, url: str, max_chars: int, check: Check) -> Page:
 
 
 def _tags(root: Tag) -> Iterator[Tag]:
-    """All below `root`, in the order of the page. `find_all` takes five times as long."""
+    """Return all below `root`, in the order of the page. `find_all` takes five times as long."""
     return (node for node in root.descendants if isinstance(node, Tag))
 
 
@@ -302,7 +302,7 @@ def _base(soup: BeautifulSoup, url: str) -> str:
 
 
 def _readable(soup: BeautifulSoup, check: Check) -> Tag:
-    """The part of a page that is read, with everything else taken out of it."""
+    """Return the part of a page that is read, with everything else taken out of it."""
     whole = _without(soup.body or soup, _is_never_read, check)
     parts = list(_named(whole, "main", "article"))
     mains = [part for part in parts if part.name == "main"] or [
@@ -377,7 +377,7 @@ def _attribute(tag: Tag, name: str) -> str:
 
 
 def _language(pre: Tag) -> str:
-    """The language of a block of code, as highlighters note it on it, in it or around it."""
+    """Return the language of a block of code, as highlighters note it on it, in it or around it."""
     for tag in (pre, pre.find("code"), pre.parent):
         classes = None if tag is None else tag.get("class")
         match = _LANGUAGE.search(" ".join(classes) if isinstance(classes, list) else classes or "")

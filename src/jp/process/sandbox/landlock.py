@@ -47,7 +47,7 @@ class _Rule(ctypes.Structure):
 
 
 def offered_version() -> int:
-    """The version of Landlock that the kernel offers; 0 where it has none."""
+    """Return the version of Landlock that the kernel offers; 0 where it has none."""
     return max(0, ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
 
 

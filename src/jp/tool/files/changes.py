@@ -119,7 +119,7 @@ def put_over(source: int, name: str, target: int, place: Place) -> None:
 
 @contextmanager
 def _aside(directory: int, data: bytes, mode: int) -> Generator[str]:
-    """A new file with `data` under a name of its own, which is gone afterwards if it still has that name."""
+    """Yield a new file with `data` under a name of its own, which is gone afterwards if it still has that name."""
     name = f".jp-{os.urandom(6).hex()}.tmp"
     descriptor = os.open(name, _ASIDE, mode, dir_fd=directory)
     try:
@@ -155,7 +155,7 @@ T = TypeVar("T")
 
 
 def territory_of(invocation: ToolInvocation, surroundings: FileSurroundings) -> Territory:
-    """What the call may reach."""
+    """Return what the call may reach."""
     return Territory(invocation.root, invocation.settings.access.fs, surroundings)
 
 
@@ -185,13 +185,13 @@ async def require_consent(invocation: ToolInvocation, identity: str, text: str) 
 
 
 def failed(error: FileAccessError, kind: str, path: object = None) -> ToolOutput:
-    """The result of a call that did nothing. `path` is what it names, where that is one path."""
+    """Return the result of a call that did nothing. `path` is what it names, where that is one path."""
     facts = Facts(kind=kind, path=legible(path) if isinstance(path, str) else None, first_error=error.message)
     return ToolOutput(content=said(error.message), is_error=True, facts=facts)
 
 
 def said(text: str) -> tuple[TextBlock, ...]:
-    """A result that is text."""
+    """Return a result that is text."""
     return (TextBlock(text=text),)
 
 
@@ -210,7 +210,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     last: int
 
     def text(self, most: int | None = None) -> str:
-        """The diff, with at most so many lines where a bound is given."""
+        """Return the diff, with at most so many lines where a bound is given."""
         if most is None or len(self.lines) <= most:
             return "\n".join(self.lines)
         left_out = len(self.lines) - most
@@ -218,7 +218,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def difference(path: str, old: str, new: str) -> Difference:
-    """The difference from `old` to `new`, two texts that are not the same, of the file `path`."""
+    """Return the difference from `old` to `new`, two texts that are not the same, of the file `path`."""
     before, after = _lines(old), _lines(new)
     head = _same(before, after)
     tail = _same(before[head:][::-1], after[head:][::-1])
@@ -262,7 +262,7 @@ def _hunks(before: list[str], after: list[str], head: int, tail: int) -> Iterato
 
 
 def _replaced(old: list[str], new: list[str], lead: int, trail: int) -> Iterator[str]:
-    """All of `old` but so many lines at its ends, by all of `new`."""
+    """Yield all of `old` but so many lines at its ends, by all of `new`."""
     yield from _marked(" ", old[:lead])
     yield from _marked("-", old[lead : len(old) - trail])
     yield from _marked("+", new[lead : len(new) - trail])

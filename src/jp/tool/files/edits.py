@@ -27,7 +27,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     replace_all: bool = False
 
     def fail(self, why: str) -> FileAccessError:
-        """What is wrong with it, in words for the model; nothing has been changed."""
+        """Return what is wrong with it, in words for the model; nothing has been changed."""
         return FileAccessError(f"pattern {self.number}: {why}. Nothing was changed.")
 
 
@@ -110,7 +110,7 @@ def _places(text: str, starts: Sequence[int]) -> str:
 
 
 def _near(text: str, old: str) -> str:
-    """Where the file has `old` but for white space at the ends of its lines."""
+    """Return where the file has `old` but for white space at the ends of its lines."""
     wanted = [line.strip() for line in old.strip("\n").split("\n")]
     if not any(wanted):
         return ""

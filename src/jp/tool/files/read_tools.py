@@ -90,7 +90,7 @@ def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOut
 
 
 def _selected(text: str, arguments: JsonObject, written: str) -> tuple[str, str]:
-    """The lines that `arguments` ask for, and their range such as `10-200`.
+    """Return the lines that `arguments` ask for, and their range such as `10-200`.
 
     A line ends with a line feed, as in an editor: a last one opens no further line.
     """
@@ -252,7 +252,7 @@ class SearchReport:
             self._found.append(_Found(path=path, lines=lines, matching=frozenset(numbers), numbers=some))
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of it."""
         return "\n".join([*self._lines(), *self._notes()])
 
     def _lines(self) -> list[str]:
@@ -281,7 +281,7 @@ class SearchReport:
 
 
 def _groups(found: _Found, context: int) -> Iterator[list[str]]:
-    """The matching lines, of which there is one at least, with those around them, adjoining ones together."""
+    """Yield the matching lines, of which there is one at least, with those around them, adjoining ones together."""
     group: list[str] = []
     last = 0
     for number in found.numbers:

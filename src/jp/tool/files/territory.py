@@ -24,7 +24,7 @@ class Ignored(Protocol):
     """What ignore files leave out of one walk."""
 
     def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
-        """Whether `name` in `directory`, a real path, is left out."""
+        """Return whether `name` in `directory`, a real path, is left out."""
         ...
 
 
@@ -40,7 +40,7 @@ class FileSurroundings(Protocol):
         ...
 
     def uri(self, path: str) -> str:
-        """The canonical URI of a real path."""
+        """Return the canonical URI of a real path."""
         ...
 
     def mime_type(self, path: str) -> str:
@@ -48,11 +48,11 @@ class FileSurroundings(Protocol):
         ...
 
     def ignored(self, base: str, root: str) -> Ignored:
-        """The rules for a walk of `base` in the workspace `root`. Both are real paths."""
+        """Return the rules for a walk of `base` in the workspace `root`. Both are real paths."""
         ...
 
     def private(self) -> Sequence[str]:
-        """The directories that jp keeps for itself outside of workspaces: keys, trust, other conversations."""
+        """Return the directories that jp keeps for itself outside of workspaces: keys, trust, other conversations."""
         ...
 
 
@@ -112,7 +112,7 @@ class Territory:
         self._private = tuple(map(surroundings.real_path, surroundings.private()))
 
     def place(self, written: str, use: Use) -> Place:
-        """The place that `written`, absolute or relative to the root, leads to through whatever links.
+        """Return the place that `written`, absolute or relative to the root, leads to through whatever links.
 
         Raises:
             FileAccessError: it must not be reached for that use, or is no path.
@@ -121,7 +121,7 @@ class Territory:
         return self._reached(written, self._real(written, written), use)
 
     def entry(self, written: str, use: Use) -> Place:
-        """The place of what is called `written` itself: if it is a link, then of the link.
+        """Return the place of what is called `written` itself: if it is a link, then of the link.
 
         Raises:
             FileAccessError: see `place`.
@@ -134,11 +134,11 @@ class Territory:
         return self._reached(written, f"{real.rstrip('/')}/{name}", use)
 
     def allows(self, path: str, use: Use) -> bool:
-        """Whether the real path may be reached."""
+        """Return whether the real path may be reached."""
         return self._refusal(path, repr(path), use) is None
 
     def shown(self, path: str) -> str:
-        """A real path as a call would spell it."""
+        """Return a real path as a call would spell it."""
         return "/".join(names_below(path, self.root) or ()) or path
 
     def _real(self, path: str, written: str) -> str:
@@ -155,7 +155,7 @@ class Territory:
         return Place(written=written, path=path, shown=self.shown(path), base=base, names=names)
 
     def _from(self, path: str) -> tuple[str, tuple[str, ...]]:
-        """The directory from which `path` is opened, and the names from there."""
+        """Return the directory from which `path` is opened, and the names from there."""
         inside = names_below(path, self.root)
         if inside is not None:
             return self.root, inside
@@ -164,7 +164,7 @@ class Territory:
         return base, names_below(path, base) or ()
 
     def _refusal(self, path: str, written: str, use: Use) -> str | None:
-        """Why a real path must not be reached, in words."""
+        """Return why a real path must not be reached, in words."""
         is_inside = names_below(path, self.root) is not None
         rule = next((rule for rule in reversed(self._rules) if names_below(path, rule.path) is not None), None)
         if rule is None and not is_inside:
@@ -188,7 +188,7 @@ class Territory:
 
 
 def names_below(path: str, directory: str) -> tuple[str, ...] | None:
-    """The names that lead from `directory` to `path`, both real paths; None where it lies elsewhere."""
+    """Return the names that lead from `directory` to `path`, both real paths; None where it lies elsewhere."""
     if path == directory:
         return ()
     above = directory.rstrip("/") + "/"
@@ -237,7 +237,7 @@ def in_words(place: Place, doing: str) -> Generator[None]:
 
 @contextmanager
 def parent_of(place: Place) -> Generator[int]:
-    """The directory that holds `place`, open for use as `dir_fd`.
+    """Yield the directory that holds `place`, open for use as `dir_fd`.
 
     Raises:
         FileAccessError: the place is a directory that a rule or the workspace begins at.
@@ -293,7 +293,7 @@ def listed(base: str, names: tuple[str, ...]) -> int:
 
 
 def status_of(directory: int, name: str) -> os.stat_result | None:
-    """What `name` in `directory` is, a link standing for itself; None where there is nothing."""
+    """Return what `name` in `directory` is, a link standing for itself; None where there is nothing."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -301,7 +301,7 @@ def status_of(directory: int, name: str) -> os.stat_result | None:
 
 
 def mode_of(place: Place) -> int | None:
-    """What kind of thing a place is, and its permissions; None where there is nothing to be seen.
+    """Return what kind of thing a place is, and its permissions; None where there is nothing to be seen.
 
     Only good for choosing what to do: what is opened is looked at again.
     """
@@ -358,7 +358,7 @@ def read_in(directory: int, place: Place) -> Content:
 
 
 def text_of(data: bytes, written: str) -> str:
-    """The text that `data` is.
+    """Return the text that `data` is.
 
     Raises:
         FileAccessError: it is none.
@@ -427,7 +427,7 @@ class Walks:
         self._entries = 0
 
     def files(self, start: Start) -> Iterator[Place]:
-        """The regular files in the order of their paths, name by name. What cannot be listed below the start has none.
+        """Yield the regular files in the order of their paths, name by name; unreadable directories are skipped.
 
         Raises:
             FileAccessError: the start cannot be listed, or there is too much.
@@ -447,7 +447,7 @@ class Walks:
                 yield found
 
     def has_ending(self, name: str) -> bool:
-        """Whether the extension of a file is among those that count."""
+        """Return whether the extension of a file is among those that count."""
         return not self._endings or name.endswith(self._endings)
 
     def _allowed(self, start: Place, names: tuple[str, ...]) -> Place | None:
@@ -458,7 +458,7 @@ class Walks:
         return Place(written=shown, path=path, shown=shown, base=start.base, names=(*start.names, *names))
 
     def _entries_of(self, start: Place, names: tuple[str, ...], ignored: Ignored, beginning: str) -> Sequence[_Entry]:
-        """The directories and regular files that count, sorted by name. `names` lead there from the start."""
+        """Return the directories and regular files that count, sorted by name. `names` lead there from the start."""
         directory = "/".join((start.path.rstrip("/"), *names)) or "/"
         descriptor = listed(start.base, (*start.names, *names))
         try:

@@ -105,7 +105,7 @@ class CreateFile:
             return failed(error, "write", invocation.arguments["path"])
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, Content | None]:
-        """The file, and what it has if it is there."""
+        """Return the file, and what it has if it is there."""
         territory = territory_of(invocation, self._surroundings)
         place = territory.place(str(invocation.arguments["path"]), "write")
         if not place.names or place.written.endswith("/"):
@@ -316,12 +316,12 @@ class TextForm(msgspec.Struct, frozen=True, kw_only=True):
         return f"{_MARK}{body}" if self.has_mark else body
 
     def plain(self, text: str) -> str:
-        """What somebody says of the file's text, with its line ends."""
+        """Return what somebody says of the file's text, with its line ends."""
         return text.replace("\r\n", "\n") if self.has_returns else text
 
 
 def taken_apart(raw: str) -> tuple[str, TextForm]:
-    """The text in `raw`, and its form; together they give `raw` again, byte for byte.
+    """Return the text in `raw`, and its form; together they give `raw` again, byte for byte.
 
     Only where each line ends with a carriage return and a line feed are the former no part of the text.
     """

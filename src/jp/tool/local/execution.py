@@ -84,7 +84,7 @@ _OUTCOME = msgspec.json.Decoder(_Success | _Error | _NeedsInput)
 
 
 def read_output(text: str) -> Returned | Question | None:
-    """What `text`, all that was said, comes to; None where it has none of the forms, and so is just text."""
+    """Return what `text`, all that was said, comes to; None where it has none of the forms, and so is just text."""
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -125,14 +125,14 @@ def _asked(question: _OriginalQuestion) -> Question:
 
 
 def _question(identity: str, text: str, kind: _Kind, *, options: tuple[str, ...] = (), default: Any) -> Question:
-    """A question. Where there is something to choose from it is a choice, and where there is nothing it is none."""
+    """Return a question: a choice if there is something to choose from, and none if there is nothing."""
     if kind != "boolean":
         kind = "select" if options else "text"
     return Question(id=identity, text=text, kind=kind, options=options, default=default)
 
 
 def _question_in(result: _CallResult) -> Question | None:
-    """The first question; what else is there was said before it was answered."""
+    """Return the first question; what else is there was said before it was answered."""
     asked = next((block for block in result.content if isinstance(block, _QuestionBlock)), None)
     if asked is None:
         return None
@@ -270,7 +270,7 @@ def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramEr
 
 
 def said(captured: Captured) -> str:
-    """What was printed, as text. A sentence stands where something is missing."""
+    """Return what was printed, as text. A sentence stands where something is missing."""
     head = captured.head.decode("utf-8", "replace")
     if not captured.omitted:
         return (captured.head + captured.tail).decode("utf-8", "replace")
@@ -279,17 +279,17 @@ def said(captured: Captured) -> str:
 
 
 def is_text(captured: Captured) -> bool:
-    """Whether it can be shown as text."""
+    """Return whether it can be shown as text."""
     return b"\0" not in captured.head and b"\0" not in captured.tail
 
 
 def no_text(captured: Captured) -> str:
-    """What is said of what cannot be shown as text."""
+    """Return what is said of what cannot be shown as text."""
     return f"{_size(captured):,} bytes that are no text"
 
 
 def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput:
-    """All that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
+    """Return all that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
     sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
         text = said(captured) if is_text(captured) else f"[{no_text(captured)}]"
@@ -307,7 +307,7 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
 
 
 def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
-    """What a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
+    """Return what a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
         from jp.context.redaction import redact

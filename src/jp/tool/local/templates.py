@@ -33,7 +33,7 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def command_of(name: str, command: str | CommandConfig | None) -> CommandConfig:
-    """The command of the local tool `name`. One that is a text is split as a shell splits words, its templates whole.
+    """Return the command of the local tool `name`; a text is split as a shell splits words, its templates whole.
 
     Raises:
         ConfigurationError: there is none, or it has a quote that is not closed.
@@ -84,7 +84,7 @@ def _split(name: str, command: str) -> list[str]:
 
 
 def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
-    """The words of a call whose templates see `values`: see `jp.tool.local.templates`, which bounds what it takes.
+    """Return the words of a call whose templates see `values`, within the bounds of this module.
 
     An argument that begins with a condition and comes to nothing is left out.
 
@@ -104,7 +104,7 @@ def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
 
 
 def plain(command: CommandConfig) -> CommandLine:
-    """The words of a command that gets its arguments in another way, as they stand there."""
+    """Return the words of a command that gets its arguments in another way, as they stand there."""
     if not command.shell:
         return CommandLine(words=(command.program, *command.args))
     import shlex
@@ -113,7 +113,7 @@ def plain(command: CommandConfig) -> CommandLine:
 
 
 def shown(line: CommandLine) -> str:
-    """A command as one could type it, for the person who is asked about it."""
+    """Return a command as one could type it, for the person who is asked about it."""
     import shlex
 
     assignments = [f"{name}={shlex.quote(value)}" for name, value in line.variables.items()]
@@ -144,7 +144,7 @@ _STEPS: dict[str, dict[str, str]] = {
 
 
 def mark(number: int) -> str:
-    """What stands in a script for value `number` until `with_variables` has seen it."""
+    """Return what stands in a script for value `number` until `with_variables` has seen it."""
     return f"{_BEGIN}{number}{_END}"
 
 
@@ -159,7 +159,7 @@ def unmarked(text: str, values: Sequence[str]) -> str:
 
 
 def variable(number: int) -> str:
-    """The variable that holds value `number`."""
+    """Return the variable that holds value `number`."""
     return f"JP_VALUE_{number + 1}"
 
 
@@ -221,7 +221,7 @@ class TemplateError(JpError):
 
 
 def are_placing(templates: Iterable[str]) -> bool:
-    """Whether these do no more than to put values in their places: see `jp.process.apart.is_placing`."""
+    """Return whether these do no more than to put values in their places: see `jp.process.apart.is_placing`."""
     from jinja2 import TemplateSyntaxError
 
     from jp.process.apart import is_placing
@@ -245,7 +245,7 @@ def render(template: str, values: JsonObject) -> str:
 
 
 def render_script(template: str, values: JsonObject) -> tuple[str, list[str]]:
-    """A shell's script with marks (`shell_words`) where values stand, and these values.
+    """Return a shell's script with marks (`shell_words`) where values stand, and these values.
 
     Raises:
         TemplateError: it cannot be rendered, or changes what expressions have given, so that a value could escape.
@@ -280,7 +280,7 @@ def _text(value: object) -> str:
 
 
 def _listed(value: Any) -> list[Any]:
-    """What a filter such as `map` gives, as a list.
+    """Return what a filter such as `map` gives, as a list.
 
     Raises:
         TypeError: it is a function or the like.

@@ -24,11 +24,11 @@ class AttachmentError(JpError):
 
 
 class MissingSourceError(AttachmentError):
-    """What an attachment names is not there."""
+    """The source of an attachment does not exist."""
 
 
 class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and within what bounds URIs are resolved.
+    """Context and bounds of resolving URIs.
 
     `root` is the workspace's root (or the current directory outside any), `cwd` what paths that a user types refer
     to. `anchored` says that `root` is the same for every command on a conversation, so that declarations may begin
@@ -42,7 +42,7 @@ class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be attached, or with `exclude` what is not.
+    """A source to attach, or with `exclude` to leave out.
 
     `uri` is canonical: the form that is configured and recorded. `written` is what the user wrote: the form that
     errors name. `confined` says that nothing outside the root may be reached: so for everything that a file declared.
@@ -62,7 +62,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """What a declaration came to. `notices` are sentences for the user: what was left out, and why."""
+    """The resources of a declaration. `notices` are sentences for the user about what was skipped, and why."""
 
     resources: tuple[Resource, ...]
     notices: tuple[str, ...] = ()

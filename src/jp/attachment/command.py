@@ -138,7 +138,7 @@ def _ends_command(word: str, typed: str) -> bool:
 
 
 AT_ONCE = 4
-"""How many programs run at the same time."""
+"""Most programs that run at the same time."""
 
 _slots = Slots("command", AT_ONCE)
 

@@ -1,4 +1,4 @@
-"""What of a source differs from the copies that a conversation has."""
+"""Comparison of sources with the copies in a conversation."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ _NEVER_COMPARED = frozenset({"cmd"})
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How one declaration stands.
+    """The status of one declaration.
 
     `copies` are the newest of what came of it, `turn` is the last that has one of them. `is_compared` says whether the
     source was looked at, `detail` what else there is to say, `hint` what may mend that.
@@ -234,7 +234,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What the standing of declarations depends on. `excludes` are those that hold for what is still to be read.
+    """Context that the status of declarations depends on. `excludes` are those that hold for what is still to be read.
 
     `reaches_out`: what lies on other machines is compared as well. Commands never are: they would run.
     """

@@ -56,7 +56,7 @@ _BY_NAME: dict[str, tuple[Content, ...]] = {
 }
 
 Raw = Literal["no", "entries", "all"]
-"""Whether entries are wanted as they are stored, and with `all` metadata and base configuration before them."""
+"""Raw output: entries as stored, with `all` after metadata and base configuration."""
 
 _URI = re.compile(r"jp:(?://)?(?:jp-c)?(?P<digits>[0-9]{1,18})/?(?:\?(?P<query>.*))?", re.IGNORECASE | re.DOTALL)
 _BOUND = r"(-?[0-9]{1,9})"
@@ -193,7 +193,7 @@ _LINE_FEED = "\n"
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown, and of what. `load` reads content from where it is stored, and only what is shown is read."""
+    """A selection and its source. `load` reads stored content, and only what is shown is read."""
 
     turns: Sequence[Turn]
     contents: Collection[Content]

@@ -1,4 +1,4 @@
-"""What users type for `--attach` and declare in `conversation.attachments`, and what a conversation has of it. Pure."""
+"""Declarations of attachments, typed after `--attach` or set in `conversation.attachments`. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the meaning of a text depends on.
+    """Context that decides the meaning of a declaration.
 
     `directory` is what relative paths refer to, absolute. `exists` says whether such a path, as it stands, names
     something. `built_in` are the schemes that no file name can take; `schemes` gives these and all others.

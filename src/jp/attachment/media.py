@@ -1,4 +1,4 @@
-"""What bytes are: text, a picture, a PDF, or what no model can be sent. By content first, then by name. Pure."""
+"""Identification of media: text, pictures, PDF, or unsupported; by content first, then by name. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import codecs
 import msgspec
 
 HEAD = 8192
-"""How many bytes tell a picture, a PDF and a file with zero bytes from text."""
+"""Bytes that suffice to tell pictures, PDF and binary files from text."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

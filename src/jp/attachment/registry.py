@@ -124,7 +124,7 @@ class AttachmentRegistry:
 
 _MOST_RESOURCES = 2_000
 _TOTAL = 10
-"""How many times the bound of one resource all resources of a declaration may have together."""
+"""Most bytes of all resources of a declaration, as a multiple of the bound of one."""
 
 _REMEDY = "Tell its authors, or attach something else."
 
@@ -188,7 +188,7 @@ class Guarded:
 
 
 class _DefectError(Exception):
-    """What is wrong with what a handler gave, as the rest of a sentence."""
+    """A defect of a handler's result, as the rest of a sentence."""
 
 
 def _only_cause(error: BaseException) -> BaseException:

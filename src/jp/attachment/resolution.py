@@ -1,4 +1,4 @@
-"""Which attachments are resolved at a turn, resolving them, and their size in tokens."""
+"""Selection and resolution of a turn's attachments, and their size in tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jp.errors import JpError
 
 
 class ResolutionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn resolves."""
+    """The attachments that a turn resolves."""
 
     includes: tuple[Declaration, ...] = ()
     excludes: tuple[Declaration, ...] = ()
@@ -31,7 +31,7 @@ class ResolutionPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes into a turn's `chat_request`, and sentences for the user. `declarations` are its `attachments`."""
+    """Content of a turn's `chat_request`, and sentences for the user. `declarations` are its `attachments`."""
 
     resources: tuple[Resource, ...] = ()
     declarations: tuple[str, ...] = ()

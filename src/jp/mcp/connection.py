@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where servers are started: in `directory`, and with what of jp's own environment. `cwd` is jp's own place.
+    """The place where servers are started: `directory`, with jp's environment. `cwd` is jp's own directory.
 
     `private` are the directories of jp itself, which a confined server cannot read.
     """

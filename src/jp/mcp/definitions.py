@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 Opening = Literal["initialize", "discover"]
-"""What a session begins with: the handshake of all versions before 2026-07-28, or a request of that version."""
+"""The opening of a session: the handshake of all versions before 2026-07-28, or a request of that version."""
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a server says of the effects of a tool. A person may read it; it is never taken as consent."""
+    """A server's claims about a tool's effects. A person may read them; they are never taken as consent."""
 
     reads_only: bool | None = None
     destroys: bool | None = None
@@ -100,7 +100,7 @@ class ClosedError(ServerError):
 
 
 LONGEST = 8192
-"""How many characters a URI of a server has at most."""
+"""Most characters of a server's URI."""
 
 _FORM = re.compile(r"mcp\+(?P<server>[^+/\s]+)\+(?P<uri>\S.*)", re.DOTALL | re.IGNORECASE)
 _NO_URI = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")

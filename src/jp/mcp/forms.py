@@ -1,4 +1,4 @@
-"""What a server asks while a tool runs: a form, as questions of jp's own. Pure.
+"""Forms with which a server asks while a tool runs, as jp's own questions. Pure.
 
 A form has fields of plain types only (the protocol says so): texts, numbers, yes or no, and choices.
 """
@@ -31,7 +31,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """What `server` asks. Without fields, it asks whether to go on."""
+    """A form of `server`. Without fields, it asks whether to go on."""
 
     server: str
     message: str
@@ -50,7 +50,7 @@ Elicitation = Form | Page
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a form: values, or why there are none."""
+    """The result of a form: values, or the reason why there are none."""
 
     action: Literal["accept", "decline", "cancel"]
     values: dict[str, Value | None] = {}

@@ -97,7 +97,7 @@ def _refused(server: str, error: MCPError) -> JpError:
 
 
 class Talk(Protocol):
-    """Who is told what happens."""
+    """Listener for events of a session."""
 
     def log(self, text: str) -> None:
         """Something that only who looks for a reason wants to know."""
@@ -122,14 +122,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool has returned."""
+    """A tool's result."""
 
     content: tuple[Block, ...]
     is_error: bool
 
 
 _DEEPEST = 32
-"""What lies deeper is any value: nobody writes such schemas by hand, and providers refuse them."""
+"""Deepest level of a schema; deeper parts accept any value, as providers refuse such schemas."""
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
@@ -356,7 +356,7 @@ async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -
 
 
 class Session:
-    """What a server can be asked. `listing` are its tools as they were when the session began."""
+    """Requests that a server can answer. `listing` are its tools as they were when the session began."""
 
     def __init__(self, client: Client, hearing: Hearing, *, name: str, listing: Listing, talk: Talk) -> None:
         self.listing = listing

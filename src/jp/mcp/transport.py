@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _ANSWER = rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"[^"]*"\s*,)?\s*"id"\s*:\s*(?P<id>[0-9]{1,18}|"[^"\\]*")\s*,\s*"result"'
-"""How an answer begins of which nothing else can be read."""
+"""The start of a response of which nothing else can be read."""
 
 
 def message_of(line: bytes) -> JSONRPCMessage | None:
@@ -82,7 +82,7 @@ _LONGEST_LINE = 2000
 _LAST_WORDS = 300
 
 GRACE_SECS = 0.3
-"""How long a server may take to end: first by itself, when its input is closed, and again when it is asked to."""
+"""Seconds for a server to end after its input is closed, and again after it is asked to."""
 
 
 class ServerProcess:
@@ -175,7 +175,7 @@ _FLUSH_SECS = 0.5
 
 
 class StdioLink:
-    """What connects a process with a session. `broken` says why it was cut, where neither of them ended."""
+    """A transport over a process. `broken` says why jp cut it, if neither side ended."""
 
     def __init__(self, process: ServerProcess, log: Callable[[str], None]) -> None:
         """`process` runs; the link ends it."""
@@ -283,7 +283,7 @@ _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class HttpLink:
-    """What connects an address with a session. `refused` is the status of the last answer that was a refusal.
+    """A transport over HTTP. `refused` is the status of the last answer that was a refusal.
 
     `broken` says why the session was ended by jp.
     """

@@ -33,7 +33,7 @@ _PLACING = frozenset({
     ),
     *("If", "CondExpr", "And", "Or", "Not", "Compare", "Operand"),
 })
-"""What takes no longer than its values and the template are long."""
+"""Nodes whose rendering takes time linear in the template and its values."""
 
 _FILTERS = frozenset({
     *("abs", "capitalize", "count", "d", "default", "e", "escape", "first", "float", "int", "last", "length", "lower"),
@@ -84,10 +84,10 @@ def reason_of(error: Exception) -> str:
 
 
 MOST_MEMORY = 1024 * 1024 * 1024
-"""How many bytes such a process may map, Python and its libraries included, where the system holds it to that."""
+"""Most bytes that such a process may map, with Python and its libraries, if the system enforces it."""
 
 COMPUTING_SECS = 5.0
-"""How much one template may compute."""
+"""Most seconds of computing for one template."""
 
 _MOST_BYTES = 256 * 1024 * 1024
 

@@ -52,7 +52,7 @@ _GIT = frozenset({
     "GIT_NAMESPACE", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_CEILING_DIRECTORIES",
     "GIT_EXEC_PATH",
 })  # fmt: skip
-"""Where a hook of git says what it is about."""
+"""Variables in which git tells a hook its repository."""
 
 _PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 

@@ -1,4 +1,4 @@
-"""Whether a call's tool exists and its arguments fit, and coercions that make them fit. Pure."""
+"""Validation of calls: whether the tool exists and the arguments fit, with coercions. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ARTICLED = {
     "string": "a string",
 }
 TYPES = tuple(_ARTICLED)
-"""What JSON Schema calls the types of values."""
+"""Names of types in JSON Schema."""
 
 
 def argument_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:

@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Carrier)
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool returns. A failure is a result too: the model reads it."""
+    """A tool's result. A failure is a result too: the model reads it."""
 
     content: tuple[Block, ...]
     is_error: bool = False
@@ -35,7 +35,7 @@ class CallStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one call. `denied`: it needed a person's consent, or an answer, and nobody gave it.
+    """The outcome of one call. `denied`: it needed a person's consent, or an answer, and nobody gave it.
 
     `duration_ms` is None where nothing ran.
     """
@@ -62,11 +62,11 @@ class Progressed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ToolEvent = CallStarted | Progressed | Inquired | CallOutcome
-"""What happens while calls run."""
+"""Events while calls run."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was answered to a tool's question, and by whom: a person, the model, or the configuration.
+    """An answer to a tool's question, and its author: a person, the model, or the configuration.
 
     Of an answer of the model, `model` is its id and `usage` what the provider reported.
     """
@@ -153,7 +153,7 @@ def _ignore(text: str) -> None:
 
 
 class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is run with.
+    """A call with everything that a tool needs to run.
 
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
     the tool has to ask while it runs; `progress` shows a person one line of how far it is, `notice` what they should

@@ -15,7 +15,7 @@ import msgspec
 from jp.context.markers import marker
 
 BOUND = 16 * 1024
-"""How many bytes of a result a model is shown, unless the tool's `max_bytes` says otherwise."""
+"""Bytes of a result that a model is shown, unless the tool sets `max_bytes`."""
 
 LARGEST_MEDIA = 3_500 * 1024
 """Pictures and sounds of more bytes are not shown: in base64 they come near to 5 MB, and larger ones are refused."""
@@ -41,7 +41,7 @@ _WRONG = (
     b"assertion failed",
     b"segmentation fault",
 )
-"""What says that something went wrong, and what."""
+"""Words that report an error."""
 
 _FAILED = re.compile(
     rb"^(?:failed |[ \t]*--- fail: |not ok |[ \t]*\xe2\x9c\x95 |[ \t]*\xe2\x9c\x97 |[ \t]*\xc3\x97 |fail[:! \t])",
@@ -49,7 +49,7 @@ _FAILED = re.compile(
 )
 _HINTS_OF_FAILED = (b"fail", b"not ok", b"\xe2\x9c\x95", b"\xe2\x9c\x97", b"\xc3\x97")
 _SUSPICIOUS = (b"traceback", b"panic", b"failed", b"failure", b"exception", b"denied", b"not found", b"no such")
-"""What may say so."""
+"""Words that may report an error."""
 
 _CONTINUES = range(0x80, 0xC0)
 """The bytes that continue a character of UTF-8."""

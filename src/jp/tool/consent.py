@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is asked about: a call with the arguments that it would run with.
+    """A call that a person is asked about, with the arguments that it would run with.
 
     `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit; `limits`
     is what confines the call, empty where that is no matter.
@@ -120,7 +120,7 @@ Decision = Allowed | Denied
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line answers for this turn wherever a tool has to be asked about.
+    """The command line's answer for this turn to every question about a tool.
 
     `approved` are the names of `--approve`, `approve_all` and `deny_all` the flags of those names; a name wins over
     `deny_all`, and `deny_all` over `approve_all`.
@@ -188,7 +188,7 @@ _Key = tuple[str, str, str]
 
 
 class RememberedAnswers:
-    """What a person answered once and for all of a turn; nothing of it is kept for the next."""
+    """A person's answers for the rest of a turn; none is kept for the next."""
 
     def __init__(self) -> None:
         self._answers: dict[_Key, bool] = {}
@@ -208,7 +208,7 @@ def _key(stream: Stream, name: str, arguments: JsonObject) -> _Key:
 
 
 PREVIEW_SECS = 5.0
-"""How long is waited for what a tool says that it would do."""
+"""Seconds to wait for a tool's preview."""
 
 Invoke = Callable[[CheckedCall], ToolInvocation]
 
@@ -221,7 +221,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is given for a result. `denied`: not the result, for want of a person's consent."""
+    """The result that the model is given. `denied`: it is withheld without a person's consent."""
 
     output: ToolOutput
     denied: bool = False

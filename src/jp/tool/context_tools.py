@@ -21,7 +21,7 @@ from jp.tool.bounding import BOUND
 from jp.tool.toolbox import RECALL, REFRESH, SEARCH
 
 _RECALL_NOTE = 120
-"""How many bytes what is said below a page takes at most."""
+"""Most bytes of the note below a page."""
 
 _SMALLEST_PAGE = 256
 
@@ -53,7 +53,7 @@ class HandleError(JpError):
 
 
 class FoundContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handle names, as it was. `uri` and `mime_type` are there where the log says them."""
+    """The original that a handle names. `uri` and `mime_type` are set if the log has them."""
 
     handle: str
     sha256: str

@@ -139,7 +139,7 @@ AT_ONCE = 8
 """So many calls run at the same time; the others wait."""
 
 TIMEOUT_SECS = 120.0
-"""How long a command or a server may take over a call where nothing else is said."""
+"""Default seconds for a call of a command or a server."""
 
 Tell = Callable[[ToolEvent], None]
 """Hears what happens, at once: when it returns, a result is recorded."""
@@ -164,7 +164,7 @@ def _nobody(call: ToolCallRequest, stream: Stream) -> Inquirer:
 
 
 class ToolPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom tools work with.
+    """Dependencies of the tool coordinator.
 
     `root` confines built-in file tools; `notice` hears what a person should know although the turn goes on, `log` what
     is of use only to who looks for a reason; `delivery` makes of a result what is recorded; `inquirer_for` gives who

@@ -134,7 +134,7 @@ _READ = frozenset({"read", "list", "search", "json", "web"})
 
 
 class Addresses(Protocol):
-    """How what is left out of a view of a log is named. What is added to the log changes no name."""
+    """Handles of content that a view of a log does not show. Appending to the log changes no handle."""
 
     def nonce(self, entries: Sequence[AnyEntry]) -> str:
         """Return what the markers in views of this log carry."""

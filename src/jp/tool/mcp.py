@@ -47,7 +47,7 @@ class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the names in `conversation.tools`.
+    """Offered tools by the names in `conversation.tools`.
 
     `settings` has every tool under its own name, and no group. `notices` are sentences for the user.
     """
@@ -148,7 +148,7 @@ def offer(
 
 
 class _Offering:
-    """What is offered so far."""
+    """The tools that are offered so far."""
 
     def __init__(
         self, settings: Mapping[str, ToolConfig], listings: Mapping[str, Listing], taken: Collection[str]
@@ -312,7 +312,7 @@ def _unconfined() -> Limits:
 
 
 class Server(Protocol):
-    """Who calls the tools of one server, starting it where it does not run yet."""
+    """Caller of one server's tools, which starts the server if needed."""
 
     async def call(self, call: Call) -> Called:
         """Call a tool; cancelling tells the server.

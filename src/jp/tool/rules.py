@@ -41,7 +41,7 @@ _Patterns = Sequence[tuple[Mapping[str, re.Pattern[str]], RunMode]]
 
 
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
-    """Where relative paths start, and what the links on the disk make of an absolute one."""
+    """The directory of relative paths, and the resolution of links in absolute ones."""
 
     root: str
     real: Callable[[str], str]
@@ -188,7 +188,7 @@ def _segment_regex(segment: str) -> str:
 
 
 _ENDS = frozenset({"source", "target", "destination", "from", "to"})
-"""What the two paths of a move are called."""
+"""Names of the two paths of a move."""
 
 
 class _Entered(msgspec.Struct, frozen=True, kw_only=True):

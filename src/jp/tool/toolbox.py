@@ -1,4 +1,4 @@
-"""Which tools the model may call, where they come from, and how they run: the configuration's word on each."""
+"""The tools the model can call: their sources and their settings."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ STANDING_SETTINGS: Mapping[str, ToolConfig] = {
     **dict.fromkeys(sorted(STANDING), _UNATTENDED),
     REFRESH: ToolConfig(enable="always", run="unattended", rules=(RuleConfig(arguments={"uri": "cmd:**"}, run="ask"),)),
 }
-"""What holds for each where the configuration does not say otherwise: what runs a command asks like a command."""
+"""Default settings of each source: a tool that runs a command asks as a command does."""
 
 
 def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bool) -> frozenset[str]:
@@ -225,7 +225,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 OFF = "!"
-"""What stands before the name of a tool that is taken away."""
+"""Prefix of the name of a tool that is removed."""
 
 _WILD = frozenset("*?[")
 

@@ -30,7 +30,7 @@ _DEFINITION = ToolDefinition(
 
 
 class FetchedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What came; `notices` are sentences that say what it lacks. `status` is HTTP's."""
+    """A fetched resource; `notices` are sentences about what it lacks. `status` is HTTP's."""
 
     resources: tuple[Resource, ...]
     notices: tuple[str, ...] = ()

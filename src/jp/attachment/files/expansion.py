@@ -30,7 +30,7 @@ class _Excluded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exclusion:
-    """Which files are not to be attached. One object serves one resolution."""
+    """Files that are not to be attached. One object serves one resolution."""
 
     def __init__(self, excludes: Sequence[Declaration], context: ResolveContext, names: Names) -> None:
         """`excludes` are `file` declarations.
@@ -129,7 +129,7 @@ _Rules = tuple[_Rule, ...]
 
 
 class IgnoreRules:
-    """What is ignored below `top`; one object serves one walk."""
+    """Ignore rules below `top`; one object serves one walk."""
 
     def __init__(self, top: str) -> None:
         self._top = top
@@ -242,10 +242,10 @@ def _exclude_file(directory: str) -> str | None:
 
 
 MAX_FILES = 2_000
-"""How many files one declaration may stand for: beyond it, somebody attaches a tree by mistake."""
+"""Most files of one declaration: more is a tree that was attached by mistake."""
 
 MAX_ENTRIES = 250_000
-"""How many names one walk looks at."""
+"""Most names that one walk looks at."""
 
 NEVER_ENTERED = frozenset({".git", ".jp"})
 
@@ -253,14 +253,14 @@ _CHECK_EVERY = 1_000
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a walk happens. `base` is where it begins; nothing outside of `anchor` is reached. Both are real paths."""
+    """The bounds of a walk. `base` is where it begins; nothing outside of `anchor` is reached. Both are real paths."""
 
     base: str
     anchor: str
 
 
 class Expansion(msgspec.Struct, kw_only=True):
-    """What a walk has found: real paths, in no order. `left_out` are paths by the reason, in words."""
+    """Result of a walk: real paths, in no order. `left_out` are paths by the reason, in words."""
 
     files: set[str] = msgspec.field(default_factory=set[str])
     left_out: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])

@@ -242,7 +242,7 @@ def left_out(declaration: Declaration, paths_by_reason: Mapping[str, Sequence[st
 
 
 TOTAL = 10
-"""How many times the bound of one resource everything that a declaration stands for may have."""
+"""Most bytes of a declaration, as a multiple of the bound of one resource."""
 
 _UNSENDABLE = "neither text, an image nor a PDF"
 

@@ -1,4 +1,4 @@
-"""Where a `file` URI leads, and reading what lies there without following a link that was swapped."""
+"""Resolving `file` URIs, and reading files without following a link that was swapped."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class TooLargeError(Exception):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read, and when the file had been changed last: RFC 3339, UTC; None for a time beyond the calendar."""
+    """Content of a file, and when it was last changed: RFC 3339, UTC; None for a time beyond the calendar."""
 
     data: bytes
     last_modified: str | None
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a file that was not read: how large it says that it is, and how it begins."""
+    """Facts about a file that was not read: its size, and how it begins."""
 
     size: int
     head: bytes
@@ -258,7 +258,7 @@ def _depth_below_root(path: str, root: str) -> int | None:
 
 
 class CanonicalNames:
-    """How attachments name files, for whoever else names them: one file has one URI. Stateless."""
+    """Names of files as attachments use them, so that one file has one URI everywhere. Stateless."""
 
     def real_path(self, path: str) -> str:
         """Return the absolute `path` without symlinks, its names as listed. What does not exist stays as it is.

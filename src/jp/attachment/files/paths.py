@@ -17,7 +17,7 @@ _TRIPLET = re.compile(rb"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 Start = Literal["root", "home", "filesystem"]
-"""Where a path begins: at the workspace's root, at the user's home directory, or at `/`."""
+"""The start of a path: at the workspace's root, at the user's home directory, or at `/`."""
 
 
 class FilePath(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ Identity = tuple[int, int]
 
 
 class Tree(Protocol):
-    """What is asked of a file system."""
+    """Operations that a file system must provide."""
 
     def names(self, directory: str) -> Sequence[str]:
         """Return what `directory` lists; nothing where it cannot be read."""
@@ -302,7 +302,7 @@ class _Name(msgspec.Struct, frozen=True):
 
 
 States = frozenset[int]
-"""How far a pattern has matched: the segments that may come next."""
+"""Progress of a match: the segments that may come next."""
 
 
 class PathPattern:

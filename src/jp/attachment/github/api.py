@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who did something."""
+    """A GitHub user."""
 
     login: str
 

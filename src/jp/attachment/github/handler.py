@@ -58,7 +58,7 @@ LOCK_FILES = frozenset({
     "uv.lock",
     "yarn.lock",
 })
-"""What programs write and nobody reads."""
+"""Generated files that nobody reads."""
 
 _START = re.compile(r"^diff --git ", re.MULTILINE)
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -68,7 +68,7 @@ _OCTAL_DIGITS = 3
 
 
 class FileDiff(msgspec.Struct, frozen=True):
-    """What changed in one file. `path` is its new one, or the old one of a file that is gone."""
+    """The change of one file. `path` is its new one, or the old one of a file that is gone."""
 
     path: str
     text: str
@@ -248,7 +248,7 @@ def _capital(text: str) -> str:
 
 
 _TOTAL = 10
-"""How many times the bound of one resource everything that is read for a declaration may have."""
+"""Most bytes that are read for a declaration, as a multiple of the bound of one resource."""
 
 _EXAMPLES = 3
 

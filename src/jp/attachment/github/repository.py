@@ -17,7 +17,7 @@ Kind = Literal["pull", "issues"]
 Part = Literal["discussion", "reviews", "diff"]
 
 PARTS: tuple[Part, ...] = ("discussion", "reviews", "diff")
-"""What a pull request consists of, in the order in which it is attached."""
+"""Parts of a pull request, in the order in which they are attached."""
 
 _KINDS: dict[str, Kind] = {"pull": "pull", "pulls": "pull", "pr": "pull", "issue": "issues", "issues": "issues"}
 _PARTS: dict[str, Part] = {"discussion": "discussion", "reviews": "reviews", "diff": "diff", "files": "diff"}

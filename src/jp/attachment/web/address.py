@@ -15,7 +15,7 @@ from jp.attachment.base import AttachmentError
 IpAddress = IPv4Address | IPv6Address
 
 Zone = Literal["public", "loopback", "private", "link-local", "metadata", "reserved"]
-"""Where an address lies. `metadata` is where a cloud tells its machines their credentials; `reserved` is the rest."""
+"""Zones of addresses. `metadata` is a cloud's service for credentials of its machines; `reserved` is the rest."""
 
 _METADATA = frozenset(
     map(ip_address, ("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192"))
@@ -39,7 +39,7 @@ _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be connected to: addresses in `zones`, and those of `machines`."""
+    """Addresses that may be connected to: those in `zones`, and those of `machines`."""
 
     zones: frozenset[Zone]
     machines: frozenset[IpAddress] = frozenset()

@@ -171,7 +171,7 @@ WHAT_IS_TAKEN = "Text, web pages, PNG, JPEG, GIF and WebP images and PDF can be 
 
 
 class ContentType(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of a body: a MIME type in lower case without parameters, and a charset; empty if nothing."""
+    """A `Content-Type`: a MIME type in lower case without parameters, and a charset; empty if missing."""
 
     mime_type: str = ""
     charset: str = ""

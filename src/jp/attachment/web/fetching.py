@@ -218,13 +218,13 @@ _GOOD = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PORTS = {"http": 80, "https": 443}
 _SECS_FOR_ONE_OF_MANY = 3.0
-"""How long a connection to an address is waited for where there is another one to try."""
+"""Seconds to wait for a connection when there is another address to try."""
 
 _ACCEPT = "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.8, */*;q=0.5"
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long, in seconds, and how far. `idle_secs` is between any two bytes, `total_secs` for everything."""
+    """Limits of a fetch, in seconds and redirects. `idle_secs` is between two bytes, `total_secs` for everything."""
 
     connect_secs: float = 15.0
     idle_secs: float = 30.0
@@ -233,7 +233,7 @@ class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """What came. `address` is where it came from in the end; `last_modified` is the header as it stands."""
+    """A response. `address` is where it came from after redirects; `last_modified` is the raw header."""
 
     address: Address
     status: int

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from jp.attachment.web.page import Page
 
 AT_ONCE = 6
-"""How many addresses are fetched at the same time."""
+"""Most addresses that are fetched at the same time."""
 
 _slots = Slots("web", AT_ONCE)
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """What a declaration came to, and the `status` with which its server answered; None where it was not asked."""
+    """A resolution, and the `status` of the server's response; None without a request."""
 
     resolution: Resolution
     status: int | None = None

@@ -27,14 +27,14 @@ _UNREAD = {
     name: re.compile(rf"</{name}(?=[\s/>])[^<>]*+>?", re.IGNORECASE)
     for name in ("script", "style", "title", "textarea", "noscript", "iframe", "template", "xmp")
 }
-"""What holds text that is not read, and where it ends. What never ends hides the rest, as it does in a browser."""
+"""Elements whose text is not read, and their end tags. Without one, the rest is hidden, as in a browser."""
 
 _INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
     "wbr",
 })  # fmt: skip
-"""What does not break a line."""
+"""Elements that do not break a line."""
 
 
 class BareText:
@@ -104,7 +104,7 @@ _CONTENT = ["main", "article", "section", "figure", "blockquote", "table", "li"]
 
 _ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "🔗"})
 _LEAST_SHARE = 4
-"""What calls itself the main part holds at least a quarter of the page's text, or it is not believed."""
+"""The marked main part must hold at least a quarter of the page's text."""
 
 TREE_SECS = 10.0
 """Seconds that a tree and its Markdown may take."""

@@ -29,7 +29,7 @@ _FIRST_WITH_REFER, _FIRST_WITH_TRUNCATE, _FIRST_WITH_TCP, _FIRST_WITH_DEVICES, _
 
 
 class Allowed(TypedDict):
-    """What the program may do. `version` is what the kernel offers; everything below a path is meant."""
+    """Rights of the program. `version` is the kernel's; a path stands for everything below it."""
 
     version: int
     read: list[str]

@@ -45,7 +45,7 @@ class SandboxError(JpError):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is started instead of a command: its words, with its environment."""
+    """The words and environment to start instead of a command."""
 
     words: Sequence[str]
     environment: Mapping[str, str]

@@ -171,7 +171,7 @@ def not_held(confinement: Confinement, mechanism: Mechanism) -> tuple[str, ...]:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a program on this machine: in one `word`, and as a `text` for who is to let it run."""
+    """The limits of a program on this machine: one `word`, and a `text` for the person who approves it."""
 
     word: str
     text: str

@@ -1,4 +1,4 @@
-"""What a confined program may write, read and reach, as rules for paths. Pure.
+"""Rules for the paths and networks that a confined program may use. Pure.
 
 The most specific rule for a path decides. What is not named may be read and not written.
 """
@@ -19,7 +19,7 @@ Kind = Literal["directory", "file", "link"]
 
 
 class SandboxSettings(Protocol):
-    """What a configuration says; None and nothing where it does not."""
+    """Settings of the sandbox; None or empty where the configuration has none."""
 
     @property
     def mode(self) -> Mode | Literal["off"] | None:
@@ -93,7 +93,7 @@ def confinement_of(
 
 
 class PathRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program may do with `path`, which has no links in it, and with all below it."""
+    """Access of a program to `path`, which has no links in it, and to all below it."""
 
     path: str
     access: Access
@@ -101,7 +101,7 @@ class PathRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Disk(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be known of the disk.
+    """Facts about the disk.
 
     Args:
         kind: what is at a path; None where nothing is, or where it cannot be reached.

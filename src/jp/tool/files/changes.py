@@ -289,7 +289,7 @@ MOST_SHOWN = 200
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file has, and what it is to have."""
+    """A change of a file from `old` to `new`."""
 
     place: Place
     known: Content
@@ -302,7 +302,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Previews:
-    """What was shown of calls before they ran, so that a file that somebody else has changed since is noticed.
+    """Previews of calls, so that a file that somebody else has changed since is noticed.
 
     What calls of the same tool have made of it meanwhile, one after the other, was shown too.
     """

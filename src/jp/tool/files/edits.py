@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>\w+)\}|(?P<bare>\w+))
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is replaced by what. `number` counts the edits of a call from 1."""
+    """A replacement. `number` counts the edits of a call from 1."""
 
     number: int
     old: str
@@ -32,7 +32,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """Where an expression matches: from `start` to before `end`, with the text of each group by number and name."""
+    """A match of an expression: from `start` to before `end`, with the text of each group by number and name."""
 
     start: int
     end: int

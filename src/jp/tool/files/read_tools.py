@@ -229,7 +229,7 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchReport:
-    """What is found, gathered."""
+    """The matches of a search and their text."""
 
     def __init__(self, *, context: int) -> None:
         self._context = context
@@ -237,7 +237,7 @@ class SearchReport:
         self._left_out = 0
         self._shown = 0
         self.count = 0
-        """How many lines match."""
+        """Number of lines that match."""
 
     def leave_out(self) -> None:
         """Count a file that is too large, not UTF-8 or not readable."""

@@ -1,4 +1,4 @@
-"""Which files a tool may reach (the workspace and `access.fs`), and how they are opened and walked.
+"""Files that a tool may reach (the workspace and `access.fs`), and safe opening and walking of them.
 
 What jp and git keep is out of reach. What was judged is what is opened, even while links are swapped.
 """
@@ -21,7 +21,7 @@ from jp.errors import JpError
 
 
 class Ignored(Protocol):
-    """What ignore files leave out of one walk."""
+    """Ignore rules of one walk."""
 
     def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
         """Return whether `name` in `directory`, a real path, is left out."""
@@ -29,7 +29,7 @@ class Ignored(Protocol):
 
 
 class FileSurroundings(Protocol):
-    """How files are named and which are left out: the same as for attachments, so that one file has one URI."""
+    """Names and ignore rules of files: the same as for attachments, so that one file has one URI."""
 
     def real_path(self, path: str) -> str:
         """`path`, which is absolute, without symlinks, each name as its directory lists it.
@@ -64,7 +64,7 @@ Use = Literal["read", "write", "walk"]
 """A walk may begin wherever something might be read; what it finds is judged by itself."""
 
 _KEPT = frozenset({".git", ".jp"})
-"""What is in such a directory decides what runs (hooks, configuration) or is the record of what was said."""
+"""Directories whose content decides what runs (hooks, configuration) or records conversations."""
 
 _UNREAD = frozenset({"blobs", "conversations"})
 """Below `.jp`: what other conversations hold is theirs. `jp` attachments and `recall` are the ways to it."""
@@ -97,7 +97,7 @@ def _permits(rule: _Rule | None, use: Use) -> bool:
 
 
 class Territory:
-    """What one call may reach."""
+    """The files that one call may reach."""
 
     def __init__(self, root: Path, rules: Sequence[FileRuleConfig], surroundings: FileSurroundings) -> None:
         """`rules` are `access.fs`: where there are any, what none of them allows is denied."""
@@ -205,7 +205,7 @@ def _require_path(written: str) -> None:
 
 
 MAX_BYTES = 10 * 1024 * 1024
-"""What is read of one file at most, as for an attachment."""
+"""Most bytes that are read of one file, as for an attachment."""
 
 # Without O_NONBLOCK, a FIFO that took the file's place after it was looked at would block for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -395,13 +395,13 @@ def _legible(char: str) -> str:
 
 
 MAX_ENTRIES = 250_000
-"""How many names one call looks at."""
+"""Most names that one call looks at."""
 
 NEVER_ENTERED = frozenset({".git", ".jp"})
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a walk begins. Of the names right there only those count that begin with `beginning`.
+    """The start of a walk. Of the names right there, only those that begin with `beginning` count.
 
     A name that begins with a dot counts only if `beginning` does.
     """

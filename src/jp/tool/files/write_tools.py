@@ -305,7 +305,7 @@ _MARK = "\ufeff"
 
 
 class TextForm(msgspec.Struct, frozen=True, kw_only=True):
-    """How a file spells its text."""
+    """A file's byte order mark and line ends."""
 
     has_mark: bool
     has_returns: bool

@@ -187,7 +187,7 @@ MOST_BYTES = 256 * 1024 * 1024
 """A program that prints more is stopped: what lies between the beginning and the end is lost already."""
 
 TIMEOUT_SECS = 120
-"""How long a program may take where nothing else is said."""
+"""Default seconds for a program."""
 
 GRACE_SECS = 2.0
 
@@ -336,7 +336,7 @@ def _why_stopped(ended: Ended, timeout_secs: float | None) -> str:
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """How the programs of one tool are confined.
+    """The confinement of one tool's programs.
 
     Args:
         name: that of the tool.

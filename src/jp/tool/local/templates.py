@@ -213,7 +213,7 @@ def _reference(number: int, place: str) -> str:
 
 
 MOST_CHARS = 2 * 1024 * 1024
-"""What a command renders to at most; systems take less."""
+"""Most characters of a rendered command; systems take less."""
 
 
 class TemplateError(JpError):

@@ -233,7 +233,7 @@ def _access(access: AccessConfig) -> JsonObject | None:
 
 
 MOST_SECS = 600
-"""How long the model may let a command take where the configuration does not say."""
+"""Default of the most seconds that the model may give a command."""
 
 DEFINITION = ToolDefinition(
     name="run_command",

@@ -32,8 +32,8 @@ from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.conversation.turns import turns_of, undone
 from jp.tool.base import ConfiguredTool, NoStream, Stream, ToolInvocation, ToolOutput
+from jp.tool.context_tools import KnownCopy, RefreshResource, attached_uris
 from jp.tool.delivery import OrdinaryDelivery, mark_resources
-from jp.tool.refresh_resource import KnownCopy, RefreshResource, attached_uris
 from streams import WORDS, Author, Request, Story
 
 FILES: tuple[str, ...] = ("file:///w/a.py", "file:///w/a.py", "file:///w/b.md", "file:///w/empty")

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -49,7 +54,9 @@ def importers() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {module: set() for module in names.values()}
     for name, text in TEXTS.items():
         nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
-        for imported in (f"{node.module}{more}" for node in nodes for more in ("", *(f".{a.name}" for a in node.names))):
+        for imported in (
+            f"{node.module}{more}" for node in nodes for more in ("", *(f".{a.name}" for a in node.names))
+        ):
             found.get(imported, set()).add(names[name])
     return found
 
@@ -131,3 +138,28 @@ def test_a_suppression_has_its_reason_on_the_same_line() -> None:
 def bare_in(text: str) -> list[str]:
     """The suppressions without a reason."""
     return [found[0] for found in SUPPRESSION.finditer(text) if not found["reason"]]
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    requirements = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    declared = {re.split(r"[\s\[<>=;]", requirement)[0].lower() for requirement in requirements}
+    providers = packages_distributions()
+    undeclared = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in SOURCE.rglob("*.py")
+        for name in _imported(path)
+        if name not in sys.stdlib_module_names | {"jp"}
+        and declared.isdisjoint(distribution.lower().replace("_", "-") for distribution in providers.get(name, [name]))
+    }
+
+    assert undeclared == set()
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Yield the top-level name of every package that a module imports."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]

@@ -29,7 +29,7 @@ from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier, TextBlock
 from jp.tool.base import Stream, ToolInvocation
-from jp.tool.search_history import FoundPassage, SearchHistory
+from jp.tool.context_tools import FoundPassage, SearchHistory
 from jp.tool.toolbox import ON_HIDDEN
 from jp.turn.request import InlineLoader
 from jp.workspace.search_index import Found, opened_index
@@ -57,7 +57,7 @@ class _Stream(NamedTuple):
 
 
 class _History:
-    """The port `jp.tool.search_history.History`, over an index that is made and searched once."""
+    """The port `jp.tool.context_tools.History`, over an index that is made and searched once."""
 
     def __init__(self, entries: Sequence[AnyEntry], queries: Sequence[str]) -> None:
         handles = {sha256: handle for handle, sha256 in assign_handles(searched(entries)).items()}

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from jp.config.tools import McpServerConfig
-from jp.mcp.cache import ListingCache, fingerprint
-from jp.mcp.definitions import Listing, ServerTool
+from jp.mcp.definitions import Listing, ListingCache, ServerTool, fingerprint
 from loopback import Loopback, Reply
 from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp
 from stage import make_workspace
@@ -335,7 +334,7 @@ def test_a_query_that_attaches_files_imports_nothing_for_other_sources(commands:
 
     modules = set(commands.imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd))
 
-    assert "jp.attachment.files.reading" in modules
+    assert "jp.attachment.files.handler" in modules
     assert modules & {"bs4", "markdownify", "httpx2"} == set()
     assert {name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command"))} == set()
     assert modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.process.running"} == set()

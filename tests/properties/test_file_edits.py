@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from choices import choices
 from file_calls import invocation
 from jp.tool.files.edits import Edit
-from jp.tool.files.modify_file import ModifyFile, TextForm, taken_apart
+from jp.tool.files.write_tools import ModifyFile, TextForm, taken_apart
 from plain_names import PlainNames
 
 TEXT = st.text("ab\n\r é", max_size=12)

@@ -28,7 +28,7 @@ from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
 from jp.provider.registry import PROVIDERS, account_of, base_url_of, key_variables, parse_model_id
 from jp.tool.files.territory import Territory, Use
-from jp.tool.mcp.offered import offer
+from jp.tool.mcp import offer
 from jp.tool.rules import Paths, run_mode
 from jp.tool.toolbox import STANDING, is_enabled, settings_of
 

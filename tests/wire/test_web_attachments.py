@@ -20,7 +20,6 @@ from cryptography import x509
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
 from jp.attachment.registry import AttachmentRegistry
 from jp.attachment.web import fetching, page
-from jp.attachment.web import page as markup_weight
 from jp.attachment.web.address import Address, Reach
 from jp.attachment.web.content import ContentType
 from jp.attachment.web.fetching import Fetched, FetchLimits
@@ -119,7 +118,7 @@ def test_a_page_that_is_nested_too_deeply_is_attached_as_its_text() -> None:
 
 
 def test_a_page_with_too_much_markup_is_attached_as_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markup_weight, "HEAVIEST", 100_000)
+    monkeypatch.setattr(page, "MOST_TAGS", 500)
     with Loopback(Reply(body=b"<title>t</title>" + b"<p>" * 1000 + b"x", headers=HTML)) as server:
         result = resolution(server.url)
 

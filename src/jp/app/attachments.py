@@ -17,7 +17,7 @@ from jp.app.settings import command_for
 from jp.attachment.base import AttachmentError, Declaration
 from jp.attachment.comparison import Standing, State, Survey
 from jp.attachment.declaration import history_of, scheme_of
-from jp.attachment.files.failures import alikeness
+from jp.attachment.files.handler import alikeness
 from jp.attachment.resolution import tokens_of
 from jp.attachment.web.address import without_credentials
 from jp.config.layers import Resolved

@@ -12,8 +12,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, TurnStart
 from jp.conversation.resource import AudioBlock, ImageBlock, Resource
 from jp.errors import UsageError
 from jp.tool.base import Stream, directory_of
-from jp.tool.recall import FoundContent, HandleError
-from jp.tool.search_history import FoundPassage
+from jp.tool.context_tools import FoundContent, FoundPassage, HandleError
 from jp.tool.toolbox import ON_HIDDEN
 
 
@@ -52,7 +51,7 @@ def recalled(wanted: str, stream: Stream) -> FoundContent:
 
 
 class RecalledContents:
-    """What the model recalls. See `jp.tool.recall.Contents`."""
+    """What the model recalls. See `jp.tool.context_tools.Contents`."""
 
     def find(self, handle: str, stream: Stream) -> FoundContent:
         """See the port.
@@ -70,7 +69,7 @@ class RecalledContents:
 
 
 class IndexedHistory:
-    """The content that the model searches. See `jp.tool.search_history.History`.
+    """The content that the model searches. See `jp.tool.context_tools.History`.
 
     The index of a conversation that lies on disk is kept; of any other it is made in memory.
     """

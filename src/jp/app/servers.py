@@ -16,8 +16,7 @@ from jp.app.places import current_directory
 from jp.config.model import AppConfig
 from jp.config.tools import McpServerConfig
 from jp.errors import ConfigurationError, JpError
-from jp.mcp.cache import ListingCache, fingerprint
-from jp.mcp.definitions import Listing, Opening
+from jp.mcp.definitions import Listing, ListingCache, Opening, fingerprint
 
 if TYPE_CHECKING:
     from jp.config.tools import ToolConfig
@@ -142,7 +141,7 @@ class Servers:
         if not _names_servers(settings):
             return config
 
-        from jp.tool.mcp.offered import declared_servers, wanted_servers
+        from jp.tool.mcp import declared_servers, wanted_servers
 
         strange = self._listings.recall(
             self._configured, declared_servers(settings) if every else wanted_servers(settings)
@@ -162,15 +161,14 @@ class Servers:
         if not _names_servers(settings):
             return config
 
-        from jp.tool.mcp.offered import declared_servers
+        from jp.tool.mcp import declared_servers
 
         self.has_strangers = bool(self._listings.recall(self._configured, declared_servers(settings)))
         return self._with_tools(config, say=lambda _: None)
 
     def _with_tools(self, config: AppConfig, *, say: Callable[[str], None]) -> AppConfig:
         from jp.app.toolset import BUILT_IN, STANDING_TOOLS
-        from jp.tool.mcp.offered import offer
-        from jp.tool.mcp.tool import McpTool
+        from jp.tool.mcp import McpTool, offer
 
         offered = offer(config.conversation.tools, self._listings.known, taken={*BUILT_IN, *STANDING_TOOLS})
         for sentence in offered.notices:
@@ -304,7 +302,7 @@ class Caller:
         self._name = name
 
     async def call(self, call: Call) -> Called:
-        """See `jp.tool.mcp.tool.Server`."""
+        """See `jp.tool.mcp.Server`."""
         return await self._servers.connection(self._name).call(call)
 
 

@@ -38,7 +38,7 @@ async def refresh(options: Options, config: AppConfig, servers: Servers) -> list
     Raises:
         ConfigurationError: there is no such server.
     """
-    from jp.tool.mcp.offered import declared_servers
+    from jp.tool.mcp import declared_servers
 
     servers.configure(config)
     asked = [(name, servers.asked(name)) for name in sorted(declared_servers(config.conversation.tools))]
@@ -102,8 +102,8 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         config = self.resolved.config
         if not config.providers.mcp:
             return []
-        from jp.mcp.cache import ListingCache, fingerprint
-        from jp.tool.mcp.offered import declared_servers
+        from jp.mcp.definitions import ListingCache, fingerprint
+        from jp.tool.mcp import declared_servers
 
         cache, servers = ListingCache(self._cache / "mcp"), config.providers.mcp
         declared = sorted(declared_servers(config.conversation.tools).intersection(servers))
@@ -149,7 +149,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
 
 def _only_for(name: str, config: AppConfig) -> AppConfig:
     """The configuration without the tools of servers that cannot have `name`."""
-    from jp.tool.mcp.offered import groups_of, member_of
+    from jp.tool.mcp import groups_of, member_of
 
     tools = config.conversation.tools
     own = tools.get(name, ToolConfig())

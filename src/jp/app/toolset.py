@@ -34,11 +34,11 @@ from jp.tool.web_fetch import FetchedPage, RefusedFetchError
 
 if TYPE_CHECKING:
     from jp.tool.base import ConfiguredTool, Tool, Toolbox
-    from jp.tool.files.surroundings import FileSurroundings, Ignored
+    from jp.tool.files.territory import FileSurroundings, Ignored
 
 
 class AttachmentNames:
-    """See the port, `jp.tool.files.surroundings.FileSurroundings`."""
+    """See the port, `jp.tool.files.territory.FileSurroundings`."""
 
     def real_path(self, path: str) -> str:
         """See the port."""
@@ -235,7 +235,7 @@ class Toolset:
         """Whether a name belongs to those of a server that nobody has asked yet."""
         if self._servers is not None or not self._config.providers.mcp:
             return False
-        from jp.tool.mcp.offered import groups_of, member_of
+        from jp.tool.mcp import groups_of, member_of
 
         return member_of(name, self.settings.get(name, _UNSET), groups_of(self.settings)) is not None
 
@@ -328,7 +328,7 @@ class Toolset:
 
     def _built_in(self, name: str) -> Tool:
         if name == "describe_tools":
-            from jp.tool.describe_tools import DescribeTools
+            from jp.tool.context_tools import DescribeTools
 
             return DescribeTools(self.toolbox)
         make = BUILT_IN.get(name) or self._makers(_NAMES).get(name)
@@ -360,6 +360,6 @@ class Toolset:
 def _has_more_to_say(toolbox: Toolbox) -> bool:
     if not toolbox:
         return False
-    from jp.tool.describe_tools import has_more_to_say
+    from jp.tool.context_tools import has_more_to_say
 
     return any(map(has_more_to_say, toolbox.values()))

@@ -10,8 +10,7 @@ from urllib.parse import quote, unquote, unquote_plus
 
 import msgspec
 
-from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.threads import Slots
+from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, Slots
 from jp.conversation.resource import Resource
 from jp.process.environment import child_environment, exit_code_text, find_program
 
@@ -38,7 +37,7 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The program and its arguments."""
+        """Return the program and its arguments."""
         return (self.program, *self.arguments)
 
     @property
@@ -48,13 +47,13 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def declared(self) -> str:
-        """The URI with the description."""
+        """Return the URI with the description."""
         described = [("description", self.description)] if self.description else []
         return _uri(self.program, [*(("arg", argument) for argument in self.arguments), *described])
 
     @property
     def typed(self) -> str:
-        """The command as one would type it into a shell; for people."""
+        """Return the command as one would type it into a shell; for people."""
         from shlex import join
 
         return join(self.words).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -134,12 +133,12 @@ def _words(uri: str, body: str) -> CommandLine:
 
 
 def _ends_command(word: str, typed: str) -> bool:
-    """Whether a shell would begin another command after `word`, which stands so in what was typed, without quotes."""
+    """Return whether a shell would begin another command after `word`, as it was typed, without quotes."""
     return word.endswith(";") and f"{word} " in typed
 
 
 AT_ONCE = 4
-"""How many programs run at the same time."""
+"""Most programs that run at the same time."""
 
 _slots = Slots("command", AT_ONCE)
 
@@ -193,13 +192,13 @@ class CommandHandler:
 
 
 def _environment(environment: Mapping[str, str], directory: str, context: ResolveContext) -> dict[str, str]:
-    """What the program gets. Nothing in it takes a lock that another `git` waits for."""
+    """Return what the program gets. Nothing in it takes a lock that another `git` waits for."""
     passed = child_environment(environment, cwd=str(context.cwd.absolute()), directory=directory)
     return {**passed, "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) -> str:
-    """Where the program lies.
+    """Return where the program lies.
 
     Raises:
         AttachmentError: nowhere.
@@ -228,7 +227,7 @@ def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentE
 
 
 def _too_much(command: CommandLine, max_bytes: int) -> AttachmentError:
-    from jp.attachment.files.failures import in_units
+    from jp.attachment.base import in_units
 
     message = f"{command.typed!r} prints more than {in_units(max_bytes)}, and was stopped"
     hint = "Let it print less, pipe a part of it, or raise 'conversation.max_attachment_bytes'."

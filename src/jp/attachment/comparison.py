@@ -1,4 +1,4 @@
-"""What of a source differs from the copies that a conversation has."""
+"""Comparison of sources with the copies in a conversation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import Declaration, MissingSourceError, ResolveContext
+from jp.attachment.base import Declaration, MissingSourceError, ResolveContext, in_thread
 from jp.attachment.declaration import Copy, Delivery, History, claimed, scheme_of
-from jp.attachment.files import failures
+from jp.attachment.files import handler as failures
+from jp.attachment.files.handler import TOTAL, Found, Reading
 from jp.attachment.files.location import (
     Location,
     NotAFileError,
@@ -23,10 +24,8 @@ from jp.attachment.files.location import (
     real_path,
 )
 from jp.attachment.files.paths import ANY_DEPTH, Names, PathPattern, decode
-from jp.attachment.files.reading import TOTAL, Found, Reading
 from jp.attachment.media import BinaryMedia, TextMedia, identify, is_kept_byte_by_byte, may_be_sent
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.threads import in_thread
 from jp.conversation.resource import Resource, checksum, file_uri, size_in_bytes
 from jp.errors import JpError
 
@@ -51,7 +50,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_resources(resources: Sequence[Resource], uris: Collection[str], copies: Mapping[str, Copy]) -> Difference:
-    """What `resources`, as they are now, differ in from `copies`; `uris` are what came of their source before."""
+    """Return how `resources`, as they are now, differ from `copies`; `uris` are those that their source gave before."""
     now = {resource.uri: resource for resource in resources}
     return Difference(
         changed=tuple(
@@ -75,7 +74,7 @@ class FileComparison:
         self._room = TOTAL * context.max_bytes
 
     def excluded_by(self, excludes: Sequence[Declaration]) -> str | None:
-        """The exclude, as written, that leaves nothing of it where there are no copies yet.
+        """Return the exclude, as written, that leaves nothing of it where there are no copies yet.
 
         Raises:
             MissingSourceError: it stands for nothing anyway.
@@ -87,7 +86,7 @@ class FileComparison:
         return found.excluded_by
 
     def claimed(self, delivery: Delivery) -> tuple[str, ...]:
-        """Which of the files that a request brought came of the declaration, as far as their names say.
+        """Return which of the files that a request brought came of the declaration, as far as their names say.
 
         Raises:
             AttachmentError: a declaration of the request is malformed.
@@ -104,7 +103,7 @@ class FileComparison:
         )
 
     def compare(self, delivery: Delivery, copies: Mapping[str, Copy]) -> Comparison:
-        """What differs from `copies`, the newest since `delivery`.
+        """Return what differs from `copies`, the newest since `delivery`.
 
         Raises:
             MissingSourceError: there is nothing any more.
@@ -144,7 +143,7 @@ class FileComparison:
         return Difference(changed=tuple(changed), added=tuple(added), removed=removed)
 
     def _is_same(self, found: Found, path: str, copy: Resource) -> bool:
-        """Whether a file has the content of its copy: it is read only where the sizes agree or say nothing."""
+        """Return whether a file has the content of its copy: it is read only where the sizes agree or say nothing."""
         anchor, parts = _place(found, path)
         try:
             seen = glance(anchor, parts)
@@ -156,7 +155,7 @@ class FileComparison:
             return False
 
     def _may_be_attached(self, found: Found, path: str) -> bool:
-        """Whether a file that has no copy would be attached. What is more than may be attached is not read."""
+        """Return whether a file that has no copy would be attached. What is more than may be attached is not read."""
         anchor, parts = _place(found, path)
         try:
             seen = glance(anchor, parts)
@@ -178,7 +177,7 @@ class FileComparison:
         return locate(uri, self._context, self._names)
 
     def _plain_uri(self, text: str) -> str | None:
-        """The URI of the file that a declaration in the log names by its own path, if it is one."""
+        """Return the URI of the file that a declaration in the log names by its own path, if it is one."""
         if not text.startswith("file:"):
             return None
         location = self._location(text)
@@ -201,7 +200,7 @@ def _matches(uri: str, base: str, pattern: PathPattern) -> bool:
 
 
 def _checksum(data: bytes, path: str) -> str | None:
-    """The checksum that the snapshot of a file with this content has; None where it cannot be attached."""
+    """Return the checksum that the snapshot of a file with this content has; None where it cannot be attached."""
     match identify(data, path):
         case TextMedia(text=text):
             return hashlib.sha256(text.encode()).hexdigest()
@@ -219,7 +218,7 @@ _NEVER_COMPARED = frozenset({"cmd"})
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How one declaration stands.
+    """The status of one declaration.
 
     `copies` are the newest of what came of it, `turn` is the last that has one of them. `is_compared` says whether the
     source was looked at, `detail` what else there is to say, `hint` what may mend that.
@@ -235,7 +234,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What the standing of declarations depends on. `excludes` are those that hold for what is still to be read.
+    """Context that the status of declarations depends on. `excludes` are those that hold for what is still to be read.
 
     `reaches_out`: what lies on other machines is compared as well. Commands never are: they would run.
     """
@@ -247,7 +246,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     reaches_out: bool = False
 
     async def standing(self, declaration: Declaration) -> Standing:
-        """How `declaration` stands. That its source cannot be read is a detail."""
+        """Return how `declaration` stands. That its source cannot be read is a detail."""
         if declaration.exclude:
             return self.known(declaration)
         scheme = scheme_of(declaration.uri)
@@ -263,7 +262,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
             return replace(self.known(declaration), detail=error.message, hint=error.hint)
 
     def known(self, declaration: Declaration) -> Standing:
-        """What the log alone says, for declarations whose URIs say what they name."""
+        """Return what the log alone says, for declarations whose URIs say what they name."""
         delivery = self.history.deliveries.get(declaration.text)
         if delivery is None:
             is_excluded = declaration.exclude or any(exclude.uri == declaration.uri for exclude in self.excludes)
@@ -280,7 +279,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
         return Standing(state="sent", turn=turn, copies=tuple(copy.resource for copy in copies))
 
     async def _next(self, declaration: Declaration) -> Standing:
-        """How something stands that is still to be read; a file is only looked at."""
+        """Return how something stands that is still to be read; a file is only looked at."""
         if scheme_of(declaration.uri) == "file":
             files = [exclude for exclude in self.excludes if scheme_of(exclude.uri) == "file"]
             exclude = await in_thread(lambda check: FileComparison(declaration, self.context, check).excluded_by(files))

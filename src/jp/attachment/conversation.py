@@ -10,8 +10,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, in_units
 from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
@@ -57,7 +56,7 @@ _BY_NAME: dict[str, tuple[Content, ...]] = {
 }
 
 Raw = Literal["no", "entries", "all"]
-"""Whether entries are wanted as they are stored, and with `all` metadata and base configuration before them."""
+"""Raw output: entries as stored, with `all` after metadata and base configuration."""
 
 _URI = re.compile(r"jp:(?://)?(?:jp-c)?(?P<digits>[0-9]{1,18})/?(?:\?(?P<query>.*))?", re.IGNORECASE | re.DOTALL)
 _BOUND = r"(-?[0-9]{1,9})"
@@ -78,7 +77,7 @@ class TurnRange(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The one way to write it."""
+        """Return the one way to write it."""
         if self.end == -1 and self.start < 0:
             return str(self.start)
         if self.start == self.end:
@@ -86,7 +85,7 @@ class TurnRange(msgspec.Struct, frozen=True):
         return f"{self.start or ''}..{'' if self.end == -1 else self.end}"
 
     def of(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Those of `numbers`, the turns that stand in their order, that lie in the range."""
+        """Return those of `numbers`, the turns that stand in their order, that lie in the range."""
         if not numbers:
             return ()
         start = self.start if self.start >= 0 else numbers[max(self.start, -len(numbers))]
@@ -112,7 +111,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def uri(self) -> str:
-        """The canonical URI; what is the default is left out."""
+        """Return the canonical URI; what is the default is left out."""
         default = Selection(digits=self.digits).text
         select = [] if self.text == default else [f"select={self.text}"]
         raw = {"no": [], "entries": ["raw"], "all": ["raw=all"]}[self.raw]
@@ -194,7 +193,7 @@ _LINE_FEED = "\n"
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown, and of what. `load` reads content from where it is stored, and only what is shown is read."""
+    """A selection and its source. `load` reads stored content, and only what is shown is read."""
 
     turns: Sequence[Turn]
     contents: Collection[Content]
@@ -202,7 +201,7 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def markdown(excerpt: Excerpt) -> Iterator[str]:
-    """The turns that have something of what is wanted, in pieces. Attached content is named, not repeated."""
+    """Yield the turns that have something of what is wanted, in pieces. Attached content is named, not repeated."""
     shown: set[tuple[str, str]] = set()
     for turn in excerpt.turns:
         pieces = _Turn(turn, excerpt, shown).pieces()
@@ -251,7 +250,7 @@ class _Turn:
             yield f"\n### {speaker}\n"
 
     def _said(self) -> Iterator[str]:
-        """The message that was held back."""
+        """Yield the message that was held back."""
         message, self._message, self._is_cut = self._message, "", False
         if "assistant" in self._wanted and not is_blank(message):
             yield from self._heading("Assistant")
@@ -266,7 +265,7 @@ class _Turn:
             yield f"\nAttached: {names}\n"
 
     def _attempt(self, attempt: Attempt) -> Iterator[str]:
-        """What a model produced; calls of an attempt that failed never ran, and what was refused nobody saw."""
+        """Yield what a model produced; calls of an attempt that failed never ran, and what was refused nobody saw."""
         finish = None if attempt.end is None else attempt.end.finish
         if finish == "refused":
             return
@@ -330,7 +329,7 @@ class _Turn:
 
 
 def _may_be_text(carrier: Carrier) -> bool:
-    """Whether it is worth reading: what has no characters is a picture."""
+    """Return whether it is worth reading: what has no characters is a picture."""
     if isinstance(content_of(carrier), TextContent):
         return True
     return getattr(carrier, "chars", None) is not None
@@ -352,7 +351,7 @@ def _json(value: object) -> str:
 
 
 def entries(excerpt: Excerpt) -> Iterator[str]:
-    """The entries of the turns that are wanted, one on each line.
+    """Yield the entries of the turns that are wanted, one on each line.
 
     Of a provider's opaque `metadata` nothing is kept: it may hold the reasoning that was not asked for, and serves
     nobody but that provider. The content of attached resources stays where it is stored.
@@ -407,7 +406,7 @@ class ConversationReader(Protocol):
     """Reads the conversations of a workspace. Reading blocks, and is done in a thread."""
 
     def ids(self) -> Collection[str]:
-        """The ids of all conversations, such as `jp-c17800836875`.
+        """Return the ids of all conversations, such as `jp-c17800836875`.
 
         Raises:
             JpError: they cannot be listed.
@@ -415,7 +414,7 @@ class ConversationReader(Protocol):
         ...
 
     def read(self, conversation: str) -> StoredConversation:
-        """The conversation with this id; of the one that a turn is being taken in, only the turns before it.
+        """Return the conversation with this id; of the one that a turn is being taken in, only the turns before it.
 
         Raises:
             JpError: it is gone, or cannot be read.
@@ -423,7 +422,7 @@ class ConversationReader(Protocol):
         ...
 
     def base_config(self, conversation: str) -> JsonObject:
-        """The configuration that it was created with.
+        """Return the configuration that it was created with.
 
         Raises:
             JpError: it cannot be read.
@@ -438,7 +437,7 @@ class ConversationHandler:
         self._reader = reader
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """The whole id where the beginning of one is given, and the selector in its shortest form.
+        """Return the whole id where the beginning of one is given, and the selector in its shortest form.
 
         Raises:
             AttachmentError: `uri` is malformed, or several ids begin so.
@@ -449,7 +448,7 @@ class ConversationHandler:
         return msgspec.structs.replace(selection, digits=digits).uri
 
     def _matching(self, selection: Selection, written: str) -> list[str]:
-        """The digits of the only id that is meant, nothing where there is none."""
+        """Return the digits of the only id that is meant, nothing where there is none."""
         try:
             digits = [conversation.removeprefix("jp-c") for conversation in self._reader.ids()]
         except JpError as error:
@@ -513,7 +512,7 @@ class ConversationHandler:
         )
 
     def _head(self, stored: StoredConversation, selection: Selection, conversation: str) -> str:
-        """What comes before the turns."""
+        """Return what comes before the turns."""
         if selection.raw == "no":
             title = f"# {' '.join(stored.title.split())}\n\n" if stored.title else ""
             return f"{title}Turns of the conversation {conversation}.\n"
@@ -528,7 +527,7 @@ def _failure(written: str, error: JpError) -> AttachmentError:
 
 
 def _excerpt(stored: StoredConversation, selection: Selection, conversation: str, written: str) -> Excerpt:
-    """The turns that are selected; what was undone does not stand.
+    """Return the turns that are selected; what was undone does not stand.
 
     Raises:
         AttachmentError: there is no such turn.
@@ -547,7 +546,7 @@ def _excerpt(stored: StoredConversation, selection: Selection, conversation: str
 
 
 def _pieces(head: str, excerpt: Excerpt, selection: Selection) -> Iterator[str]:
-    """The whole text; nothing where the turns have nothing of what is selected."""
+    """Yield the whole text; nothing where the turns have nothing of what is selected."""
     pieces = markdown(excerpt) if selection.raw == "no" else entries(excerpt)
     first = next(pieces, None)
     if first is not None:
@@ -557,7 +556,7 @@ def _pieces(head: str, excerpt: Excerpt, selection: Selection) -> Iterator[str]:
 
 
 def _bounded(pieces: Iterable[str], declaration: Declaration, context: ResolveContext) -> str:
-    """The pieces as one text.
+    """Return the pieces as one text.
 
     Raises:
         AttachmentError: they are more than one resource may have.

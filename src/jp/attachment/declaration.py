@@ -1,4 +1,4 @@
-"""What users type for `--attach` and declare in `conversation.attachments`, and what a conversation has of it. Pure."""
+"""Declarations of attachments, typed after `--attach` or set in `conversation.attachments`. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the meaning of a text depends on.
+    """Context that decides the meaning of a declaration.
 
     `directory` is what relative paths refer to, absolute. `exists` says whether such a path, as it stands, names
     something. `built_in` are the schemes that no file name can take; `schemes` gives these and all others.
@@ -40,7 +40,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scheme_of(uri: str) -> str:
-    """The scheme of `uri` in lower case, up to a `+`; empty where there is none.
+    """Return the scheme of `uri` in lower case, up to a `+`; empty where there is none.
 
     It is `mcp` for `mcp+server+x://…`; the server's name may have characters that no scheme has.
     """
@@ -99,7 +99,7 @@ def _read_uri(body: str, *, exclude: bool) -> Written:
 
 
 def _conversation_uri(name: str, selector: str | None) -> str:
-    """The URI for an id that stands alone: what follows it is a selector, unless it names its parameter."""
+    """Return the URI for an id that stands alone: what follows it is a selector, unless it names its parameter."""
     if not selector:
         return f"jp:{name}"
     is_query = selector == "raw" or "=" in selector or "&" in selector
@@ -141,7 +141,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excludes(self) -> tuple[str, ...]:
-        """The excludes that took part, without their `!`."""
+        """Return the excludes that took part, without their `!`."""
         return tuple(text[1:] for text in self.declarations if text.startswith("!"))
 
 
@@ -153,7 +153,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history_of(entries: Sequence[AnyEntry]) -> History:
-    """The history of a stream. What was undone is no part of it."""
+    """Return the history of a stream. What was undone is no part of it."""
     gone = undone(entries)
     deliveries: dict[str, Delivery] = {}
     copies: dict[str, Copy] = {}
@@ -171,7 +171,7 @@ def history_of(entries: Sequence[AnyEntry]) -> History:
 
 
 def assumed_in(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """The declarations that an original's directory made and no request of it names: they count as delivered."""
+    """Return the declarations that an original's directory made and no request of it names: they count as delivered."""
     match entries:
         case [Header(original=Original(attachments=attachments)), *_]:
             return attachments
@@ -187,7 +187,7 @@ def _resources_of(entry: Event) -> Iterator[Resource]:
 
 
 def claimed(declaration: str, delivery: Delivery) -> tuple[str, ...]:
-    """Which of the URIs that a request brought came of `declaration`, of a scheme whose URIs say what they name.
+    """Return which of the URIs that a request brought came of `declaration`, of a scheme whose URIs say what they name.
 
     The log does not say. These are its own URI and those of its parts, else the one that it adds parameters to, else
     what of its scheme can be nobody else's.

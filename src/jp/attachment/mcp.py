@@ -7,8 +7,7 @@ from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, in_units
 from jp.attachment.media import BinaryMedia, TextMedia, UnsupportedMedia, identify
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import JpError
@@ -21,7 +20,7 @@ class ResourceReader(Protocol):
     """Has servers read resources. A server is started where it does not run."""
 
     async def read(self, server: str, uri: str) -> tuple[Resource, ...]:
-        """What `server` has under its `uri`.
+        """Return what `server` has under its `uri`.
 
         Raises:
             JpError: there is no such server, it does not start, or it has no such resource.
@@ -44,7 +43,7 @@ class McpHandler:
         self._reader = reader
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """The URI as it is: what follows the server's name is the server's own.
+        """Return the URI as it is: what follows the server's name is the server's own.
 
         Raises:
             AttachmentError: it names no server, or nothing that it has.
@@ -85,7 +84,7 @@ class McpHandler:
         return Resolution(resources=tuple(_checked(item, declaration, context) for item in found))
 
     async def _hint(self, server: str) -> str:
-        """What the server has, if it says."""
+        """Return what the server has, if it says."""
         try:
             uris = await self._reader.listed_resources(server)
         except JpError:
@@ -94,7 +93,7 @@ class McpHandler:
 
 
 def _checked(resource: Resource, declaration: Declaration, context: ResolveContext) -> Resource:
-    """A resource that can be attached, of the type that its content has where it is of another one."""
+    """Return a resource that can be attached, of the type that its content has where it is of another one."""
     name = resource.uri.split("+", 2)[-1]
     size = size_in_bytes(resource)
     if size > context.max_bytes:

@@ -1,4 +1,4 @@
-"""What bytes are: text, a picture, a PDF, or what no model can be sent. By content first, then by name. Pure."""
+"""Identification of media: text, pictures, PDF, or unsupported; by content first, then by name. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import codecs
 import msgspec
 
 HEAD = 8192
-"""How many bytes tell a picture, a PDF and a file with zero bytes from text."""
+"""Bytes that suffice to tell pictures, PDF and binary files from text."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -108,19 +108,19 @@ _WHAT_IS_TAKEN = "Text, PNG, JPEG, GIF and WebP images and PDF can be attached."
 
 
 def signature(head: bytes) -> str | None:
-    """The MIME type of a picture or a PDF, from its first bytes."""
+    """Return the MIME type of a picture or a PDF, from its first bytes."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((mime_type for mark, mime_type in _SIGNATURES if head.startswith(mark)), None)
 
 
 def may_be_sent(head: bytes) -> bool:
-    """Whether a file that begins with `head` may be text, a picture or a PDF."""
+    """Return whether a file that begins with `head` may be text, a picture or a PDF."""
     return signature(head) is not None or b"\0" not in head or _encoding(head) is not None
 
 
 def is_kept_byte_by_byte(head: bytes) -> bool:
-    """Whether the snapshot of a file that begins with `head` has the file's own bytes: other encodings become UTF-8."""
+    """Return whether the snapshot of a file that begins with `head` has its bytes: other encodings become UTF-8."""
     return signature(head) is not None or _encoding(head) is None
 
 
@@ -129,7 +129,7 @@ def _encoding(data: bytes) -> str | None:
 
 
 def identify(data: bytes, name: str) -> Media:
-    """What the whole content `data` of a file called `name` is.
+    """Return what the whole content `data` of a file called `name` is.
 
     Text is UTF-8, a byte order mark kept as it stands, or UTF-16 and UTF-32 that begin with one.
     """

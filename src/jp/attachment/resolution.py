@@ -1,4 +1,4 @@
-"""Which attachments are resolved at a turn, resolving them, and their size in tokens."""
+"""Selection and resolution of a turn's attachments, and their size in tokens."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from jp.errors import JpError
 
 
 class ResolutionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn resolves."""
+    """The attachments that a turn resolves."""
 
     includes: tuple[Declaration, ...] = ()
     excludes: tuple[Declaration, ...] = ()
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """What `chat_request.attachments` records: the includes, and the excludes that took part."""
+        """Return what `chat_request.attachments` records: the includes, and the excludes that took part."""
         excludes = self.excludes if self.includes else ()
         return (*(include.text for include in self.includes), *(exclude.text for exclude in excludes))
 
 
 class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes into a turn's `chat_request`, and sentences for the user. `declarations` are its `attachments`."""
+    """Content of a turn's `chat_request`, and sentences for the user. `declarations` are its `attachments`."""
 
     resources: tuple[Resource, ...] = ()
     declarations: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def delivered_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
-    """The declarations that some request of a stream has resolved already.
+    """Return the declarations that some request of a stream has resolved already.
 
     In a fork these are the requests that were copied, so what its turns lack is resolved at its first turn.
     """
@@ -73,7 +73,7 @@ def _once(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
 
 
 def _binding(excludes: Sequence[Declaration], include: Declaration) -> tuple[Declaration, ...]:
-    """The excludes that hold for `include`; which files they cover only its handler knows."""
+    """Return the excludes that hold for `include`; which files they cover only its handler knows."""
     return tuple(item for item in excludes if item.typed or not include.typed or item.uri != include.uri)
 
 

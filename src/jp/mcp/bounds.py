@@ -71,7 +71,7 @@ class ValueMeter:
 
 
 class Link(Protocol):
-    """What connects a server with a session. `broken` says why jp ended it, and is empty while it goes on."""
+    """A transport between a server and a session. `broken` says why jp ended it, and is empty until then."""
 
     broken: str
 
@@ -141,7 +141,7 @@ class BoundedTransport:
 
 
 class _Reading:
-    """What the server sends, within the bounds."""
+    """Messages from the server, within the bounds."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], bounds: BoundedTransport) -> None:
         self._stream = stream
@@ -184,7 +184,7 @@ class _Reading:
 
 
 class _Writing:
-    """What jp sends, of which the answers are noted."""
+    """Messages to the server, whose responses are noted."""
 
     def __init__(self, stream: WriteStream[SessionMessage], bounds: BoundedTransport) -> None:
         self._stream = stream

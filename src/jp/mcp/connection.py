@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where servers are started: in `directory`, and with what of jp's own environment. `cwd` is jp's own place.
+    """The place where servers are started: `directory`, with jp's environment. `cwd` is jp's own directory.
 
     `private` are the directories of jp itself, which a confined server cannot read.
     """
@@ -112,7 +112,7 @@ def _not_started(name: str, program: str, error: OSError | ValueError) -> Server
 
 
 def headers_of(name: str, config: McpServerConfig, environment: Mapping[str, str]) -> dict[str, str]:
-    """The headers of each request to a server.
+    """Return the headers of each request to a server.
 
     Raises:
         ConfigurationError: a variable that holds one is not set.
@@ -194,7 +194,7 @@ class Connection:
             await self._over.wait()
 
     async def listing(self) -> Listing:
-        """The tools that it has.
+        """Return the tools that it has.
 
         Raises:
             JpError: it does not start, or does not say.
@@ -212,7 +212,7 @@ class Connection:
         return await self._alive(session.call(call))
 
     async def read(self, uri: str) -> tuple[Resource, ...]:
-        """The resources that the server gives for its own `uri`.
+        """Return the resources that the server gives for its own `uri`.
 
         Raises:
             JpError: the server does not start, ends, or refuses.
@@ -238,7 +238,7 @@ class Connection:
         return self._session
 
     async def _alive(self, answer: Awaitable[T]) -> T:
-        """What a session gives; where the server ends meanwhile, how it did."""
+        """Return what a session gives; where the server ends meanwhile, how it did."""
         try:
             return await answer
         except ClosedError:
@@ -247,7 +247,7 @@ class Connection:
             raise self._failure or ServerError(f"the MCP server {self.name!r} has ended") from None
 
     async def _run(self) -> None:
-        """The whole life of the session. It fails alone: whoever needs it is told."""
+        """Run the session to its end. It fails alone: whoever needs it is told."""
         try:
             with self._life:
                 check(self.name, self.config)

@@ -1,22 +1,43 @@
-"""Data of jp's own about servers: their tools, errors and addresses. Nothing of the SDK is imported here."""
+"""Servers' tools, resources and content in jp's own types, and the cache of tool lists."""
 
 from __future__ import annotations
 
+import binascii
+import os
 import re
-from typing import Literal
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, assert_never
 from urllib.parse import quote
 
 import msgspec
 
 from jp.config.direction import JsonObject
-from jp.errors import ExitCode, JpError
+from jp.config.tools import McpServerConfig
+from jp.conversation.resource import (
+    Annotations,
+    AudioBlock,
+    Block,
+    ImageBlock,
+    Resource,
+    ResourceBlock,
+    ResourceLink,
+    TextBlock,
+)
+from jp.errors import ExitCode, JpError, StorageError
+from jp.reading import read_beginning
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
 
 Opening = Literal["initialize", "discover"]
-"""What a session begins with: the handshake of all versions before 2026-07-28, or a request of that version."""
+"""The opening of a session: the handshake of all versions before 2026-07-28, or a request of that version."""
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a server says of the effects of a tool. A person may read it; it is never taken as consent."""
+    """A server's claims about a tool's effects. A person may read them; they are never taken as consent."""
 
     reads_only: bool | None = None
     destroys: bool | None = None
@@ -52,7 +73,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opening: Opening = "initialize"
 
     def tool(self, name: str) -> ServerTool | None:
-        """The tool of that name."""
+        """Return the tool of that name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
@@ -79,19 +100,193 @@ class ClosedError(ServerError):
 
 
 LONGEST = 8192
-"""How many characters a URI of a server has at most."""
+"""Most characters of a server's URI."""
 
 _FORM = re.compile(r"mcp\+(?P<server>[^+/\s]+)\+(?P<uri>\S.*)", re.DOTALL | re.IGNORECASE)
 _NO_URI = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def canonical_uri(server: str, uri: str) -> str:
-    """The URI of what `server` calls `uri`."""
+    """Return the URI of what `server` calls `uri`."""
     legible = _NO_URI.sub(lambda match: quote(match[0], errors="replace"), uri[:LONGEST])
     return f"mcp+{server}+{legible}"
 
 
 def split_uri(uri: str) -> tuple[str, str] | None:
-    """The server, and what it calls the resource; None where `uri` is none of `canonical_uri`."""
+    """Return the server, and what it calls the resource; None where `uri` is none of `canonical_uri`."""
     match = _FORM.fullmatch(uri)
     return None if match is None else (match["server"], match["uri"])
+
+
+_VERSION = 1
+_LARGEST = 8 * 1024 * 1024
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    version: int
+    listing: msgspec.Raw
+
+
+def fingerprint(config: McpServerConfig, directory: Path) -> str:
+    """Return what tells the configuration of a server from another one, as the name of a file.
+
+    A program that is started in another `directory` may be another one. Values of variables and headers are no part
+    of it: they are secrets, and change.
+    """
+    import hashlib
+
+    identity = (
+        config.command,
+        config.arguments,
+        sorted(config.variables),
+        sorted(config.environment),
+        config.url,
+        sorted(config.headers),
+        sorted(config.headers_env.items()),
+        "" if config.command is None else os.fsencode(directory).hex(),
+    )
+    return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
+
+
+class ListingCache:
+    """The listings in a directory, which need not exist."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, key: str) -> Path:
+        """Return where the listing of a server is; `key` is its fingerprint."""
+        return self._directory / f"{key}.json"
+
+    def read(self, key: str) -> Listing | None:
+        """Return what is kept of a server; None where that is nothing, or cannot be read."""
+        try:
+            data = read_beginning(self.path(key), _LARGEST + 1)
+            stored = msgspec.json.decode(data, type=_File)
+            return msgspec.json.decode(stored.listing, type=Listing) if stored.version == _VERSION else None
+        except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            return None
+
+    def write(self, key: str, listing: Listing) -> None:
+        """Keep a listing in the place of the one that is there.
+
+        Raises:
+            StorageError: it could not be written; what was there still is.
+        """
+        path = self.path(key)
+        temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
+        stored = _File(version=_VERSION, listing=msgspec.Raw(msgspec.json.encode(listing)))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(msgspec.json.encode(stored))
+            temporary.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            message = f"cannot write {str(path)!r}: {error.strerror or error}"
+            raise StorageError(
+                message, hint="check its directory with `ls -ld`; `df` shows whether it is full"
+            ) from None
+
+
+MOST_READ = 4
+"""So many links of one result are read."""
+
+_LARGEST_CONTENT = 256 * 1024
+"""In bytes, as the server says."""
+
+_TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml", "application/toml")
+
+
+def worth_reading(content: Iterable[types.ContentBlock]) -> list[types.ResourceLink]:
+    """Return the links of a result that are read at once; none where there are more than a few."""
+    links = [item for item in content if item.type == "resource_link"]
+    return [link for link in links if _is_small_text(link)] if len(links) <= MOST_READ else []
+
+
+def _is_small_text(link: types.ResourceLink) -> bool:
+    """Return what a link does not say is not held against it."""
+    return (link.mime_type is None or is_textual(link.mime_type)) and (link.size or 0) <= _LARGEST_CONTENT
+
+
+def is_textual(mime_type: str) -> bool:
+    """Return whether what is of this type is text."""
+    return mime_type.startswith(_TEXTUAL) or mime_type.endswith(("+json", "+xml"))
+
+
+def blocks_of(server: str, content: Iterable[types.ContentBlock]) -> tuple[Block, ...]:
+    """Return the blocks of a tool's result."""
+    return tuple(_block(server, item) for item in content)
+
+
+def _block(server: str, item: types.ContentBlock) -> Block:
+    match item.type:
+        case "text":
+            return TextBlock(text=item.text)
+        case "image" | "audio":
+            return _media(item)
+        case "resource":
+            resource = resource_of(server, item.resource, item.annotations)
+            said = f"[resource {item.resource.uri}: its content is not base64]"
+            return TextBlock(text=said) if resource is None else ResourceBlock(resource=resource)
+        case "resource_link":
+            return ResourceLink(
+                uri=canonical_uri(server, item.uri),
+                name=item.name,
+                title=item.title,
+                description=item.description,
+                mime_type=item.mime_type,
+            )
+        case _:
+            assert_never(item)
+
+
+def _media(item: types.ImageContent | types.AudioContent) -> Block:
+    data = decoded(item.data)
+    if data is None:
+        return TextBlock(text=f"[{item.type} of type {item.mime_type}: its content is not base64]")
+    made = ImageBlock if item.type == "image" else AudioBlock
+    return made(mime_type=item.mime_type, blob=data)
+
+
+def resource_of(
+    server: str,
+    contents: types.TextResourceContents | types.BlobResourceContents,
+    annotations: types.Annotations | None = None,
+) -> Resource | None:
+    """Return a resource as it was read or embedded; None where what is there for its bytes is not base64."""
+    import mcp_types as types
+
+    uri = canonical_uri(server, contents.uri)
+    said = None if annotations is None else _annotations(annotations)
+    if isinstance(contents, types.TextResourceContents):
+        return Resource(uri=uri, mime_type=contents.mime_type, annotations=said, text=contents.text)
+    data = decoded(contents.blob)
+    if data is None:
+        return None
+    text = _text(data, contents.mime_type)
+    blob = data if text is None else None
+    return Resource(uri=uri, mime_type=contents.mime_type, annotations=said, text=text, blob=blob)
+
+
+def _text(data: bytes, mime_type: str | None) -> str | None:
+    """Return the text that bytes are, where their type says so."""
+    if mime_type is None or not is_textual(mime_type):
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _annotations(said: types.Annotations) -> Annotations:
+    audience = None if said.audience is None else tuple(said.audience)
+    return Annotations(audience=audience, priority=said.priority, last_modified=said.last_modified)
+
+
+def decoded(text: str) -> bytes | None:
+    """Return the bytes of base64, which may be broken into lines; None where it is none."""
+    try:
+        return binascii.a2b_base64(text.encode("ascii", "replace").translate(None, b" \t\r\n"), strict_mode=True)
+    except ValueError:
+        return None

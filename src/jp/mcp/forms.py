@@ -1,4 +1,4 @@
-"""What a server asks while a tool runs: a form, as questions of jp's own. Pure.
+"""Forms with which a server asks while a tool runs, as jp's own questions. Pure.
 
 A form has fields of plain types only (the protocol says so): texts, numbers, yes or no, and choices.
 """
@@ -31,7 +31,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """What `server` asks. Without fields, it asks whether to go on."""
+    """A form of `server`. Without fields, it asks whether to go on."""
 
     server: str
     message: str
@@ -50,14 +50,14 @@ Elicitation = Form | Page
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a form: values, or why there are none."""
+    """The result of a form: values, or the reason why there are none."""
 
     action: Literal["accept", "decline", "cancel"]
     values: dict[str, Value | None] = {}
 
 
 def form_of(server: str, message: str, schema: JsonObject) -> Form:
-    """The form that a schema describes. What is no field is left out."""
+    """Return the form that a schema describes. What is no field is left out."""
     properties = schema.get("properties")
     required = schema.get("required")
     names = required if _is_list(required) else []
@@ -115,7 +115,7 @@ def _kind(
 
 
 def _choices(schema: JsonObject) -> dict[str, str]:
-    """What may be chosen: the values, by what a person is shown."""
+    """Return what may be chosen: the values, by what a person is shown."""
     listed = schema.get("enum")
     names = schema.get("enumNames")
     if _is_list(listed):
@@ -142,7 +142,7 @@ def _words(name: str, schema: JsonObject, kind: str, labels: Sequence[str], *, r
 
 
 def value_of(field: Field, answer: object) -> Value | None:
-    """What an answer means in a field; None where it means nothing there. An empty text is none."""
+    """Return what an answer means in a field; None where it means nothing there. An empty text is none."""
     match field.kind:
         case "boolean":
             return answer if isinstance(answer, bool) else None

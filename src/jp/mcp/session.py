@@ -14,7 +14,6 @@ from jp.config.direction import JsonObject
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
 from jp.mcp.bounds import BoundedTransport, Excess, Link
-from jp.mcp.content import blocks_of, resource_of, worth_reading
 from jp.mcp.definitions import (
     ClosedError,
     Hints,
@@ -23,7 +22,10 @@ from jp.mcp.definitions import (
     RefusalError,
     ServerError,
     ServerTool,
+    blocks_of,
     canonical_uri,
+    resource_of,
+    worth_reading,
 )
 from jp.mcp.forms import Elicitation, Filled, Page, form_of
 
@@ -39,7 +41,7 @@ _CLOSED = "Connection closed"
 
 
 def explained(server: str, error: BaseException) -> JpError:
-    """Why a session, or a request in it, has failed. Of several reasons it is the first."""
+    """Return why a session, or a request in it, has failed. Of several reasons it is the first."""
     import httpx2
     from mcp.shared.exceptions import MCPError
     from pydantic import ValidationError
@@ -95,7 +97,7 @@ def _refused(server: str, error: MCPError) -> JpError:
 
 
 class Talk(Protocol):
-    """Who is told what happens."""
+    """Listener for events of a session."""
 
     def log(self, text: str) -> None:
         """Something that only who looks for a reason wants to know."""
@@ -120,14 +122,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool has returned."""
+    """A tool's result."""
 
     content: tuple[Block, ...]
     is_error: bool
 
 
 _DEEPEST = 32
-"""What lies deeper is any value: nobody writes such schemas by hand, and providers refuse them."""
+"""Deepest level of a schema; deeper parts accept any value, as providers refuse such schemas."""
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
@@ -135,7 +137,7 @@ _SINGLE = frozenset({"items", "not", "if", "then", "else", "contains", "property
 
 
 def object_schema(schema: object) -> JsonObject:
-    """A JSON Schema of type object, whose keywords have the types that JSON Schema gives them.
+    """Return a JSON Schema of type object, whose keywords have the types that JSON Schema gives them.
 
     What a keyword cannot be is left out, so that it constrains nothing. `$schema` goes: every provider has a dialect.
     """
@@ -153,7 +155,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def _cleaned(schema: object, depth: int) -> JsonObject:
-    """A schema without what no schema has. `true` allows anything, and so does what is none at all."""
+    """Return a schema without what no schema has. `true` allows anything, and so does what is none at all."""
     if schema is False:
         return {"not": {}}
     if not _is_object(schema) or depth > _DEEPEST:
@@ -167,7 +169,7 @@ def _cleaned(schema: object, depth: int) -> JsonObject:
 
 
 def _keyword(keyword: str, value: object, depth: int) -> object:
-    """The value of a keyword; None where it cannot be that."""
+    """Return the value of a keyword; None where it cannot be that."""
     if keyword in _NAMED:
         return {name: _cleaned(below, depth + 1) for name, below in value.items()} if _is_object(value) else None
     if keyword in _LISTED:
@@ -201,7 +203,7 @@ _LONGEST_DESCRIPTION = 16 * 1024
 
 
 async def list_tools(client: Client, server: str, *, opening: Opening) -> Listing:
-    """Every tool of the server called `server`, of those of one name the first. The session began with `opening`.
+    """Return every tool of `server`, the first of each name. The session began with `opening`.
 
     Raises:
         ServerError: they are more than a server can mean.
@@ -266,7 +268,7 @@ class Hearing:
 
     @contextmanager
     def during(self, call: Call) -> Generator[None]:
-        """The time in which `call` runs: what the server asks then may be about it."""
+        """Yield the time in which `call` runs: what the server asks then may be about it."""
         self._calls.append(call)
         try:
             yield
@@ -323,7 +325,7 @@ _MOST_URIS = 10
 
 @asynccontextmanager
 async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -> AsyncGenerator[Session]:
-    """A session over `link` with the server `name`, from the agreement on a version to the end.
+    """Yield a session over `link` with the server `name`, from the agreement on a version to the end.
 
     Sampling is not offered: a server cannot spend the user's tokens. With `discover`, the SDK goes on with
     `initialize` where the server says that it does not know the former.
@@ -354,7 +356,7 @@ async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -
 
 
 class Session:
-    """What a server can be asked. `listing` are its tools as they were when the session began."""
+    """Requests that a server can answer. `listing` are its tools as they were when the session began."""
 
     def __init__(self, client: Client, hearing: Hearing, *, name: str, listing: Listing, talk: Talk) -> None:
         self.listing = listing
@@ -384,7 +386,7 @@ class Session:
         return Called(content=whole, is_error=result.is_error)
 
     async def read(self, uri: str) -> tuple[Resource, ...]:
-        """The resources that the server gives for its own `uri`; of several with one URI each has a number.
+        """Return the resources that the server gives for its own `uri`; of several with one URI each has a number.
 
         Raises:
             JpError: the server has ended, refuses, or does not speak the protocol.
@@ -451,7 +453,7 @@ class Session:
         return await list_tools(self._client, self._name, opening=self.listing.opening)
 
     async def _linked(self, result: types.CallToolResult) -> dict[str, Block]:
-        """What is read of the resources that a result links to, by their URIs. What fails stays a link."""
+        """Return what is read of the resources that a result links to, by their URIs. What fails stays a link."""
         read: dict[str, Block] = {}
         for link in () if result.is_error else worth_reading(result.content):
             try:

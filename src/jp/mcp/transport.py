@@ -1,4 +1,8 @@
-"""Sessions over the streams of a process and over streamable HTTP, within bounds."""
+"""Transports of MCP sessions, within bounds: the streams of a process (stdio), and the SDK's streamable HTTP.
+
+The SDK's stdio transport is not used: it buffers a line of any length, it starts the process itself (jp confines it and
+ends all its descendants), and a request whose response cannot be read waits until its time-out.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +37,11 @@ if TYPE_CHECKING:
 
 
 _ANSWER = rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"[^"]*"\s*,)?\s*"id"\s*:\s*(?P<id>[0-9]{1,18}|"[^"\\]*")\s*,\s*"result"'
-"""How an answer begins of which nothing else can be read."""
+"""The start of a response of which nothing else can be read."""
 
 
 def message_of(line: bytes) -> JSONRPCMessage | None:
-    """The message that a line is; None where it is none.
+    """Return the message that a line is; None where it is none.
 
     Halves of characters become `?`: programs that count in UTF-16 cut texts between them. What has the id of a
     request and is no answer to it becomes an error, so that nobody waits for one.
@@ -78,7 +82,7 @@ _LONGEST_LINE = 2000
 _LAST_WORDS = 300
 
 GRACE_SECS = 0.3
-"""How long a server may take to end: first by itself, when its input is closed, and again when it is asked to."""
+"""Seconds for a server to end after its input is closed, and again after it is asked to."""
 
 
 class ServerProcess:
@@ -97,11 +101,11 @@ class ServerProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, the number of a signal being negative; None while it runs."""
+        """Return how it ended, the number of a signal being negative; None while it runs."""
         return self._process.exit_code
 
     async def read(self) -> bytes:
-        """What it says next on its standard output; nothing at the end."""
+        """Return what it says next on its standard output; nothing at the end."""
         return await _read(self._process.stdout)
 
     async def write(self, data: bytes) -> None:
@@ -171,7 +175,7 @@ _FLUSH_SECS = 0.5
 
 
 class StdioLink:
-    """What connects a process with a session. `broken` says why it was cut, where neither of them ended."""
+    """A transport over a process. `broken` says why jp cut it, if neither side ended."""
 
     def __init__(self, process: ServerProcess, log: Callable[[str], None]) -> None:
         """`process` runs; the link ends it."""
@@ -185,7 +189,7 @@ class StdioLink:
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """The two streams of a session. Leaving it ends the process."""
+        """Yield the two streams of a session. Leaving it ends the process."""
         incoming, read_stream = create_memory_object_stream["SessionMessage | Exception"](0)
         write_stream, outgoing = create_memory_object_stream["SessionMessage"](0)
         # What is closed last is what tasks may still be reading.
@@ -279,13 +283,13 @@ _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class HttpLink:
-    """What connects an address with a session. `refused` is the status of the last answer that was a refusal.
+    """A transport over HTTP. `refused` is the status of the last answer that was a refusal.
 
     `broken` says why the session was ended by jp.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        """Every request gets `headers`."""
+        """Send `headers` with every request to `url`."""
         self.refused: int | None = None
         self.broken = ""
         self.ended = Event()
@@ -299,7 +303,7 @@ class HttpLink:
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """The two streams of a session. How long an answer may take is the caller's business."""
+        """Yield the two streams of a session. How long an answer may take is the caller's business."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 

@@ -33,7 +33,7 @@ _PLACING = frozenset({
     ),
     *("If", "CondExpr", "And", "Or", "Not", "Compare", "Operand"),
 })
-"""What takes no longer than its values and the template are long."""
+"""Nodes whose rendering takes time linear in the template and its values."""
 
 _FILTERS = frozenset({
     *("abs", "capitalize", "count", "d", "default", "e", "escape", "first", "float", "int", "last", "length", "lower"),
@@ -42,7 +42,7 @@ _FILTERS = frozenset({
 
 
 def is_placing(environment: Environment, template: str) -> bool:
-    """Whether `template` does no more than to put values in their places; it loops, calls and computes nothing.
+    """Return whether `template` does no more than to put values in their places; it loops, calls and computes nothing.
 
     Raises:
         TemplateSyntaxError: it is no template.
@@ -55,7 +55,7 @@ def is_placing(environment: Environment, template: str) -> bool:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Every node below `root`, and `root`; without recursion, which nesting could exhaust."""
+    """Yield every node below `root`, and `root`; without recursion, which nesting could exhaust."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -64,7 +64,7 @@ def _nodes(root: Node) -> Iterator[Node]:
 
 
 def _is_further_filter(node: Node) -> bool:
-    """Whether it is a filter that may make much of little, such as `tojson(indent=10 ** 9)`."""
+    """Return whether it is a filter that may make much of little, such as `tojson(indent=10 ** 9)`."""
     if type(node).__name__ != "Filter":
         return False
     found = cast("Any", node)
@@ -84,10 +84,10 @@ def reason_of(error: Exception) -> str:
 
 
 MOST_MEMORY = 1024 * 1024 * 1024
-"""How many bytes such a process may map, Python and its libraries included, where the system holds it to that."""
+"""Most bytes that such a process may map, with Python and its libraries, if the system enforces it."""
 
 COMPUTING_SECS = 5.0
-"""How much one template may compute."""
+"""Most seconds of computing for one template."""
 
 _MOST_BYTES = 256 * 1024 * 1024
 

@@ -11,7 +11,7 @@ _OF_A_SIGNAL = 128
 
 
 def find_program(name: str, directory: str, environment: Mapping[str, str]) -> str | None:
-    """The path of a program that is to run in `directory`; None where there is none.
+    """Return the path of a program that is to run in `directory`; None where there is none.
 
     A name with a slash is a path from there. For others, only absolute directories of PATH are looked into: what
     others hold is whatever a stranger put there.
@@ -26,7 +26,7 @@ def find_program(name: str, directory: str, environment: Mapping[str, str]) -> s
 
 
 def exit_code_text(code: int) -> str:
-    """An exit code as a shell gives it, with the signal that ended the program where one did (a negative `code`)."""
+    """Return an exit code as a shell gives it, with the signal that ended the program (a negative `code`)."""
     if code >= 0:
         return str(code)
     import signal
@@ -52,7 +52,7 @@ _GIT = frozenset({
     "GIT_NAMESPACE", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_CEILING_DIRECTORIES",
     "GIT_EXEC_PATH",
 })  # fmt: skip
-"""Where a hook of git says what it is about."""
+"""Variables in which git tells a hook its repository."""
 
 _PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 
@@ -81,7 +81,7 @@ def scrubbed(environment: Mapping[str, str], *, named: Collection[str] = ()) -> 
 def child_environment(
     environment: Mapping[str, str], *, cwd: str, directory: str, named: Collection[str] = ()
 ) -> dict[str, str]:
-    """What a program gets that runs in `directory`, while jp itself runs in `cwd`; both are absolute.
+    """Return what a program gets that runs in `directory`, while jp itself runs in `cwd`; both are absolute.
 
     `named` is as in `scrubbed`. Nothing in it asks a question.
     """

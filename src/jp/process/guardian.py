@@ -29,7 +29,7 @@ _SET_CHILD_SUBREAPER = 36
 """Options of Linux's prctl(2)."""
 
 _PATIENCE_SECS = 2.0
-"""How long what was killed may take to be gone."""
+"""Seconds for a killed process to be gone."""
 
 _INT_SIZE = 4
 _LEASH, _REPORT, _FIRST_UNUSED = 3, 4, 5
@@ -75,7 +75,7 @@ class GuardedProcess:
             {_encoded(name): _encoded(value) for name, value in environment.items()},
         )
         self.exit_code: int | None = None
-        """How the program ended, a signal as its negative number; None while it runs or nobody has waited."""
+        """Exit code of the program, a signal as its negative number; None until it was waited for."""
         _prctl(_SET_DUMPABLE, 0)
         _reap_guardians()
         pipes = _pipes(5)
@@ -315,7 +315,7 @@ def _kill(processes: Sequence[int]) -> None:
 
 
 def _descendants(ancestor: int) -> list[int]:
-    """All processes below one: those that are its children only by now come with the next call."""
+    """Return all processes below one: those that are its children only by now come with the next call."""
     children: dict[int, list[int]] = {}
     for process, parent in _linux_processes() if sys.platform == "linux" else _listed_processes():
         children.setdefault(parent, []).append(process)
@@ -328,7 +328,7 @@ def _descendants(ancestor: int) -> list[int]:
 
 
 def _linux_processes() -> Iterator[tuple[int, int]]:
-    """The number of each process, and its parent's."""
+    """Yield the number of each process, and its parent's."""
     for place in Path("/proc").glob("[1-9]*/stat"):
         with suppress(OSError):
             # The program's name, in parentheses, may hold anything.

@@ -22,7 +22,7 @@ _CHUNK = 64 * 1024
 
 
 class ProcessLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long, in seconds.
+    """Time limits, in seconds.
 
     `timeout_secs` is for the program, `math.inf` where it may take as long as it likes; `grace_secs` for what it does
     after it was asked to end, and for what it leaves behind to close its output.
@@ -33,7 +33,7 @@ class ProcessLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much, in bytes.
+    """Output limits, in bytes.
 
     Of each output `kept` are kept, half from its beginning and half from its end; what lies between is read and
     forgotten. A program that prints more than `most` on both together is stopped.
@@ -44,7 +44,7 @@ class OutputLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program has printed: all of it, or a beginning and an end between which `omitted` bytes are missing."""
+    """Output of a program: all of it, or a beginning and an end between which `omitted` bytes are missing."""
 
     head: bytes
     tail: bytes = b""
@@ -52,7 +52,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program ended. A negative `exit_code` is the number of the signal that ended it.
+    """Result of a program. A negative `exit_code` is the number of the signal that ended it.
 
     `stopped` says why it was not left to end by itself: it took too long, or it printed too much.
     """
@@ -64,7 +64,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """What is run: `words[0]` is a path. `stdin` is what it may read, None where that is nothing.
+    """A program to run: `words[0]` is a path. `stdin` is what it may read, None where that is nothing.
 
     Nothing in `words` and `environment` may hold a zero byte. `sandbox` confines it, None where nothing does.
     """

@@ -1,4 +1,4 @@
-"""Whether a call's tool exists and its arguments fit, and coercions that make them fit. Pure."""
+"""Validation of calls: whether the tool exists and the arguments fit, with coercions. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ARTICLED = {
     "string": "a string",
 }
 TYPES = tuple(_ARTICLED)
-"""What JSON Schema calls the types of values."""
+"""Names of types in JSON Schema."""
 
 
 def argument_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    """What is wrong with `arguments`, one sentence each, in words that the model can act on. Empty: nothing."""
+    """Return what is wrong with `arguments`, one sentence each, in words that the model can act on. Empty: nothing."""
     return _object_problems(schema, arguments, "")
 
 
@@ -61,7 +61,7 @@ def _fitted(schema: object, value: object) -> object:
 
 
 def _meant(text: str, types: list[str]) -> object:
-    """What `text` says as JSON where that is of one of the `types`, else the text."""
+    """Return what `text` says as JSON where that is of one of the `types`, else the text."""
     try:
         value: object = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -159,7 +159,7 @@ class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(call: ToolCallRequest, toolbox: Toolbox) -> CheckedCall | ToolOutput:
-    """The call as it can be run, or what the model is told."""
+    """Return the call as it can be run, or what the model is told."""
     configured = toolbox.get(call.name)
     if configured is None:
         return _unknown_tool(call.name, toolbox)
@@ -175,7 +175,7 @@ def check(call: ToolCallRequest, toolbox: Toolbox) -> CheckedCall | ToolOutput:
 
 
 def with_arguments(checked: CheckedCall, arguments: JsonObject) -> CheckedCall | list[str]:
-    """The same call with other arguments, or what is wrong with them."""
+    """Return the same call with other arguments, or what is wrong with them."""
     schema = checked.configured.tool.definition.parameters
     arguments = fitted(schema, arguments)
     problems = argument_problems(schema, arguments)
@@ -183,12 +183,12 @@ def with_arguments(checked: CheckedCall, arguments: JsonObject) -> CheckedCall |
 
 
 def problems_of(checked: CheckedCall | list[str]) -> list[str]:
-    """What is wrong, where something is."""
+    """Return what is wrong, where something is."""
     return checked if isinstance(checked, list) else []
 
 
 def _object(arguments: JsonObject | str) -> JsonObject | str:
-    """The arguments; where they are no object, what they are. An object that was written as a text is one."""
+    """Return the arguments; where they are no object, what they are. An object that was written as a text is one."""
     if not isinstance(arguments, str):
         return arguments
     try:

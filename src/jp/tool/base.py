@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Carrier)
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool returns. A failure is a result too: the model reads it."""
+    """A tool's result. A failure is a result too: the model reads it."""
 
     content: tuple[Block, ...]
     is_error: bool = False
@@ -35,7 +35,7 @@ class CallStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one call. `denied`: it needed a person's consent, or an answer, and nobody gave it.
+    """The outcome of one call. `denied`: it needed a person's consent, or an answer, and nobody gave it.
 
     `duration_ms` is None where nothing ran.
     """
@@ -62,11 +62,11 @@ class Progressed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ToolEvent = CallStarted | Progressed | Inquired | CallOutcome
-"""What happens while calls run."""
+"""Events while calls run."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was answered to a tool's question, and by whom: a person, the model, or the configuration.
+    """An answer to a tool's question, and its author: a person, the model, or the configuration.
 
     Of an answer of the model, `model` is its id and `usage` what the provider reported.
     """
@@ -108,11 +108,11 @@ class Stream(Protocol):
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
-        """The stream so far, content in the form in which it is stored."""
+        """Return the stream so far, content in the form in which it is stored."""
         ...
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline.
+        """Return the carrier with its content inline.
 
         Raises:
             StorageError: the blob is missing or damaged.
@@ -144,7 +144,7 @@ class NoStream:
         return ()
 
     def load(self, carrier: C, /) -> C:
-        """The carrier as it is."""
+        """Return the carrier as it is."""
         return carrier
 
 
@@ -153,7 +153,7 @@ def _ignore(text: str) -> None:
 
 
 class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is run with.
+    """A call with everything that a tool needs to run.
 
     `root` confines built-in file tools. `settings` are the configuration's word on this tool. `inquirer` answers what
     the tool has to ask while it runs; `progress` shows a person one line of how far it is, `notice` what they should
@@ -177,7 +177,7 @@ class Tool(Protocol):
 
     @property
     def definition(self) -> ToolDefinition:
-        """What the model is told of it."""
+        """Return what the model is told of it."""
         ...
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
@@ -190,7 +190,7 @@ class Previewed(Protocol):
     """A tool that can say what a call would do, for the person who is asked whether it may."""
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
-        """A unified diff, or lines of text, without control sequences; None where the arguments say it all.
+        """Return a unified diff, or lines of text, without control sequences; None where the arguments say it all.
 
         Nothing is changed by it. Of a long one the beginning is shown unasked. What fails here fails when the call
         runs: then None.
@@ -223,7 +223,7 @@ class ReadsOnly(Protocol):
 
     @property
     def reads_only(self) -> bool:
-        """Whether it is so."""
+        """Return whether it is so."""
         ...
 
 
@@ -247,12 +247,12 @@ class Delivery(Protocol):
 
 
 def error_output(text: str) -> ToolOutput:
-    """A failure, in words for the model."""
+    """Return a failure, in words for the model."""
     return ToolOutput(content=(TextBlock(text=text),), is_error=True)
 
 
 def text_of(output: ToolOutput) -> str:
-    """All text of a result, its blocks apart by a blank line."""
+    """Return all text of a result, its blocks apart by a blank line."""
     return "\n\n".join(text for block in output.content if (text := _text(block)) is not None)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from jp.context.markers import marker
 
 BOUND = 16 * 1024
-"""How many bytes of a result a model is shown, unless the tool's `max_bytes` says otherwise."""
+"""Bytes of a result that a model is shown, unless the tool sets `max_bytes`."""
 
 LARGEST_MEDIA = 3_500 * 1024
 """Pictures and sounds of more bytes are not shown: in base64 they come near to 5 MB, and larger ones are refused."""
@@ -41,7 +41,7 @@ _WRONG = (
     b"assertion failed",
     b"segmentation fault",
 )
-"""What says that something went wrong, and what."""
+"""Words that report an error."""
 
 _FAILED = re.compile(
     rb"^(?:failed |[ \t]*--- fail: |not ok |[ \t]*\xe2\x9c\x95 |[ \t]*\xe2\x9c\x97 |[ \t]*\xc3\x97 |fail[:! \t])",
@@ -49,7 +49,7 @@ _FAILED = re.compile(
 )
 _HINTS_OF_FAILED = (b"fail", b"not ok", b"\xe2\x9c\x95", b"\xe2\x9c\x97", b"\xc3\x97")
 _SUSPICIOUS = (b"traceback", b"panic", b"failed", b"failure", b"exception", b"denied", b"not found", b"no such")
-"""What may say so."""
+"""Words that may report an error."""
 
 _CONTINUES = range(0x80, 0xC0)
 """The bytes that continue a character of UTF-8."""
@@ -91,12 +91,12 @@ def bounded(text: str, limit: int, address: Address, *, keeps_errors: bool) -> s
 
 
 def media_note(mime_type: str | None, size: int, address: Address) -> str:
-    """What stands for a picture or the like of `size` bytes that is too large to be shown."""
+    """Return what stands for a picture or the like of `size` bytes that is too large to be shown."""
     return f"{marker(address.nonce, address.handle, size)} {mime_type or 'binary content'}, too large to be shown"
 
 
 def shares(sizes: Sequence[int], limit: int) -> int:
-    """How many bytes each of several results gets at most, so that together they have `limit`.
+    """Return how many bytes each of several results gets at most, so that together they have `limit`.
 
     What the small ones leave is shared by the others.
     """
@@ -114,14 +114,14 @@ Piece = tuple[int, int]
 
 
 def _around(data: bytes, room: int) -> list[Piece]:
-    """The beginning and the end of `data`, of `room` bytes together."""
+    """Return the beginning and the end of `data`, of `room` bytes together."""
     tail = room // _TAIL_SHARE
     head = room - tail
     return [(0, _cut_before(data, head, head)), (_cut_after(data, len(data) - tail, tail), len(data))]
 
 
 def _error_places(lowered: bytes, pieces: Sequence[Piece]) -> list[int]:
-    """Where `lowered` tells of errors, outside of its beginning and its end: each once, the most telling first."""
+    """Return where `lowered` reports errors, outside of its beginning and end: each once, the most telling first."""
     (_, start), (end, _) = pieces
     places = _outermost(lowered, _WRONG, start, end)
     if any(lowered.find(hint, start, end) >= 0 for hint in _HINTS_OF_FAILED):
@@ -132,14 +132,14 @@ def _error_places(lowered: bytes, pieces: Sequence[Piece]) -> list[int]:
 
 
 def _outermost(lowered: bytes, words: Sequence[bytes], start: int, end: int) -> list[int]:
-    """Where the first and the last of `words` stand."""
+    """Return where the first and the last of `words` stand."""
     firsts = [place for word in words if (place := lowered.find(word, start, end)) >= 0]
     lasts = [place for word in words if (place := lowered.rfind(word, start, end)) >= 0]
     return [min(firsts), max(lasts)] if firsts else []
 
 
 def _with_windows(data: bytes, limit: int, address: Address, places: Sequence[int]) -> list[Piece]:
-    """The beginning and the end of `data`, shorter by windows around the first of `places` for which there is room."""
+    """Return the beginning and the end of `data`, shortened by windows around the first of `places` that fit."""
     size = max(limit // _WINDOW_SHARE, _SMALLEST_WINDOW)
     gap = _room_for_gap(data, address)
     count = min(len(places), limit // 2 // (size + gap))
@@ -174,7 +174,7 @@ def _written(data: bytes, pieces: Sequence[Piece], address: Address) -> Iterator
 
 
 def _gap(data: bytes, start: int, end: int, address: Address) -> str:
-    """The marker for what was left out from `start` to `end`; on a line of its own, where lines end there."""
+    """Return the marker for what was left out from `start` to `end`; on a line of its own, where lines end there."""
     omitted = len(data[start:end].decode("utf-8", "surrogatepass"))
     before = "" if data[:start].endswith(b"\n") or not start else "\n"
     after = "" if end == len(data) else "\n"
@@ -186,13 +186,13 @@ def _room_for_gap(data: bytes, address: Address) -> int:
 
 
 def _cut_before(data: bytes, position: int, size: int) -> int:
-    """Where a piece of `size` bytes ends: at `position`, or with the last line before it."""
+    """Return where a piece of `size` bytes ends: at `position`, or with the last line before it."""
     line = data.rfind(b"\n", max(position - size // _NEWLINE_NEAR, 0), position) + 1
     return line or _begin_of_character(data, position)
 
 
 def _cut_after(data: bytes, position: int, size: int) -> int:
-    """Where a piece of `size` bytes begins: at `position`, or with the first line behind it."""
+    """Return where a piece of `size` bytes begins: at `position`, or with the first line behind it."""
     if position == 0 or data[position - 1 : position] == b"\n":
         return position
     line = data.find(b"\n", position, position + size // _NEWLINE_NEAR) + 1

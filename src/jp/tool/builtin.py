@@ -7,47 +7,47 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jp.tool.base import Tool
-    from jp.tool.files.surroundings import FileSurroundings
+    from jp.tool.files.territory import FileSurroundings
 
 
 def _create_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.placing import CreateFile
+    from jp.tool.files.write_tools import CreateFile
 
     return CreateFile(surroundings)
 
 
 def _delete_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.placing import DeleteFile
+    from jp.tool.files.write_tools import DeleteFile
 
     return DeleteFile(surroundings)
 
 
 def _grep_files(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.grep_files import GrepFiles
+    from jp.tool.files.read_tools import GrepFiles
 
     return GrepFiles(surroundings)
 
 
 def _list_files(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.list_files import ListFiles
+    from jp.tool.files.read_tools import ListFiles
 
     return ListFiles(surroundings)
 
 
 def _modify_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.modify_file import ModifyFile
+    from jp.tool.files.write_tools import ModifyFile
 
     return ModifyFile(surroundings)
 
 
 def _move_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.placing import MoveFile
+    from jp.tool.files.write_tools import MoveFile
 
     return MoveFile(surroundings)
 
 
 def _read_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.read_file import ReadFile
+    from jp.tool.files.read_tools import ReadFile
 
     return ReadFile(surroundings)
 

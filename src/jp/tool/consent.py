@@ -1,26 +1,45 @@
-"""Whether a call may run and its result be given: decided beforehand, remembered, or by the person who is asked."""
+"""Approval of calls and results, by rules, by remembered answers or by a person; and questions that tools ask."""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
-from typing import Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.config.direction import RunMode
-from jp.config.tools import ResultMode
-from jp.conversation.entries import JsonObject, ToolCallRequest, TurnStart
+from jp.config.tools import QuestionConfig, ResultMode
+from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
+from jp.conversation.thread import ToolDefinition
+from jp.errors import ConfigurationError
 from jp.tool.arguments import CheckedCall, problems_of, with_arguments
-from jp.tool.base import Confined, Previewed, Stream, ToolInvocation, ToolOutput, with_text
+from jp.tool.base import (
+    Answer,
+    Confined,
+    Inquirer,
+    Previewed,
+    Stream,
+    Toolbox,
+    ToolInvocation,
+    ToolOutput,
+    Unanswered,
+    error_output,
+    with_text,
+)
 from jp.tool.rules import Paths, run_mode
+
+if TYPE_CHECKING:
+    from anyio import Lock
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is asked about: a call with the arguments that it would run with.
+    """A call that a person is asked about, with the arguments that it would run with.
 
     `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit; `limits`
     is what confines the call, empty where that is no matter.
@@ -101,7 +120,7 @@ Decision = Allowed | Denied
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line answers for this turn wherever a tool has to be asked about.
+    """The command line's answer for this turn to every question about a tool.
 
     `approved` are the names of `--approve`, `approve_all` and `deny_all` the flags of those names; a name wins over
     `deny_all`, and `deny_all` over `approve_all`.
@@ -113,7 +132,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(name: str, mode: RunMode | ResultMode, answers: Answers) -> Decision | None:
-    """Whether a call of tool `name` may run, or its result be given; None where a person has to be asked.
+    """Return whether a call of tool `name` may run, or its result be given; None where a person has to be asked.
 
     What is to be skipped is skipped, whatever was approved; what is unattended is not asked about, so no answer
     concerns it.
@@ -138,13 +157,13 @@ def _answer(name: str, answers: Answers) -> Decision | None:
 
 
 def explain(name: str, denied: Denied) -> str:
-    """What the model is told of a call that did not run."""
+    """Return what the model is told of a call that did not run."""
     why = _reason(denied, f"calls of {name!r}", f"{name!r}")
     return f"This call did not run: {why} Do not repeat it; go on without it, or say what it is needed for."
 
 
 def explain_withheld(name: str, denied: Denied) -> str:
-    """What the model is told in place of a result."""
+    """Return what the model is told in place of a result."""
     why = _reason(denied, f"results of {name!r}", f"giving you the result of {name!r}")
     return f"This call ran, but you are not given its result: {why} Do not repeat it."
 
@@ -169,13 +188,13 @@ _Key = tuple[str, str, str]
 
 
 class RememberedAnswers:
-    """What a person answered once and for all of a turn; nothing of it is kept for the next."""
+    """A person's answers for the rest of a turn; none is kept for the next."""
 
     def __init__(self) -> None:
         self._answers: dict[_Key, bool] = {}
 
     def answer(self, stream: Stream, name: str, arguments: JsonObject) -> bool | None:
-        """Whether the call may run; None where nobody has said so of such a call."""
+        """Return whether the call may run; None where nobody has said so of such a call."""
         return self._answers.get(_key(stream, name, arguments))
 
     def remember(self, stream: Stream, name: str, arguments: JsonObject, *, may_run: bool) -> None:
@@ -189,7 +208,7 @@ def _key(stream: Stream, name: str, arguments: JsonObject) -> _Key:
 
 
 PREVIEW_SECS = 5.0
-"""How long is waited for what a tool says that it would do."""
+"""Seconds to wait for a tool's preview."""
 
 Invoke = Callable[[CheckedCall], ToolInvocation]
 
@@ -202,7 +221,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is given for a result. `denied`: not the result, for want of a person's consent."""
+    """The result that the model is given. `denied`: it is withheld without a person's consent."""
 
     output: ToolOutput
     denied: bool = False
@@ -224,13 +243,13 @@ class Consent:
         self._remembered = RememberedAnswers()
 
     async def known(self, checked: CheckedCall, root: Path) -> Decision | Asking:
-        """What is decided without asking."""
+        """Return what is decided without asking."""
         mode = await self._mode(checked, root)
         decision = decide(checked.call.name, mode, self._answers)
         return Asking(checked=checked, edits_first=mode == "edit") if decision is None else decision
 
     async def ask(self, asking: Asking, stream: Stream, invoke: Invoke) -> CheckedCall | Denied:
-        """The call as the person lets it run, perhaps with other arguments. Where nobody can be asked, it must not.
+        """Return the call as the person lets it run, perhaps with other arguments; without a person, it must not.
 
         `invoke` makes what a call would be run with.
         """
@@ -240,7 +259,7 @@ class Consent:
         return reply
 
     async def deliver(self, checked: CheckedCall, output: ToolOutput) -> Given:
-        """What the model is given where a call ended with `output`."""
+        """Return what the model is given where a call ended with `output`."""
         mode = checked.configured.settings.result or "unattended"
         decision = decide(checked.call.name, mode, self._answers)
         if decision is None and self._approver is not None:
@@ -330,3 +349,192 @@ def _given(checked: CheckedCall, output: ToolOutput, decision: Decision) -> Give
             return Given(output=withheld, denied=cause != "skipped")
         case _:
             assert_never(decision)
+
+
+ANSWER = "answer"
+"""The member that holds the answer, where it is asked for as JSON."""
+
+
+def fits(question: Question, value: Any) -> bool:
+    """Return whether `value` answers `question`."""
+    match question.kind:
+        case "boolean":
+            return isinstance(value, bool)
+        case "select":
+            return value in question.options
+        case "text":
+            return isinstance(value, str)
+        case _:
+            assert_never(question.kind)
+
+
+def expected(question: Question) -> str:
+    """Return what an answer has to be, in words."""
+    match question.kind:
+        case "boolean":
+            return "true or false"
+        case "select":
+            return f"one of {', '.join(map(repr, question.options)) or 'no options'}"
+        case "text":
+            return "a text"
+        case _:
+            assert_never(question.kind)
+
+
+def answer_schema(question: Question) -> JsonObject:
+    """Return the JSON Schema of an object whose only member is the answer."""
+    match question.kind:
+        case "boolean":
+            answer: JsonObject = {"type": "boolean"}
+        case "select":
+            answer = {"type": "string", "enum": list(question.options)}
+        case "text":
+            answer = {"type": "string"}
+        case _:
+            assert_never(question.kind)
+    return {"type": "object", "properties": {ANSWER: answer}, "required": [ANSWER], "additionalProperties": False}
+
+
+_UNSET = QuestionConfig()
+_NOBODY = Unanswered(cause="nobody")
+
+_AnswerKey = tuple[str, str, bytes]
+"""A turn, a tool, and what it asks."""
+
+
+class Respondent(Protocol):
+    """A person or the model, who may answer what a call asks."""
+
+    async def answer(self, question: Question, call: ToolCallRequest, stream: Stream) -> Answer | Unanswered:
+        """Answer; what is answered fits the question."""
+        ...
+
+
+class Inquiries:
+    """The questions of the calls of a query. `person` and `model` are None where they cannot be asked."""
+
+    def __init__(self, toolbox: Toolbox, *, person: Respondent | None, model: Respondent | None) -> None:
+        self.toolbox = toolbox
+        self.person = person
+        self.model = model
+        self.known: dict[_AnswerKey, Answer] = {}
+        self.locks: defaultdict[_AnswerKey, Lock] = defaultdict(_lock)
+
+    def inquirer(self, call: ToolCallRequest, stream: Stream) -> Inquirer:
+        """Return who answers the questions of `call`."""
+        return _CallInquirer(self, call, stream)
+
+
+def _lock() -> Lock:
+    from anyio import Lock
+
+    return Lock()
+
+
+class _CallInquirer:
+    """Has the questions of one call answered."""
+
+    def __init__(self, inquiries: Inquiries, call: ToolCallRequest, stream: Stream) -> None:
+        self._with = inquiries
+        self._call = call
+        self._stream = stream
+
+    async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
+        """See the port. Where several calls ask the same thing at once, it is asked once.
+
+        Raises:
+            ConfigurationError: the answer that is always given does not fit.
+        """
+        settings = self._settings(question)
+        if settings.answer is not None:
+            return self._configured(question, settings)
+        key = self._key(question)
+        async with self._with.locks[key]:
+            known = self._with.known.get(key)
+            if known is not None:
+                return msgspec.structs.replace(known, model=None, usage=None)
+            answer = await self._ask(question, settings, person_only=person_only)
+            if isinstance(answer, Answer):
+                self._with.known[key] = answer
+            return answer
+
+    def _settings(self, question: Question) -> QuestionConfig:
+        configured = self._with.toolbox.get(self._call.name)
+        return _UNSET if configured is None else configured.settings.questions.get(question.id, _UNSET)
+
+    def _configured(self, question: Question, settings: QuestionConfig) -> Answer:
+        if fits(question, settings.answer):
+            return Answer(value=settings.answer, by="config")
+        key = f"conversation.tools.{self._call.name}.questions.{question.id}.answer"
+        raise ConfigurationError(
+            f"{key!r} is {settings.answer!r}, but {question.text!r} is answered by {expected(question)}"
+        )
+
+    def _key(self, question: Question) -> _AnswerKey:
+        entries = reversed(self._stream.entries)
+        turn = next((entry.id for entry in entries if isinstance(entry, TurnStart)), "")
+        return turn, self._call.name, msgspec.json.encode(question)
+
+    async def _ask(self, question: Question, settings: QuestionConfig, *, person_only: bool) -> Answer | Unanswered:
+        """Ask one after the other; who declines has spoken."""
+        person, model = self._with.person, self._with.model
+        both = (model, person) if settings.target == "assistant" else (person, model)
+        for respondent in (person,) if person_only else both:
+            if respondent is not None:
+                answer = await respondent.answer(question, self._call, self._stream)
+                if answer != _NOBODY:
+                    return answer
+        return _NOBODY
+
+
+DEFINITION = ToolDefinition(
+    name="ask_user",
+    description=(
+        "Ask the user one question, and wait for the answer. For what only they can know or decide; what you can find "
+        "out or sensibly assume, do not ask."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "question": {"type": "string", "description": "The question, with what they need to know to answer it."},
+            "options": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The answers that they may choose from; without it they write one.",
+            },
+        },
+        "required": ["question"],
+        "additionalProperties": False,
+    },
+)
+
+_NO_PERSON = (
+    "Nobody can be asked here. Go on with what you would sensibly assume and say so, or say in your answer what you "
+    "need to know."
+)
+
+
+class AskUser:
+    """Asks a person, anew each time, and nobody else."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """See the port."""
+        return DEFINITION
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """Ask."""
+        text = str(invocation.arguments["question"]).strip()
+        options = tuple(dict.fromkeys(map(str, invocation.arguments.get("options") or ())))
+        if not text:
+            return error_output("The question is empty, so nobody was asked.")
+        question = Question(
+            id=f"question-{next(self._numbers)}", text=text, kind="select" if options else "text", options=options
+        )
+        answer = await invocation.inquirer.ask(question, person_only=True)
+        if isinstance(answer, Answer):
+            return ToolOutput(content=(TextBlock(text=f"The user answered: {answer.value}"),))
+        return error_output(_NO_PERSON if answer.cause == "nobody" else "The user was asked, and gave no answer.")

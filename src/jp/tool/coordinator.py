@@ -139,7 +139,7 @@ AT_ONCE = 8
 """So many calls run at the same time; the others wait."""
 
 TIMEOUT_SECS = 120.0
-"""How long a command or a server may take over a call where nothing else is said."""
+"""Default seconds for a call of a command or a server."""
 
 Tell = Callable[[ToolEvent], None]
 """Hears what happens, at once: when it returns, a result is recorded."""
@@ -153,7 +153,7 @@ def _unheard(text: str) -> None:
 
 
 def as_it_came(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-    """A delivery that changes nothing."""
+    """Return a delivery that changes nothing."""
     del configured, entries
     return output
 
@@ -164,7 +164,7 @@ def _nobody(call: ToolCallRequest, stream: Stream) -> Inquirer:
 
 
 class ToolPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom tools work with.
+    """Dependencies of the tool coordinator.
 
     `root` confines built-in file tools; `notice` hears what a person should know although the turn goes on, `log` what
     is of use only to who looks for a reason; `delivery` makes of a result what is recorded; `inquirer_for` gives who
@@ -189,12 +189,12 @@ class ToolCoordinator:
 
     @property
     def is_running(self) -> bool:
-        """Whether calls run, or a person is asked about them."""
+        """Return whether calls run, or a person is asked about them."""
         return self._running is not None
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools that the model may call, sorted by name."""
+        """Return the tools that the model may call, sorted by name."""
         return definitions(self._toolbox)
 
     async def run(self, calls: Sequence[ToolCallRequest], stream: Stream, tell: Tell) -> None:
@@ -373,7 +373,7 @@ def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
 
 
 def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
-    """What the model is told of a call that a person stopped, with the `words` that they said to it."""
+    """Return what the model is told of a call that a person stopped, with the `words` that they said to it."""
     what = (
         "The user stopped this call while it ran; what it did until then stays."
         if had_started

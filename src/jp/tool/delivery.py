@@ -109,7 +109,7 @@ def _first_deliveries(wanted: set[Identity], entries: Iterable[AnyEntry], *, sin
 
 
 def _deliveries(entries: Iterable[AnyEntry]) -> Iterator[tuple[int, str, Resource]]:
-    """Every resource of a stream, with the number of its turn and the id of its entry."""
+    """Yield every resource of a stream, with the number of its turn and the id of its entry."""
     for turn in turns_of(entries):
         for entry in turn.entries:
             for resource in _resources_of(entry):
@@ -134,14 +134,14 @@ _READ = frozenset({"read", "list", "search", "json", "web"})
 
 
 class Addresses(Protocol):
-    """How what is left out of a view of a log is named. What is added to the log changes no name."""
+    """Handles of content that a view of a log does not show. Appending to the log changes no handle."""
 
     def nonce(self, entries: Sequence[AnyEntry]) -> str:
-        """What the markers in views of this log carry."""
+        """Return what the markers in views of this log carry."""
         ...
 
     def handles(self, entries: Iterable[AnyEntry]) -> Mapping[str, str]:
-        """The handle for each checksum in a log."""
+        """Return the handle for each checksum in a log."""
         ...
 
 
@@ -245,7 +245,7 @@ class _Bounds:
 
 
 def _with_kind(facts: Facts | None, settings: ToolConfig) -> Facts | None:
-    """What the tool recorded; of what kind it is, the configuration knows better."""
+    """Return what the tool recorded; of what kind it is, the configuration knows better."""
     if settings.kind is None:
         return facts
     return Facts(kind=settings.kind) if facts is None else replace(facts, kind=settings.kind)
@@ -300,7 +300,7 @@ def _mended(text: str) -> str:
 
 
 def _text_of(carrier: TextBlock | Resource) -> str:
-    """The text that a model would be shown."""
+    """Return the text that a model would be shown."""
     formatted = formatted_of(carrier)
     return (carrier.text or "") if formatted is None else formatted
 
@@ -310,7 +310,7 @@ def _is_binary(resource: Resource) -> bool:
 
 
 def _is_oversized(block: Block) -> bool:
-    """Whether it is something other than text that is too large to be shown."""
+    """Return whether it is something other than text that is too large to be shown."""
     match block:
         case ResourceBlock(resource=resource):
             is_shown = _is_binary(resource) and resource.formatted is None
@@ -324,7 +324,7 @@ def _is_oversized(block: Block) -> bool:
 
 
 def _shown_size(block: Block) -> int:
-    """How many bytes of text a model is shown of `block`, with what names it."""
+    """Return how many bytes of text a model is shown of `block`, with what names it."""
     match block:
         case TextBlock():
             return _bytes(_text_of(block))
@@ -340,7 +340,7 @@ def _shown_size(block: Block) -> int:
 
 
 def _envelope(resource: Resource, text: str) -> int:
-    """How long a resource with this text is in its frame, and the line feed behind it."""
+    """Return how long a resource with this text is in its frame, and the line feed behind it."""
     return _bytes(framed("resource", {"uri": resource.uri}, text, mark_of((text,)))) + 1
 
 
@@ -363,7 +363,7 @@ def _gathered(content: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _textual(block: Block) -> TextBlock | Resource | None:
-    """What of `block` is read as a text that others wrote."""
+    """Return what of `block` is read as a text that others wrote."""
     match block:
         case TextBlock():
             return block

@@ -41,14 +41,14 @@ _Patterns = Sequence[tuple[Mapping[str, re.Pattern[str]], RunMode]]
 
 
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
-    """Where relative paths start, and what the links on the disk make of an absolute one."""
+    """The directory of relative paths, and the resolution of links in absolute ones."""
 
     root: str
     real: Callable[[str], str]
 
 
 def run_mode(settings: ToolConfig, arguments: JsonObject, paths: Paths) -> RunMode:
-    """How a call with these arguments runs."""
+    """Return how a call with these arguments runs."""
     usual = settings.run or "ask"
     if not settings.rules:
         return usual
@@ -79,7 +79,7 @@ def check_rules(rules: Iterable[RuleConfig], definition: ToolDefinition) -> None
 
 
 def is_path(argument: str) -> bool:
-    """Whether the name of an argument says that it is a path: `path`, `paths`, `source_file`, `directory`."""
+    """Return whether the name of an argument says that it is a path: `path`, `paths`, `source_file`, `directory`."""
     return re.split(r"[_-]", argument.lower())[-1] in _PATH_WORDS
 
 
@@ -101,7 +101,7 @@ def _strictest(modes: Iterable[RunMode]) -> RunMode:
 
 
 def _texts_of(name: str, value: object, paths: Paths) -> list[str]:
-    """Every text that an argument may stand for, each once."""
+    """Return every text that an argument may stand for, each once."""
     parts = list(map(_text, value)) if _is_list(value) and value else [_text(value)]
     return list(dict.fromkeys(form for part in parts for form in _forms(name, part, paths)))
 
@@ -115,7 +115,7 @@ def _text(value: object) -> str:
 
 
 def _forms(name: str, text: str, paths: Paths) -> Iterator[str]:
-    """What is written, without steps such as `..`, and what the links on the disk make of it.
+    """Yield what is written, without steps such as `..`, and what the links on the disk make of it.
 
     Of what may be no path, as it is written, too.
     """
@@ -157,7 +157,7 @@ def _expressions(rule: RuleConfig, paths: Paths) -> Mapping[str, re.Pattern[str]
 
 
 def _expression(name: str, pattern: str, paths: Paths) -> re.Pattern[str]:
-    """What the text has to match whole. Of paths, `src/**` is `src` and all that is in it."""
+    """Return what the text has to match whole. Of paths, `src/**` is `src` and all that is in it."""
     is_tree = is_path(name) and pattern.endswith("/**")
     if is_path(name):
         pattern = _relative(pattern.removeprefix("./"), paths)
@@ -166,7 +166,7 @@ def _expression(name: str, pattern: str, paths: Paths) -> re.Pattern[str]:
 
 
 def glob_regex(pattern: str) -> str:
-    """A regular expression for the whole of what a pattern matches.
+    """Return a regular expression for the whole of what a pattern matches.
 
     What follows a wildcard is looked for once, from where it may begin on: the first place is as good as any other,
     because the next wildcard takes what lies between. So no text that a model writes can make it look for ever.
@@ -179,7 +179,7 @@ def glob_regex(pattern: str) -> str:
 
 
 def _segment_regex(segment: str) -> str:
-    """The same for a pattern without `**`."""
+    """Return the same for a pattern without `**`."""
     first, *others = map(re.escape, segment.split("*"))
     if not others:
         return first
@@ -188,7 +188,7 @@ def _segment_regex(segment: str) -> str:
 
 
 _ENDS = frozenset({"source", "target", "destination", "from", "to"})
-"""What the two paths of a move are called."""
+"""Names of the two paths of a move."""
 
 
 class _Entered(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,13 +225,13 @@ class CallOrder:
                 await entered.is_over.wait()
 
     def leave(self, identity: str) -> None:
-        """A call is over, or does not run."""
+        """Record that a call is over, or does not run."""
         if identity in self._entered:
             self._entered[identity].is_over.set()
 
 
 def paths_named(arguments: JsonObject, root: str) -> frozenset[str]:
-    """The paths that the arguments of a call name, absolute; what a link on the disk leads to is not looked at."""
+    """Return the absolute paths that the arguments of a call name; links on the disk are not followed."""
     return frozenset(posixpath.normpath(posixpath.join(root, text)) for text in _texts(arguments))
 
 
@@ -246,7 +246,7 @@ def _elements(value: object) -> Iterable[object]:
 
 
 def _touch(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether a path of `some` is one of `others`, or the one lies in the other."""
+    """Return whether a path of `some` is one of `others`, or the one lies in the other."""
     return any(_is_within(one, other) or _is_within(other, one) for one in some for other in others)
 
 

@@ -1,4 +1,4 @@
-"""Which tools the model may call, where they come from, and how they run: the configuration's word on each."""
+"""The tools the model can call: their sources and their settings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ToolSource = BuiltIn | Local | OnServer | InPackage
 
 
 def source_of(name: str, settings: ToolConfig, built_in: Collection[str]) -> ToolSource:
-    """Where the tool `name` comes from. `built_in` are the names of those that come with jp.
+    """Return where the tool `name` comes from. `built_in` are the names of those that come with jp.
 
     Without a `source`, a tool with a command is local; else it comes with jp, or with another package.
 
@@ -106,11 +106,11 @@ STANDING_SETTINGS: Mapping[str, ToolConfig] = {
     **dict.fromkeys(sorted(STANDING), _UNATTENDED),
     REFRESH: ToolConfig(enable="always", run="unattended", rules=(RuleConfig(arguments={"uri": "cmd:**"}, run="ask"),)),
 }
-"""What holds for each where the configuration does not say otherwise: what runs a command asks like a command."""
+"""Default settings of each source: a tool that runs a command asks as a command does."""
 
 
 def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bool) -> frozenset[str]:
-    """Which of them the next request of a conversation with these entries offers.
+    """Return which of them the next request of a conversation with these entries offers.
 
     All where it offers other tools (`has_tools`). Those that read what a conversation has, besides, where something is
     attached (`attaches`) and wherever a request has attached something or offered tools before, undone or not. A
@@ -141,24 +141,24 @@ _LONGEST_NAME = 64
 
 
 def settings_of(name: str, settings: Mapping[str, ToolConfig]) -> ToolConfig:
-    """The settings of a tool, with those that hold for all where it has none. `settings` is `conversation.tools`."""
+    """Return the settings of a tool, completed by the defaults for all. `settings` is `conversation.tools`."""
     return settings_over(settings.get(ALL, _NOTHING), settings.get(name, _NOTHING))
 
 
 def is_enabled(settings: ToolConfig) -> bool:
-    """Whether the model is offered a tool: it is off until it is enabled."""
+    """Return whether the model is offered a tool: it is off until it is enabled."""
     return settings.enable is True or settings.enable == "always"
 
 
 def enabled_names(known: Iterable[str], settings: Mapping[str, ToolConfig]) -> list[str]:
-    """Those of the `known` tools that the model is offered, sorted. `settings` is `conversation.tools`."""
+    """Return those of the `known` tools that the model is offered, sorted. `settings` is `conversation.tools`."""
     every = settings.get(ALL, _NOTHING)
     said = ((name, settings.get(name, _NOTHING)) for name in sorted(known))
     return [name for name, own in said if is_enabled(every if own.enable is None else own)]
 
 
 def build_toolbox(tools: Iterable[Tool], settings: Mapping[str, ToolConfig]) -> Toolbox:
-    """The enabled ones of `tools`, sorted by name. `settings` is `conversation.tools`.
+    """Return the enabled ones of `tools`, sorted by name. `settings` is `conversation.tools`.
 
     Raises:
         ConfigurationError: a name cannot be offered.
@@ -191,7 +191,7 @@ def check_offered(name: str) -> None:
 
 
 def settings_over(every: ToolConfig, own: ToolConfig) -> ToolConfig:
-    """A tool's `own` settings, and where it says nothing, those that hold for `every` tool."""
+    """Return a tool's `own` settings, and where it says nothing, those that hold for `every` tool."""
     return _over(every, own)
 
 
@@ -208,24 +208,24 @@ def _over(every: S, own: S) -> S:
 
 
 def definitions(toolbox: Toolbox) -> tuple[ToolDefinition, ...]:
-    """What the model is told, sorted by name: the same tools always make the same request."""
+    """Return what the model is told, sorted by name: the same tools always make the same request."""
     return tuple(toolbox[name].tool.definition for name in sorted(toolbox))
 
 
 def unknown_tool(where: str, name: str, known: Collection[str]) -> ConfigurationError:
-    """What is said where something names a tool that there is not; `where` is what does."""
+    """Return what is said where something names a tool that there is not; `where` is what does."""
     return ConfigurationError(f"{where} names an unknown tool {name!r}", hint=nearest(name, known))
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Which of the `known` names may be meant, for a hint."""
+    """Return which of the `known` names may be meant, for a hint."""
     names = sorted(known)
     near = likeness.nearest(name, names)
     return f"did you mean {near[0]!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"
 
 
 OFF = "!"
-"""What stands before the name of a tool that is taken away."""
+"""Prefix of the name of a tool that is removed."""
 
 _WILD = frozenset("*?[")
 
@@ -252,7 +252,7 @@ class Switching:
         self._switched: dict[str, bool] = {}
 
     def switch(self, specifications: Sequence[str]) -> dict[str, bool]:
-        """Which tools change, by name: whether they are offered from now on.
+        """Return which tools change, by name: whether they are offered from now on.
 
         A specification is a tool's name or a pattern, with `!` before it to take away. A pattern leaves alone what is
         offered by name only (`explicit`) or in any case (`always`).
@@ -317,7 +317,7 @@ class ToolDefectError(JpError):
 
 
 def third_party_tools(cache_directory: Path | None) -> dict[str, str]:
-    """The entry points of other packages: a value such as `package.module:Tool` for each tool's name.
+    """Return the entry points of other packages: a value such as `package.module:Tool` for each tool's name.
 
     `cache_directory` may be missing or not writable: then every call looks anew.
     """
@@ -351,7 +351,7 @@ def _made(found: object) -> object:
 
 
 def _definition(tool: object) -> ToolDefinition | None:
-    """What a tool says of itself, None where that is no definition. It is asked once: it must not change."""
+    """Return what a tool says of itself, None where that is no definition. It is asked once: it must not change."""
     said = getattr(tool, "definition", None)
     if not isinstance(said, ToolDefinition):
         return None

@@ -30,7 +30,7 @@ _DEFINITION = ToolDefinition(
 
 
 class FetchedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What came; `notices` are sentences that say what it lacks. `status` is HTTP's."""
+    """A fetched resource; `notices` are sentences about what it lacks. `status` is HTTP's."""
 
     resources: tuple[Resource, ...]
     notices: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Web(Protocol):
     """The web, as attachments read it."""
 
     async def fetch(self, url: str, *, allows_local: bool) -> FetchedPage:
-        """What lies at `url`. Cancelling it closes the connection.
+        """Return what lies at `url`. Cancelling it closes the connection.
 
         Without `allows_local` neither this machine nor its private network is reached, as far as an address says so.
 

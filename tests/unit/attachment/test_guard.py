@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.third_party import Guarded
+from jp.attachment.registry import Guarded
 from jp.conversation.resource import Annotations, Resource
 
 GOOD = Resource(uri="echo:a", mime_type="text/plain", text="text", annotations=Annotations(priority=0.5))

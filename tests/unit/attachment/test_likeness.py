@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.attachment.files.failures import alikeness
+from jp.attachment.files.handler import alikeness
 from jp.likeness import ALIKE
 
 

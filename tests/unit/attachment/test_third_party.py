@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.attachment import third_party
+from jp.attachment import registry
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.third_party import load, third_party_schemes
+from jp.attachment.registry import load, third_party_schemes
 from jp.conversation.resource import Resource
 
 
@@ -161,4 +161,4 @@ def test_the_errors_of_a_handler_are_its_own(context: ResolveContext) -> None:
 
 
 def test_the_group_is_the_documented_one() -> None:
-    assert third_party.GROUP == "jp.attachments"
+    assert registry.GROUP == "jp.attachments"

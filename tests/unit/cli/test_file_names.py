@@ -10,11 +10,10 @@ import pytest
 from file_calls import call, failure, text
 from jp.app.toolset import AttachmentNames
 from jp.attachment.base import Declaration, ResolveContext
-from jp.attachment.files.reading import FileHandler
+from jp.attachment.files.handler import FileHandler
 from jp.conversation.resource import ResourceBlock, file_uri
 from jp.tool.base import ToolInvocation
-from jp.tool.files.list_files import ListFiles
-from jp.tool.files.read_file import ReadFile
+from jp.tool.files.read_tools import ListFiles, ReadFile
 
 COMPOSED, DECOMPOSED = "\u00fc b.txt", normalize("NFD", "\u00fc b.txt")
 

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from jp.config.tools import McpServerConfig
 from jp.errors import StorageError
-from jp.mcp.cache import ListingCache, fingerprint
-from jp.mcp.definitions import Hints, Listing, ServerTool
+from jp.mcp.definitions import Hints, Listing, ListingCache, ServerTool, fingerprint
 
 LISTING = Listing(tools=(ServerTool(name="a", parameters={"type": "object"}, hints=Hints(reads_only=True)),))
 PROGRAM = McpServerConfig(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from mcp_types import ContentBlock, ResourceLink, TextContent
 
-from jp.mcp.content import worth_reading
+from jp.mcp.definitions import worth_reading
 
 
 def link(uri: str, mime_type: str | None = None, size: int | None = None) -> ResourceLink:

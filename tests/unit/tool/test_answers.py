@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jp.conversation.entries import Question
-from jp.tool.inquiries import answer_schema, expected, fits
+from jp.tool.consent import answer_schema, expected, fits
 
 BOOLEAN = Question(id="b", text="?", kind="boolean")
 SELECT = Question(id="s", text="?", kind="select", options=("a", "b"))

@@ -9,7 +9,7 @@ import pytest
 from jp.conversation.entries import Question
 from jp.conversation.resource import TextBlock
 from jp.tool.base import Answer, ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.inquiries import AskUser
+from jp.tool.consent import AskUser
 
 
 class Person:

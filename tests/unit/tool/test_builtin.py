@@ -30,6 +30,6 @@ def test_only_what_is_used_is_imported() -> None:
 
     before, after = ({name.removeprefix("jp.tool.") for name in line.split()} for line in said.stdout.splitlines())
     assert "builtin" in before
-    assert after >= {"builtin", "base", "files", "files.list_files"}
-    assert {name for name in before | after if name.endswith(("_file", "_files"))} == {"files.list_files"}
-    assert "files.list_files" not in before
+    assert after >= {"builtin", "base", "files", "files.read_tools"}
+    assert {name for name in before | after if name.endswith("_tools")} == {"files.read_tools"}
+    assert "files.read_tools" not in before

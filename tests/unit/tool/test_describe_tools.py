@@ -10,7 +10,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.describe_tools import DescribeTools, has_more_to_say
+from jp.tool.context_tools import DescribeTools, has_more_to_say
 
 SCHEMA: JsonObject = {
     "type": "object",

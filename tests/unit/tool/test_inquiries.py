@@ -11,7 +11,7 @@ from jp.conversation.entries import AnyEntry, Question, ToolCallRequest, TurnSta
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import Answer, ConfiguredTool, Stream, ToolInvocation, ToolOutput, Unanswered
-from jp.tool.inquiries import Inquiries
+from jp.tool.consent import Inquiries
 
 SURE = Question(id="sure", text="Sure?", kind="boolean")
 NOBODY, DECLINED = Unanswered(cause="nobody"), Unanswered(cause="declined")

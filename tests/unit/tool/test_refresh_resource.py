@@ -10,7 +10,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, Facts, Revert, ToolCa
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import JpError
 from jp.tool.base import NoStream, Stream, ToolInvocation, ToolOutput
-from jp.tool.refresh_resource import KnownCopy, RefreshResource, attached_uris
+from jp.tool.context_tools import KnownCopy, RefreshResource, attached_uris
 
 URI = "file:///w/a.py"
 LINES = "".join(f"line {number}\n" for number in range(400))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jp.context.markers import checksum_of
-from jp.tool.refresh_resource import Version, short_diff
+from jp.tool.context_tools import Version, short_diff
 
 LINES = "".join(f"line {number}\n" for number in range(400))
 

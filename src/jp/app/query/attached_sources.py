@@ -16,7 +16,7 @@ from jp.config.model import ConversationConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.conversation.resource import Resource
 from jp.tool.base import Stream
-from jp.tool.refresh_resource import KnownCopy
+from jp.tool.context_tools import KnownCopy
 
 if TYPE_CHECKING:
     from jp.attachment.base import ResolveContext
@@ -25,7 +25,7 @@ _EXCLUDE = "!"
 
 
 class AttachedSources:
-    """See the port, `jp.tool.refresh_resource.Attachments`.
+    """See the port, `jp.tool.context_tools.Attachments`.
 
     `typed` are this turn's declarations: nobody has accepted them yet but by typing them. A file inside the root is
     read by its own URI. Whatever else is attached is read as it is declared, and only while it is: so it was trusted.

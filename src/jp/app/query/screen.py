@@ -18,8 +18,7 @@ from jp.turn.ports import Clock, Renderer, ToolNews
 if TYPE_CHECKING:
     from anyio import Lock
 
-    from jp.tool.consent import Approver
-    from jp.tool.inquiries import Respondent
+    from jp.tool.consent import Approver, Respondent
 
 
 class Pausable(Protocol):

@@ -82,8 +82,8 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
 def _remembered(config: AppConfig, place: Place) -> _Remembered:
     if not config.providers.mcp:
         return _Remembered()
-    from jp.mcp.cache import ListingCache, fingerprint
-    from jp.tool.mcp.offered import groups_of, offer
+    from jp.mcp.definitions import ListingCache, fingerprint
+    from jp.tool.mcp import groups_of, offer
 
     cache = ListingCache(place.cache / "mcp")
     listings = {
@@ -220,26 +220,26 @@ class Standing:
     def _refresh_resource(self) -> Tool:
 
         from jp.app.query.attached_sources import AttachedSources
-        from jp.tool.refresh_resource import RefreshResource
+        from jp.tool.context_tools import RefreshResource
 
         return RefreshResource(AttachedSources(self._schemes, self._config.conversation, self._typed))
 
 
 def _ask_user() -> Tool:
-    from jp.tool.inquiries import AskUser
+    from jp.tool.consent import AskUser
 
     return AskUser()
 
 
 def _recall() -> Tool:
     from jp.app.recalled import RecalledContents
-    from jp.tool.recall import Recall
+    from jp.tool.context_tools import Recall
 
     return Recall(RecalledContents())
 
 
 def _search_history() -> Tool:
     from jp.app.recalled import IndexedHistory
-    from jp.tool.search_history import SearchHistory
+    from jp.tool.context_tools import SearchHistory
 
     return SearchHistory(IndexedHistory())

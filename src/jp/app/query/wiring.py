@@ -27,8 +27,8 @@ from jp.provider.base import DataDelta, Provider, TextDelta, UsageReport, WireRe
 from jp.provider.errors import RETRYABLE, ProviderError
 from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
 from jp.tool.base import Answer, ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput, Unanswered
+from jp.tool.consent import ANSWER, answer_schema, expected, fits
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.inquiries import ANSWER, answer_schema, expected, fits
 from jp.tool.toolbox import STANDING, nearest
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.ports import Cap, NoCap
@@ -38,7 +38,7 @@ from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
     from jp.app.query.tools import Standing
-    from jp.tool.inquiries import Inquiries
+    from jp.tool.consent import Inquiries
     from jp.turn.cost_cap import CappedProvider
 
 
@@ -190,7 +190,7 @@ class _Made:
     @cached_property
     def _inquiries(self) -> Inquiries:
 
-        from jp.tool.inquiries import Inquiries
+        from jp.tool.consent import Inquiries
 
         around = self._with
         model = ModelRespondent(around.model, around.provider, cap=around.cap, log=around.log)

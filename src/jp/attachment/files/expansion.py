@@ -30,7 +30,7 @@ class _Excluded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exclusion:
-    """Which files are not to be attached. One object serves one resolution."""
+    """Files that are not to be attached. One object serves one resolution."""
 
     def __init__(self, excludes: Sequence[Declaration], context: ResolveContext, names: Names) -> None:
         """`excludes` are `file` declarations.
@@ -52,7 +52,7 @@ class Exclusion:
         )
 
     def by(self, path: str) -> str | None:
-        """The exclude, as written, that takes away the file or directory at `path`; None where none does."""
+        """Return the exclude, as written, that takes away the file or directory at `path`; None where none does."""
         if not self._excluded:
             return None
         parts = parts_of(self._names.spelled(path))
@@ -71,7 +71,7 @@ def _below(location: Location) -> PathPattern | None:
 
 
 def _paths(location: Location, names: Names) -> Iterator[str]:
-    """The place as it is written, and as a walk comes to it: through no link, though it may be one itself."""
+    """Yield the place as it is written, and as a walk comes to it: through no link, though it may be one itself."""
     if location.tail or location.path == "/":
         real = real_path(location.path, names)
     else:
@@ -114,7 +114,7 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True):
     ignores: bool
 
     def is_about(self, path: str, *, is_directory: bool) -> bool:
-        """Whether the line matches `path` itself, not just a directory above it: a walk has judged those before."""
+        """Return whether the line matches `path` itself, not just a directory above it, which a walk judges first."""
         if _DIRECTORY not in self.expression.groupindex:
             return self.expression.search(path) is not None
         if not is_directory:
@@ -129,7 +129,7 @@ _Rules = tuple[_Rule, ...]
 
 
 class IgnoreRules:
-    """What is ignored below `top`; one object serves one walk."""
+    """Ignore rules below `top`; one object serves one walk."""
 
     def __init__(self, top: str) -> None:
         self._top = top
@@ -138,7 +138,7 @@ class IgnoreRules:
 
     @classmethod
     def around(cls, base: str, root: str) -> IgnoreRules:
-        """The rules for a walk of `base`: from the root, or the repository if that is larger, downwards.
+        """Return the rules for a walk of `base`: from the root, or the repository if that is larger, downwards.
 
         Both are absolute and without symlinks. Outside of `root`, the repository that holds `base` counts alone.
         """
@@ -148,7 +148,7 @@ class IgnoreRules:
         return cls(min(tops, key=len))
 
     def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
-        """Whether `name` in `directory` is left out of an expansion."""
+        """Return whether `name` in `directory` is left out of an expansion."""
         if directory not in self._sources:
             self._sources[directory] = tuple(source for source in self._read(directory) if source[1])
         for prefix, rules in self._sources[directory]:
@@ -202,14 +202,14 @@ def _parsed(text: str) -> Iterator[_Rule]:
 
 
 def _plain_set(match: re.Match[str]) -> str:
-    """A set of a regular expression whose signs are all characters: Python warns of those it may give a meaning."""
+    """Return a set of a regular expression in which every sign is a character: Python warns of ambiguous ones."""
     if match[1] is None:
         return match[0]
     return f"[{_SIGN.sub(_ESCAPED, match[1])}]"
 
 
 def _text(path: str) -> str:
-    """What a small regular file holds; nothing of anything else."""
+    """Return what a small regular file holds; nothing of anything else."""
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError:
@@ -225,13 +225,13 @@ def _text(path: str) -> str:
 
 
 def _repository(base: str) -> str | None:
-    """The directory that holds the `.git` of the repository around `base`."""
+    """Return the directory that holds the `.git` of the repository around `base`."""
     directory = Path(base)
     return next((str(above) for above in (directory, *directory.parents) if os.path.lexists(above / ".git")), None)
 
 
 def _exclude_file(directory: str) -> str | None:
-    """The `info/exclude` of the repository in `directory`, which a linked worktree shares with its main one."""
+    """Return the `info/exclude` of the repository in `directory`, which a linked worktree shares with its main one."""
     git = Path(directory, ".git")
     if not os.path.lexists(git):
         return None
@@ -242,10 +242,10 @@ def _exclude_file(directory: str) -> str | None:
 
 
 MAX_FILES = 2_000
-"""How many files one declaration may stand for: beyond it, somebody attaches a tree by mistake."""
+"""Most files of one declaration: more is a tree that was attached by mistake."""
 
 MAX_ENTRIES = 250_000
-"""How many names one walk looks at."""
+"""Most names that one walk looks at."""
 
 NEVER_ENTERED = frozenset({".git", ".jp"})
 
@@ -253,14 +253,14 @@ _CHECK_EVERY = 1_000
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a walk happens. `base` is where it begins; nothing outside of `anchor` is reached. Both are real paths."""
+    """The bounds of a walk. `base` is where it begins; nothing outside of `anchor` is reached. Both are real paths."""
 
     base: str
     anchor: str
 
 
 class Expansion(msgspec.Struct, kw_only=True):
-    """What a walk has found: real paths, in no order. `left_out` are paths by the reason, in words."""
+    """Result of a walk: real paths, in no order. `left_out` are paths by the reason, in words."""
 
     files: set[str] = msgspec.field(default_factory=set[str])
     left_out: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
@@ -379,6 +379,6 @@ _NARROW = "Narrow it with a glob such as 'src/**/*.py', or leave a directory out
 
 
 def is_never_entered(path: str, root: str) -> bool:
-    """Whether the real path `path` lies in a directory that jp or git keeps for itself."""
+    """Return whether the real path `path` lies in a directory that jp or git keeps for itself."""
     inside = parts_below(path, root)
     return bool(NEVER_ENTERED.intersection(parts_of(path) if inside is None else inside))

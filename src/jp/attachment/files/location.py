@@ -1,4 +1,4 @@
-"""Where a `file` URI leads, and reading what lies there without following a link that was swapped."""
+"""Resolving `file` URIs, and reading files without following a link that was swapped."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class TooLargeError(Exception):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read, and when the file had been changed last: RFC 3339, UTC; None for a time beyond the calendar."""
+    """Content of a file, and when it was last changed: RFC 3339, UTC; None for a time beyond the calendar."""
 
     data: bytes
     last_modified: str | None
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a file that was not read: how large it says that it is, and how it begins."""
+    """Facts about a file that was not read: its size, and how it begins."""
 
     size: int
     head: bytes
@@ -199,7 +199,7 @@ def _descended(path: str, steps: Sequence[str], names: Names) -> str:
 
 
 def real_path(path: str | Path, names: Names) -> str:
-    """The absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
+    """Return the absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
 
     Raises:
         OSError: a name is too long.
@@ -210,7 +210,7 @@ def real_path(path: str | Path, names: Names) -> str:
 
 
 def names_something(path: str, directory: str) -> bool:
-    """Whether `path`, character by character and relative to `directory`, names a file, a directory or a link."""
+    """Return whether `path`, character by character and relative to `directory`, names something that exists."""
     if path == "~" or path.startswith("~/"):
         directory, path = str(Path.home()), path.removeprefix("~")
     elif path.startswith("/"):
@@ -219,18 +219,18 @@ def names_something(path: str, directory: str) -> bool:
 
 
 def parts_of(path: str) -> list[str]:
-    """The names in an absolute path."""
+    """Return the names in an absolute path."""
     return [name for name in path.split("/") if name not in {"", "."}]
 
 
 def parts_below(path: str, directory: str) -> list[str] | None:
-    """The names that lead from `directory` to `path`, compared as text; None where it lies elsewhere."""
+    """Return the names that lead from `directory` to `path`, compared as text; None where it lies elsewhere."""
     parts, above = parts_of(path), parts_of(directory)
     return parts[len(above) :] if parts[: len(above)] == above else None
 
 
 def declared_uri(location: Location, context: ResolveContext, names: Names) -> str:
-    """The canonical declaration: relative to an anchored root for what lies in it, so that it holds elsewhere too."""
+    """Return the canonical declaration: relative to an anchored root where it lies in one, so that it is portable."""
     parts = parts_of(names.spelled(location.path))
     root = real_path(context.root.absolute(), names)
     depth = _depth_below_root(location.path, root) if context.anchored else None
@@ -243,7 +243,7 @@ def declared_uri(location: Location, context: ResolveContext, names: Names) -> s
 
 
 def _depth_below_root(path: str, root: str) -> int | None:
-    """How many names of `path` lie below `root`, through whatever links it leads there; None where it does not."""
+    """Return how many names of `path` lie below `root`, through links too; None where it is outside."""
     if (below := parts_below(path, root)) is not None:
         return len(below)
     parts = parts_of(path)
@@ -258,10 +258,10 @@ def _depth_below_root(path: str, root: str) -> int | None:
 
 
 class CanonicalNames:
-    """How attachments name files, for whoever else names them: one file has one URI. Stateless."""
+    """Names of files as attachments use them, so that one file has one URI everywhere. Stateless."""
 
     def real_path(self, path: str) -> str:
-        """The absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
+        """Return the absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
 
         Raises:
             OSError: a name is too long.
@@ -269,5 +269,5 @@ class CanonicalNames:
         return real_path(path, Names())
 
     def uri(self, path: str) -> str:
-        """The canonical URI of a real path."""
+        """Return the canonical URI of a real path."""
         return file_uri(Names().spelled(path))

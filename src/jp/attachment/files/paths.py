@@ -17,7 +17,7 @@ _TRIPLET = re.compile(rb"%([0-9A-Fa-f]{2})")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 Start = Literal["root", "home", "filesystem"]
-"""Where a path begins: at the workspace's root, at the user's home directory, or at `/`."""
+"""The start of a path: at the workspace's root, at the user's home directory, or at `/`."""
 
 
 class FilePath(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ def _require_name(name: str, uri: str) -> None:
 
 
 def decode(segment: str) -> str:
-    """The name that a percent-encoded segment means; bytes that are not UTF-8 become surrogates (`os.fsdecode`)."""
+    """Return the name of a percent-encoded segment; bytes that are not UTF-8 become surrogates (`os.fsdecode`)."""
     raw = _TRIPLET.sub(lambda match: bytes.fromhex(match[1].decode()), segment.encode("utf-8", "surrogateescape"))
     return raw.decode("utf-8", "surrogateescape")
 
@@ -95,19 +95,19 @@ Identity = tuple[int, int]
 
 
 class Tree(Protocol):
-    """What is asked of a file system."""
+    """Operations that a file system must provide."""
 
     def names(self, directory: str) -> Sequence[str]:
-        """What `directory` lists; nothing where it cannot be read."""
+        """Return what `directory` lists; nothing where it cannot be read."""
         ...
 
     def identity(self, path: str) -> Identity | None:
-        """What `path` names, a link standing for itself; None where that is nothing."""
+        """Return what `path` names, a link standing for itself; None where that is nothing."""
         ...
 
 
 def joined(directory: str, name: str) -> str:
-    """The path of `name` in `directory`."""
+    """Return the path of `name` in `directory`."""
     return f"{directory.rstrip('/')}/{name}"
 
 
@@ -144,7 +144,7 @@ class Names:
         return self._listings[directory]
 
     def listed(self, directory: str, name: str) -> str:
-        """The name under which `directory` lists what `name` finds there, whatever its case and Unicode form.
+        """Return the name under which `directory` lists what `name` finds there, whatever its case and Unicode form.
 
         Where the file system finds nothing, the only name that differs in its Unicode form alone; else `name`.
         """
@@ -172,7 +172,7 @@ class Names:
         return [other for other in self._names(directory) if nfc(other) == composed]
 
     def spelled(self, path: str) -> str:
-        """The absolute `path`, whose names are as listed, as URIs spell it: each name in NFC.
+        """Return the absolute `path`, whose names are as listed, as URIs spell it: each name in NFC.
 
         A name keeps its own form where its directory holds another name that differs in form alone, so that two
         files never have one URI.
@@ -240,7 +240,7 @@ def _tokens(segment: str) -> list[_Token]:
 
 
 def has_wildcard(segment: str) -> bool:
-    """Whether a percent-encoded segment is more than a name."""
+    """Return whether a percent-encoded segment is more than a name."""
     return any(not isinstance(token, _Text) for token in _tokens(segment))
 
 
@@ -302,7 +302,7 @@ class _Name(msgspec.Struct, frozen=True):
 
 
 States = frozenset[int]
-"""How far a pattern has matched: the segments that may come next."""
+"""Progress of a match: the segments that may come next."""
 
 
 class PathPattern:
@@ -314,7 +314,7 @@ class PathPattern:
         self.start: States = self._closed({0})
 
     def _closed(self, states: Iterable[int]) -> States:
-        """The states with those that a `**` for no directory at all leads to."""
+        """Return the states with those that a `**` for no directory at all leads to."""
         closed = set(states)
         for state in range(len(self._segments)):
             if state in closed and self._segments[state] is None:
@@ -322,7 +322,7 @@ class PathPattern:
         return frozenset(closed)
 
     def step(self, states: States, name: str, *, hidden: bool = False) -> States:
-        """The states below `name`; none where nothing below can match.
+        """Return the states below `name`; none where nothing below can match.
 
         Only with `hidden` do wildcards match names that begin with a dot.
         """
@@ -338,11 +338,11 @@ class PathPattern:
         return self._closed(following)
 
     def accepts(self, states: States) -> bool:
-        """Whether what led to `states` matches."""
+        """Return whether what led to `states` matches."""
         return len(self._segments) in states
 
     def covers(self, names: Sequence[str]) -> bool:
-        """Whether the path `names` or a directory above it matches, hidden names included."""
+        """Return whether the path `names` or a directory above it matches, hidden names included."""
         states = self.start
         for name in names:
             states = self.step(states, name, hidden=True)

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, in_units
 from jp.attachment.github.repository import Token, server_of
 from jp.errors import reason_of
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who did something."""
+    """A GitHub user."""
 
     login: str
 
@@ -97,7 +96,7 @@ class LineComment(Comment, frozen=True, kw_only=True):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether it is on lines that have changed since."""
+        """Return whether it is on lines that have changed since."""
         return self.line is None and self.subject_type != "file"
 
 
@@ -122,7 +121,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refusal(refused: Refused, token: Token | None) -> AttachmentError:
-    """What the answer means for whoever asked."""
+    """Return what the answer means for whoever asked."""
     if (limit := _limit(refused, token)) is not None:
         return limit
     said = _said(refused.body, token)
@@ -152,7 +151,7 @@ def refusal(refused: Refused, token: Token | None) -> AttachmentError:
 
 
 def _limit(refused: Refused, token: Token | None) -> AttachmentError | None:
-    """The error of a rate limit: the one of an hour says when it ends, the others how long to wait."""
+    """Return the error of a rate limit: the one of an hour says when it ends, the others how long to wait."""
     if refused.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}:
         return None
     hint = _ANONYMOUS_HINT if token is None else "Try again then."
@@ -235,7 +234,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_server(environment: Mapping[str, str]) -> Server:
-    """The server that the environment names, else github.com.
+    """Return the server that the environment names, else github.com.
 
     Raises:
         AttachmentError: its address is none.
@@ -266,7 +265,7 @@ class GithubApi:
         self._read_bytes = 0
 
     async def record(self, path: str, kind: type[T], subject: str) -> T:
-        """What `path` holds. `subject` says in words what that is.
+        """Return what `path` holds. `subject` says in words what that is.
 
         Raises:
             AttachmentError: it cannot be had, or is something else.
@@ -275,7 +274,7 @@ class GithubApi:
         return _decoded(body, kind, subject)
 
     async def records(self, path: str, kind: type[T], subject: str) -> list[T]:
-        """All that `path` lists, page by page.
+        """Return all that `path` lists, page by page.
 
         Raises:
             AttachmentError: it cannot be had, is something else, or does not end.
@@ -291,7 +290,7 @@ class GithubApi:
         raise AttachmentError(message, hint=_PARTS)
 
     async def diff(self, path: str, subject: str) -> str:
-        """What a pull request changes.
+        """Return what a pull request changes.
 
         Raises:
             AttachmentError: it cannot be had.
@@ -300,7 +299,7 @@ class GithubApi:
         return body.decode("utf-8", "replace")
 
     async def _get(self, address: str, accept: str, subject: str) -> tuple[bytes, str | None]:
-        """A body and the address of the next page."""
+        """Return a body and the address of the next page."""
         for _ in range(_MOST_REDIRECTS + 1):
             async with self._client.stream("GET", address, headers=self._headers(accept)) as response:
                 if response.status_code in _REDIRECTS and (location := response.headers.get("location")):
@@ -403,7 +402,7 @@ async def open_api(
 
 
 def _client(timeout: httpx2.Timeout, *, plain: bool) -> httpx2.AsyncClient:
-    """A client that takes proxies from the environment and follows no redirect; `plain`: it reads no certificates.
+    """Return a client with the environment's proxies that follows no redirect; `plain`: it reads no certificates.
 
     Raises:
         AttachmentError: a proxy or a certificate variable cannot be used.

@@ -1,34 +1,31 @@
-"""The `gh` scheme: pull requests and issues of GitHub."""
+"""Attachment of GitHub pull requests, issues and diffs as Markdown."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import assert_never
 
+import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, in_units
+from jp.attachment.conversation import fenced
 from jp.attachment.github.api import (
     Comment,
     GithubApi,
     Issue,
+    Label,
     LineComment,
     PullRequest,
     Review,
     Timeouts,
+    User,
     find_server,
     open_api,
-)
-from jp.attachment.github.pages import (
-    FileDiff,
-    count_outdated,
-    file_diffs,
-    issue_page,
-    pull_request_page,
-    reason_to_leave_out,
-    reviews_page,
 )
 from jp.attachment.github.repository import (
     FORMS,
@@ -41,8 +38,217 @@ from jp.attachment.github.repository import (
 )
 from jp.conversation.resource import Annotations, Resource
 
+LOCK_FILES = frozenset({
+    "Cargo.lock",
+    "Gemfile.lock",
+    "Pipfile.lock",
+    "bun.lock",
+    "composer.lock",
+    "deno.lock",
+    "flake.lock",
+    "go.sum",
+    "mix.lock",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "packages.lock.json",
+    "pdm.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "pubspec.lock",
+    "uv.lock",
+    "yarn.lock",
+})
+"""Generated files that nobody reads."""
+
+_START = re.compile(r"^diff --git ", re.MULTILINE)
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+_AROUND_TWICE = len("a/ b/")
+_OCTAL_DIGITS = 3
+
+
+class FileDiff(msgspec.Struct, frozen=True):
+    """The change of one file. `path` is its new one, or the old one of a file that is gone."""
+
+    path: str
+    text: str
+
+    @property
+    def line_count(self) -> int:
+        """Return how many lines say so."""
+        return self.text.count("\n")
+
+
+def file_diffs(text: str) -> Iterator[FileDiff]:
+    """Yield the files of what `git diff` or GitHub writes. What stands before the first is dropped."""
+    starts = [match.start() for match in _START.finditer(text)]
+    for start, end in pairwise([*starts, len(text)]):
+        piece = text[start:end]
+        yield FileDiff(path=_path(piece), text=piece)
+
+
+def _path(piece: str) -> str:
+    """Return the path of a file's piece. If only its mode changed, or it is binary, the first line has it, twice."""
+    first, *lines = piece.partition("\n@@ ")[0].split("\n")
+    for opening, prefix in (("+++ ", "b/"), ("rename to ", ""), ("--- ", "a/")):
+        names = [_unquoted(line.removeprefix(opening)) for line in lines if line.startswith(opening)]
+        if names and names[0] != "/dev/null":
+            return names[0].removeprefix(prefix)
+    both = first.removeprefix("diff --git ")
+    if both.endswith('"'):
+        return _unquoted(both[both.rindex(' "') + 1 :]).removeprefix("b/")
+    return both[len(both) - (len(both) - _AROUND_TWICE) // 2 :]
+
+
+def _unquoted(name: str) -> str:
+    """Return a name as git writes it: in quotes with escaped bytes where it has others than plain ones."""
+    plain = name.rstrip("\t\r")
+    if not plain.startswith('"'):
+        return plain
+    return _ESCAPE.sub(_byte, plain.strip('"').encode()).decode("utf-8", "replace")
+
+
+def _byte(match: re.Match[bytes]) -> bytes:
+    escaped = match[1]
+    if len(escaped) == _OCTAL_DIGITS:
+        return bytes([int(escaped, 8) & 0xFF])
+    return _ESCAPES.get(escaped, escaped)
+
+
+def reason_to_leave_out(path: str, globs: Sequence[str], *, lock_files: bool) -> str:
+    """Return why the file at `path` is left out; empty where it is not. With `lock_files`, these are.
+
+    A glob without a slash is for names at any depth, one that ends in a slash for everything below a directory; in the
+    others `*` stands for slashes too.
+    """
+    name = path.rpartition("/")[2]
+    for glob in globs:
+        pattern = f"{glob}*" if glob.endswith("/") else glob
+        if fnmatchcase(path if "/" in pattern else name, pattern):
+            return f"'exclude={glob}'"
+    return "lock files are, without 'no_defaults'" if lock_files and name in LOCK_FILES else ""
+
+
+_VERDICTS = {
+    "APPROVED": "approved",
+    "CHANGES_REQUESTED": "changes requested",
+    "COMMENTED": "comments",
+    "DISMISSED": "dismissed",
+}
+
+
+def pull_request_page(name: str, pull: PullRequest, comments: Sequence[Comment]) -> str:
+    """Title, state, branches, labels, description, and what was said below; `name` is such as `owner/name#12`."""
+    state = "merged" if pull.merged_at else "draft" if pull.draft and pull.state == "open" else pull.state
+    branches = f"{pull.head.label or pull.head.ref} into {pull.base.ref}"
+    said = [f"pull request {name}", state, *_by(pull.user, pull.created_at), branches]
+    return "".join(_page(pull, said, comments))
+
+
+def issue_page(name: str, issue: Issue, comments: Sequence[Comment]) -> str:
+    """Title, state, labels, description, and what was said below."""
+    state = f"{issue.state} as {issue.state_reason.replace('_', ' ')}" if issue.state_reason else issue.state
+    return "".join(_page(issue, [f"issue {name}", state, *_by(issue.user, issue.created_at)], comments))
+
+
+def reviews_page(name: str, reviews: Sequence[Review], comments: Sequence[LineComment], *, outdated: bool) -> str:
+    """Verdicts, then comments on lines by file and line, each with its replies and the lines; empty without any.
+
+    Without `outdated` those on lines that have changed since are left out.
+    """
+    pieces = [*_verdicts(reviews), *_threads(comments, outdated=outdated)]
+    return f"# Reviews of {name}\n" + "".join(pieces) if pieces else ""
+
+
+def count_outdated(comments: Sequence[LineComment]) -> int:
+    """Return how many comments are in threads on lines that have changed since."""
+    return sum(len(thread) for thread in _by_thread(comments) if thread[0].is_outdated)
+
+
+def _page(issue: Issue, said: Sequence[str], comments: Sequence[Comment]) -> Iterator[str]:
+    yield f"# {_line(issue.title)}\n\n{_capital(', '.join(said))}\n"
+    labels = [label.name if isinstance(label, Label) else label for label in issue.labels]
+    if named := ", ".join(_line(label) for label in labels if label):
+        yield f"Labels: {named}\n"
+    if issue.html_url:
+        yield f"<{_line(issue.html_url)}>\n"
+    yield f"\n{_text(issue.body) or 'No description.'}\n"
+    for comment in comments:
+        yield f"\n## {', '.join(['Comment', *_by(comment.user, comment.created_at)])}\n\n{_text(comment.body)}\n"
+
+
+def _verdicts(reviews: Sequence[Review]) -> Iterator[str]:
+    for review in reviews:
+        body = _text(review.body)
+        # A comment on a line comes in a review that says nothing else; a pending one is not sent yet.
+        if review.state == "PENDING" or (review.state == "COMMENTED" and not body):
+            continue
+        verdict = _VERDICTS.get(review.state, review.state.lower())
+        yield f"\n## {', '.join(['Review', *_by(review.user, review.submitted_at or ''), verdict])}\n"
+        yield f"\n{body}\n" if body else ""
+
+
+def _by_thread(comments: Sequence[LineComment]) -> list[list[LineComment]]:
+    """Return the comments with their replies, by file and line; a reply to a deleted one begins its own thread."""
+    threads: dict[int, list[LineComment]] = {}
+    for comment in sorted(comments, key=lambda comment: comment.id):
+        root = comment.in_reply_to_id
+        threads.setdefault(comment.id if root is None or root not in threads else root, []).append(comment)
+    return sorted(threads.values(), key=lambda thread: (thread[0].path, _end(thread[0]) or 0, thread[0].id))
+
+
+def _threads(comments: Sequence[LineComment], *, outdated: bool) -> Iterator[str]:
+    for thread in _by_thread(comments):
+        first = thread[0]
+        if first.is_outdated and not outdated:
+            continue
+        yield f"\n## {_place(first)}\n"
+        if first.diff_hunk:
+            yield "\n" + fenced(first.diff_hunk, "diff")
+        for comment in thread:
+            who = ", ".join(["Comment", *_by(comment.user, comment.created_at)])
+            yield f"\n### {who}\n\n{_text(comment.body)}\n"
+
+
+def _end(comment: LineComment) -> int | None:
+    return comment.original_line if comment.line is None else comment.line
+
+
+def _place(comment: LineComment) -> str:
+    path = _line(comment.path)
+    end = _end(comment)
+    if comment.subject_type == "file" or end is None:
+        return path
+    start = comment.original_start_line if comment.line is None else comment.start_line
+    lines = f"{path}:{end}" if start is None or start == end else f"{path}:{start}-{end}"
+    said = [lines]
+    if comment.side == "LEFT":
+        said.append("before the change")
+    if comment.is_outdated:
+        said.append("outdated")
+    return ", ".join(said)
+
+
+def _by(user: User | None, moment: str) -> list[str]:
+    """Return who and when; an account that is gone is a ghost, as on GitHub's own pages."""
+    name = "ghost" if user is None else _line(user.login)
+    return [f"by {name}", moment] if moment else [f"by {name}"]
+
+
+def _text(body: str | None) -> str:
+    return (body or "").replace("\r\n", "\n").strip("\n")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 _TOTAL = 10
-"""How many times the bound of one resource everything that is read for a declaration may have."""
+"""Most bytes that are read for a declaration, as a multiple of the bound of one resource."""
 
 _EXAMPLES = 3
 
@@ -91,7 +297,7 @@ class GithubHandler:
 
 
 def _wanted(uri: GithubUri, excludes: Sequence[Declaration]) -> tuple[list[Part], Declaration | None]:
-    """The parts of a pull request that are not excluded; if nothing is left, what excludes it."""
+    """Return the parts of a pull request that are not excluded; if nothing is left, what excludes it."""
     plain = replace(uri, exclude=(), no_defaults=False, include_outdated=False)
     by_uri = {exclude.uri: exclude for exclude in excludes}
     whole = by_uri.get(uri.text) or by_uri.get(replace(plain, part=None).text)
@@ -117,7 +323,7 @@ class _Reading:
         self.notices: list[str] = []
 
     async def issue(self) -> Resource:
-        """The issue with its comments."""
+        """Return the issue with its comments."""
         path = f"{self._root}/issues/{self._uri.number}"
         subject = f"issue {self._name}"
         issue = await self._api.record(path, Issue, subject)
@@ -127,7 +333,7 @@ class _Reading:
         )
 
     async def pull_request(self, parts: Iterable[Part]) -> list[Resource]:
-        """The parts that have something. What a part has not, a notice says."""
+        """Return the parts that have something. What a part has not, a notice says."""
         found = [await self._part(part) for part in parts]
         return [resource for resource in found if resource is not None]
 

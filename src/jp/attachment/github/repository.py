@@ -17,7 +17,7 @@ Kind = Literal["pull", "issues"]
 Part = Literal["discussion", "reviews", "diff"]
 
 PARTS: tuple[Part, ...] = ("discussion", "reviews", "diff")
-"""What a pull request consists of, in the order in which it is attached."""
+"""Parts of a pull request, in the order in which they are attached."""
 
 _KINDS: dict[str, Kind] = {"pull": "pull", "pulls": "pull", "pr": "pull", "issue": "issues", "issues": "issues"}
 _PARTS: dict[str, Part] = {"discussion": "discussion", "reviews": "reviews", "diff": "diff", "files": "diff"}
@@ -63,11 +63,11 @@ class GithubUri(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is wanted of a pull request."""
+        """Return what is wanted of a pull request."""
         return PARTS if self.part is None else (self.part,)
 
     def part_uri(self, part: Part) -> str:
-        """The canonical URI of one part."""
+        """Return the canonical URI of one part."""
         concerned = msgspec.structs.replace(
             self,
             part=part,
@@ -79,7 +79,7 @@ class GithubUri(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The canonical URI."""
+        """Return the canonical URI."""
         repository = "" if self.repository is None else f"{self.repository.text}/"
         part = "" if self.part is None else f"/{self.part}"
         query = [f"exclude={quote(glob, safe='/*?[]!,@:+~()=')}" for glob in self.exclude]
@@ -143,7 +143,7 @@ def _with(found: GithubUri, uri: str, parameter: str) -> GithubUri:
 
 
 def repository_named(owner: str, name: str) -> Repository | None:
-    """The repository of these names; None where no repository can be called so."""
+    """Return the repository of these names; None where no repository can be called so."""
     if _OWNER.fullmatch(owner) is None or _NAME.fullmatch(name) is None:
         return None
     return Repository(owner.lower(), name.lower())
@@ -160,7 +160,7 @@ _OF_HOOKS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX
 
 
 def remote_repository(address: str) -> tuple[str, Repository] | None:
-    """The host and the repository that a remote's address names; None where it is no repository of a server.
+    """Return the host and the repository that a remote's address names; None where it is no repository of a server.
 
     `git@host:owner/name.git`, `ssh://git@host:22/owner/name`, `https://user:password@host/owner/name.git/`.
     """
@@ -173,14 +173,14 @@ def remote_repository(address: str) -> tuple[str, Repository] | None:
 
 
 def server_of(host: str) -> str:
-    """The host under which people know the server that they reach at `host`."""
+    """Return the host under which people know the server that they reach at `host`."""
     lower = host.lower()
     # GitHub answers SSH on the port of HTTPS under a name of its own.
     return "github.com" if lower in {"ssh.github.com", "www.github.com"} else lower
 
 
 def find_repository(directory: Path, host: str, uri: str) -> Repository:
-    """The repository at `host` that the clone around `directory` belongs to; `uri` is for messages.
+    """Return the repository at `host` that the clone around `directory` belongs to; `uri` is for messages.
 
     Of several remotes the one that `gh repo set-default` chose counts, else `upstream`, `github`, `origin`.
 
@@ -206,7 +206,7 @@ def find_repository(directory: Path, host: str, uri: str) -> Repository:
 
 
 def _remotes(directory: Path, uri: str) -> dict[str, str]:
-    """The addresses from which remotes are fetched, by their names, rewritten as git's configuration says."""
+    """Return the addresses from which remotes are fetched, by their names, rewritten as git's configuration says."""
     output, complaint = _git(directory, "remote", "-v")
     if complaint:
         message = f"{uri!r} names no repository, and git knows none: {complaint}"
@@ -224,14 +224,14 @@ def _remotes(directory: Path, uri: str) -> dict[str, str]:
 
 
 def _default(directory: Path) -> str:
-    """The remote that `gh repo set-default` chose; empty where it did not."""
+    """Return the remote that `gh repo set-default` chose; empty where it did not."""
     output, _ = _git(directory, "config", "--get-regexp", r"^remote\..*\.gh-resolved$")
     key, _, value = output.partition("\n")[0].rpartition(" ")
     return key.removeprefix("remote.").removesuffix(".gh-resolved") if value == "base" else ""
 
 
 def _git(directory: Path, *arguments: str) -> tuple[str, str]:
-    """What git says, and what it complains of."""
+    """Return what git says, and what it complains of."""
     import subprocess
 
     try:
@@ -278,7 +278,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What it is called where it must not be shown."""
+        """Return what it is called where it must not be shown."""
         return f"the token of {self.source}"
 
     def __repr__(self) -> str:
@@ -286,7 +286,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
-    """The token of a variable, else the one that `gh` has for the server `host`; None where there is none.
+    """Return the token of a variable, else the one that `gh` has for the server `host`; None where there is none.
 
     Raises:
         AttachmentError: a variable holds what no header can.

@@ -15,7 +15,7 @@ from jp.attachment.base import AttachmentError
 IpAddress = IPv4Address | IPv6Address
 
 Zone = Literal["public", "loopback", "private", "link-local", "metadata", "reserved"]
-"""Where an address lies. `metadata` is where a cloud tells its machines their credentials; `reserved` is the rest."""
+"""Zones of addresses. `metadata` is a cloud's service for credentials of its machines; `reserved` is the rest."""
 
 _METADATA = frozenset(
     map(ip_address, ("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192"))
@@ -39,13 +39,13 @@ _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be connected to: addresses in `zones`, and those of `machines`."""
+    """Addresses that may be connected to: those in `zones`, and those of `machines`."""
 
     zones: frozenset[Zone]
     machines: frozenset[IpAddress] = frozenset()
 
     def allows(self, address: IpAddress) -> bool:
-        """Whether `address` may be connected to."""
+        """Return whether `address` may be connected to."""
         return zone_of(address) in self.zones or address in self.machines
 
     def after(self, addresses: Iterable[IpAddress]) -> Reach:
@@ -133,7 +133,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The canonical form: without credentials and fragment."""
+        """Return the canonical form: without credentials and fragment."""
         return f"{self.origin}{self.target}"
 
     @property
@@ -144,12 +144,12 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """The path, without the query; it begins with a slash."""
+        """Return the path, without the query; it begins with a slash."""
         return self.target.partition("?")[0]
 
     @property
     def shown(self) -> str:
-        """The canonical form without what looks like a secret: for errors and notices."""
+        """Return the canonical form without what looks like a secret: for errors and notices."""
         path, mark, query = self.target.partition("?")
         return f"{self.origin}{path}{mark}{_SECRET.sub(_hidden, query)}"
 
@@ -226,7 +226,7 @@ def _without_dot_segments(path: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """What a user wrote, as it may be shown: everything that may be a name and a password is left out."""
+    """Return what a user wrote, as it may be shown: everything that may be a name and a password is left out."""
     if "@" not in text:
         return text
     match = _ADDRESS.fullmatch(text)
@@ -238,7 +238,7 @@ def without_credentials(text: str) -> str:
 
 
 def redirected(address: Address, location: str) -> Address:
-    """Where a server's answer to `address` leads, credentials left out.
+    """Return where a server's answer to `address` leads, credentials left out.
 
     Raises:
         RedirectError: what it names is malformed, of another scheme, not encrypted where `address` was, or in the
@@ -265,7 +265,7 @@ def redirected(address: Address, location: str) -> Address:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host, by its name alone, is this machine or one of a private network."""
+    """Return whether a host, by its name alone, is this machine or one of a private network."""
     from ipaddress import ip_address
 
     name = host.strip("[]").rstrip(".")
@@ -278,5 +278,5 @@ def is_local(host: str) -> bool:
 
 
 def is_numeric(host: str) -> bool:
-    """Whether a host is written as an address, not as a name; `127.1` and `0x7f000001` are addresses to the system."""
+    """Return whether a host is an address, not a name; `127.1` and `0x7f000001` are addresses to the system."""
     return host.startswith("[") or host.rstrip(".").rpartition(".")[2][:1].isdigit()

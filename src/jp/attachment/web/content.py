@@ -51,7 +51,7 @@ class Unpacker:
         self._inflate = None if name in {"", "identity"} else zlib.decompressobj(self._bits)
 
     def feed(self, data: bytes) -> bytes:
-        """The next piece, unpacked.
+        """Return the next piece, unpacked.
 
         Raises:
             BoundError: there is more than the bound.
@@ -171,14 +171,14 @@ WHAT_IS_TAKEN = "Text, web pages, PNG, JPEG, GIF and WebP images and PDF can be 
 
 
 class ContentType(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of a body: a MIME type in lower case without parameters, and a charset; empty if nothing."""
+    """A `Content-Type`: a MIME type in lower case without parameters, and a charset; empty if missing."""
 
     mime_type: str = ""
     charset: str = ""
 
     @property
     def kind(self) -> Kind:
-        """What may be in it, before a byte of it was read."""
+        """Return what may be in it, before a byte of it was read."""
         name = self.mime_type
         if name in _HTML:
             return "html"
@@ -211,7 +211,7 @@ def parse_content_type(header: str) -> ContentType:
 
 
 def interpret(body: bytes, content_type: ContentType, name: str) -> WebMedia:
-    """What the whole `body` is; `name` is the last part of its path."""
+    """Return what the whole `body` is; `name` is the last part of its path."""
     if (mime_type := signature(body)) is not None:
         return BinaryMedia(mime_type=mime_type)
     kind = content_type.kind
@@ -226,7 +226,7 @@ def interpret(body: bytes, content_type: ContentType, name: str) -> WebMedia:
 
 
 def unsupported(content_type: ContentType) -> UnsupportedMedia:
-    """A type that cannot be attached."""
+    """Return a type that cannot be attached."""
     return UnsupportedMedia(reason=f"of the type {content_type.mime_type!r}", hint=WHAT_IS_TAKEN)
 
 
@@ -253,7 +253,7 @@ def _label(encoding: str) -> str:
 
 
 def _encoding(body: bytes, content_type: ContentType, *, is_html: bool) -> tuple[str, tuple[str, ...]]:
-    """The encoding as Python calls it, by mark, header, declaration; and notices."""
+    """Return the encoding as Python calls it, by mark, header, declaration; and notices."""
     marked = next((encoding for mark, encoding in _MARKS if body.startswith(mark)), None)
     if marked is not None:
         return marked, ()

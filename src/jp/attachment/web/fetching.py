@@ -16,8 +16,7 @@ import httpx2  # noqa: TID253 - this module is only imported where the client is
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError
-from jp.attachment.files.failures import in_units
+from jp.attachment.base import AttachmentError, in_units
 from jp.attachment.web.address import Address, IpAddress, Reach, RedirectError, Zone, redirected, zone_of
 from jp.attachment.web.content import (
     SUPPORTED,
@@ -47,7 +46,7 @@ _BY_HAND = "`curl ADDRESS | jp query …` attaches it in your own way"
 
 
 def bad_redirect(declared: Address, where: str) -> AttachmentError:
-    """A redirect that is not followed."""
+    """Return a redirect that is not followed."""
     message = f"{declared.shown!r} redirects {where}"
     return AttachmentError(message, hint=f"Attach the address that you mean, or fetch it yourself: {_BY_HAND}.")
 
@@ -71,7 +70,7 @@ class RefusedError(AttachmentError):
 
 
 def refused(declared: Address, here: Address, status: int, retry_after: str) -> RefusedError:
-    """The server answered with something else than content."""
+    """Return the server answered with something else than content."""
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -95,17 +94,17 @@ def _advice(status: int, retry_after: str) -> str:
 
 
 def unsupported(declared: Address, content_type: ContentType) -> AttachmentError:
-    """What the server says that it is cannot be attached."""
+    """Return what the server says that it is cannot be attached."""
     return AttachmentError(f"{declared.shown!r} is of the type {content_type.mime_type!r}", hint=WHAT_IS_TAKEN)
 
 
 def not_attachable(declared: Address, reason: str, hint: str) -> AttachmentError:
-    """What came cannot be attached."""
+    """Return what came cannot be attached."""
     return AttachmentError(f"{declared.shown!r} is {reason}", hint=hint)
 
 
 def damaged(declared: Address, how: str) -> AttachmentError:
-    """What came cannot be unpacked."""
+    """Return what came cannot be unpacked."""
     return AttachmentError(f"{declared.shown!r} {how}", hint=f"Try again, or fetch it yourself: {_BY_HAND}.")
 
 
@@ -125,7 +124,7 @@ def too_slow(declared: Address, seconds: float) -> AttachmentError:
 
 
 def too_long(declared: Address, max_bytes: int) -> AttachmentError:
-    """The Markdown of a page is over the bound, though the page is not."""
+    """Return the Markdown of a page is over the bound, though the page is not."""
     message = f"the page at {declared.shown!r} comes to more than {in_units(max_bytes)} as Markdown"
     hint = f"Raise 'conversation.max_attachment_bytes', or attach a part of it: {_BY_HAND}."
     return AttachmentError(message, hint=hint)
@@ -138,7 +137,7 @@ def not_converted(declared: Address, seconds: float) -> AttachmentError:
 
 
 def without_text(declared: Address) -> AttachmentError:
-    """A page of which nothing remains."""
+    """Return a page of which nothing remains."""
     message = f"the page at {declared.shown!r} has no text"
     hint = f"What its scripts would write is not read. Attach the address of its data; or {_BY_HAND}."
     return AttachmentError(message, hint=hint)
@@ -152,7 +151,7 @@ def with_stored_password(declared: Address) -> AttachmentError:
 
 
 def without_certificates(declared: Address, error: OSError) -> AttachmentError:
-    """The environment names certificates that cannot be read."""
+    """Return the environment names certificates that cannot be read."""
     name = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "SSL_CERT_FILE")
     reason = error.strerror or str(error)
     message = f"{declared.shown!r} cannot be verified: {name} is {os.environ.get(name, '')!r}: {reason}"
@@ -160,14 +159,14 @@ def without_certificates(declared: Address, error: OSError) -> AttachmentError:
 
 
 def without_proxy(declared: Address) -> AttachmentError:
-    """The environment names a proxy that cannot be used; its address may have a password."""
+    """Return the environment names a proxy that cannot be used; its address may have a password."""
     message = f"{declared.shown!r} cannot be asked for: a proxy of the environment has an address that cannot be used"
     hint = "Set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them."
     return AttachmentError(message, hint=hint)
 
 
 def unreachable(declared: Address, here: Address, error: Exception) -> AttachmentError:
-    """The client failed with `error` on the way to `here`."""
+    """Return the client failed with `error` on the way to `here`."""
     message, hint = _reason(here.host, error)
     return AttachmentError(f"{declared.shown!r}: {message}", hint=hint)
 
@@ -204,7 +203,7 @@ def _without_connection(host: str, error: Exception) -> tuple[str, str]:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The first cause of `error`: of several attempts, the first."""
+    """Return the first cause of `error`: of several attempts, the first."""
     while True:
         if isinstance(error, BaseExceptionGroup):
             error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
@@ -219,13 +218,13 @@ _GOOD = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PORTS = {"http": 80, "https": 443}
 _SECS_FOR_ONE_OF_MANY = 3.0
-"""How long a connection to an address is waited for where there is another one to try."""
+"""Seconds to wait for a connection when there is another address to try."""
 
 _ACCEPT = "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.8, */*;q=0.5"
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long, in seconds, and how far. `idle_secs` is between any two bytes, `total_secs` for everything."""
+    """Limits of a fetch, in seconds and redirects. `idle_secs` is between two bytes, `total_secs` for everything."""
 
     connect_secs: float = 15.0
     idle_secs: float = 30.0
@@ -234,7 +233,7 @@ class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """What came. `address` is where it came from in the end; `last_modified` is the header as it stands."""
+    """A response. `address` is where it came from after redirects; `last_modified` is the raw header."""
 
     address: Address
     status: int
@@ -384,7 +383,7 @@ def _proxy_for(here: Address) -> str | None:
 
 
 def _spares(entry: str, host: str) -> bool:
-    """Whether an entry of NO_PROXY is `*`, or a network or an address that `host` is in."""
+    """Return whether an entry of NO_PROXY is `*`, or a network or an address that `host` is in."""
     try:
         return entry == "*" or ip_address(host) in ip_network(entry.strip("[]"), strict=False)
     except ValueError:
@@ -420,7 +419,7 @@ async def _received(response: httpx2.Response, here: Address, declared: Address,
 
 
 def _trust(here: Address) -> SSLContext:
-    """Whom TLS trusts: reading all certificates costs more than a request, so not where none is spoken."""
+    """Return whom TLS trusts: reading all certificates costs more than a request, so not where none is spoken."""
     from jp.tls import bare_context, speaks_tls
 
     if speaks_tls(here.text):

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.attachment.base import Declaration, Resolution, ResolveContext
+from jp.attachment.base import Declaration, Resolution, ResolveContext, Slots
 from jp.attachment.media import BinaryMedia, UnsupportedMedia
-from jp.attachment.threads import Slots
 from jp.attachment.web.address import Address, is_local, is_numeric, parse_address
 from jp.conversation.resource import Annotations, Resource
 
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
     from jp.attachment.web.page import Page
 
 AT_ONCE = 6
-"""How many addresses are fetched at the same time."""
+"""Most addresses that are fetched at the same time."""
 
 _slots = Slots("web", AT_ONCE)
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """What a declaration came to, and the `status` with which its server answered; None where it was not asked."""
+    """A resolution, and the `status` of the server's response; None without a request."""
 
     resolution: Resolution
     status: int | None = None
@@ -109,7 +108,7 @@ def reach_of(address: Address, *, confined: bool) -> Reach:
 
 
 def _with_credentials(declaration: Declaration) -> Address:
-    """The address, with the name and the password of what was written, which its canonical form has lost."""
+    """Return the address, with the name and the password of what was written, which its canonical form has lost."""
     address = parse_address(declaration.uri)
     if "@" not in declaration.written:
         return address
@@ -150,7 +149,7 @@ async def _resolved(fetched: Fetched, address: Address, max_bytes: int) -> Resol
 
 
 def _notices(page: Page, address: Address) -> list[str]:
-    """What a page lacks.
+    """Return what a page lacks.
 
     Raises:
         AttachmentError: everything.
@@ -169,8 +168,8 @@ def _notices(page: Page, address: Address) -> list[str]:
 
 
 async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
-    """The page as Markdown, made in a thread that can be left."""
-    from jp.attachment.threads import in_thread
+    """Return the page as Markdown, made in a thread that can be left."""
+    from jp.attachment.base import in_thread
     from jp.attachment.web import fetching
     from jp.attachment.web.page import PageTooLongError, read_page
 
@@ -184,7 +183,7 @@ async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: i
 
 
 def _annotations(last_modified: str) -> Annotations | None:
-    """When it was changed, as its server says; a date that is none says nothing."""
+    """Return when it was changed, as its server says; a date that is none says nothing."""
     if not last_modified:
         return None
     from datetime import UTC

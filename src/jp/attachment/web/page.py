@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
-from itertools import islice
 from typing import Any, Protocol, cast
 from urllib.parse import urljoin
 
 import msgspec
 from bs4 import BeautifulSoup, Tag
+from bs4.builder._lxml import LXMLTreeBuilder
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import ATX, MarkdownConverter  # noqa: TID253 - this module is only imported where there is a page
 
@@ -27,14 +27,14 @@ _UNREAD = {
     name: re.compile(rf"</{name}(?=[\s/>])[^<>]*+>?", re.IGNORECASE)
     for name in ("script", "style", "title", "textarea", "noscript", "iframe", "template", "xmp")
 }
-"""What holds text that is not read, and where it ends. What never ends hides the rest, as it does in a browser."""
+"""Elements whose text is not read, and their end tags. Without one, the rest is hidden, as in a browser."""
 
 _INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
     "wbr",
 })  # fmt: skip
-"""What does not break a line."""
+"""Elements that do not break a line."""
 
 
 class BareText:
@@ -48,7 +48,7 @@ class BareText:
         self._line: list[str] = []
 
     def read(self, check: Callable[[], None]) -> str:
-        """The text, one block a line, white space collapsed. `check` is called now and then; it may raise."""
+        """Return the text, one block a line, white space collapsed. `check` is called now and then; it may raise."""
         html, here = self._html, 0
         while (markup := _MARKUP.search(html, here)) is not None:
             check()
@@ -59,7 +59,7 @@ class BareText:
         return "\n".join(self._lines)
 
     def _after(self, markup: re.Match[str]) -> int:
-        """Where reading goes on behind `markup`."""
+        """Return where reading goes on behind `markup`."""
         if markup["comment"]:
             # `<!-->` is a whole one.
             return _end(_COMMENT_END.search(self._html, markup.end() - len("--")), self._html)
@@ -89,85 +89,6 @@ def _end(match: re.Match[str] | None, html: str) -> int:
     return len(html) if match is None else match.end()
 
 
-_BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figcaption", "figure",
-    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "menu", "nav", "ol", "p", "pre",
-    "section", "table", "ul",
-})  # fmt: skip
-_ROWS = frozenset({"thead", "tbody", "tfoot"})
-
-_RULES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
-    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
-    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
-    "tr": (frozenset({"tr"}), _ROWS | {"table"}),
-    "td": (frozenset({"td", "th"}), _ROWS | {"table", "tr"}),
-    "th": (frozenset({"td", "th"}), _ROWS | {"table", "tr"}),
-    **{name: (_ROWS, frozenset({"table"})) for name in _ROWS},
-    **{name: (frozenset({"p"}), (_BLOCKS - {"p"}) | {"li", "dd", "dt", "td", "th", "body"}) for name in _BLOCKS},
-}
-"""For the start of an element, which open ones it ends, and which hide them."""
-
-_FARTHEST = 24
-
-
-def ended_by(name: str, around: Iterable[str]) -> str | None:
-    """Which open element the start of a `name` ends. `around` are the open ones, the innermost first."""
-    rule = _RULES.get(name)
-    if rule is None:
-        return None
-    ended, hiding = rule
-    for outer in islice(around, _FARTHEST):
-        if outer in ended:
-            return outer
-        if outer in hiding:
-            return None
-    return None
-
-
-HEAVIEST = 20_000_000
-"""In tenths of a microsecond, as measured: two seconds, and less than 300 MB."""
-
-_OF_A_TAG = 200
-_OF_AN_ATTRIBUTE = 60
-_ATTRIBUTES_FREE = 8
-"""So many are in the weight of their tag."""
-
-_OF_A_RESTART = 8
-"""A tag that does not end is read to the page's end, and then again from the next one on: a character costs this
-part of a unit."""
-
-_OF_A_GAP = 80
-"""The parser takes a time for white space in a tag that grows with its square: divided by this."""
-
-_TAG = re.compile(r"<[^>]*+")
-_BETWEEN_ATTRIBUTES = " \n\t\r\f/"
-_GAP = re.compile(r"\s{100,}+")
-
-
-def is_heavy(html: str) -> bool:
-    """Whether a page is too much for a tree."""
-    weight = len(html) + _OF_A_TAG * html.count("<")
-    if weight > HEAVIEST:
-        return True
-    for tag in _TAG.finditer(html):
-        weight += _extra(tag[0])
-        if weight > HEAVIEST:
-            return True
-    return False
-
-
-def _extra(tag: str) -> int:
-    """What a tag weighs above what every tag does."""
-    attributes = sum(map(tag.count, _BETWEEN_ATTRIBUTES))
-    restarts = tag.count("<") - 1
-    return (
-        _OF_AN_ATTRIBUTE * max(0, attributes - _ATTRIBUTES_FREE)
-        + restarts * len(tag) // _OF_A_RESTART
-        + sum((gap.end() - gap.start()) ** 2 for gap in _GAP.finditer(tag)) // _OF_A_GAP
-    )
-
-
 Check = Callable[[], None]
 """Called now and then; what it raises ends the work."""
 
@@ -183,13 +104,21 @@ _CONTENT = ["main", "article", "section", "figure", "blockquote", "table", "li"]
 
 _ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "🔗"})
 _LEAST_SHARE = 4
-"""What calls itself the main part holds at least a quarter of the page's text, or it is not believed."""
+"""The marked main part must hold at least a quarter of the page's text."""
 
 TREE_SECS = 10.0
-"""For markup that is slower than it weighs: somebody made it so."""
+"""Seconds that a tree and its Markdown may take."""
+
+MOST_TAGS = 100_000
+_MOST_CHARS = 20_000_000
+"""A page with more is read as bare text: its tree takes a kilobyte for each tag."""
+
+_PIECE = 16 * 1024
+_DEEPEST = 500
+"""Levels of a tree. Python's recursion has a limit, and the parser looks through all open elements for an end tag."""
 
 _LONGEST_TITLE = 200
-_XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
+_XML_DECLARATION = re.compile(r"\s*+<\?xml[^>]*+>")
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|brush:)-?\s?([A-Za-z0-9+#_-]+)")
 _IN_PARENTHESES = {ord(" "): "%20", ord("("): "%28", ord(")"): "%29", ord("\n"): "", ord("\r"): "", ord("\t"): ""}
 
@@ -206,18 +135,34 @@ class PageTooLongError(Exception):
     """As Markdown, it has more characters than allowed: nested quotes and lists repeat their marks on every line."""
 
 
+class _TooMuchError(Exception):
+    """The tree is too deep, or takes too long."""
+
+
+class _Builder(LXMLTreeBuilder):
+    """Feeds the parser in pieces: what `check` raises ends only the current one."""
+
+    def feed(self, markup: str | bytes) -> None:
+        parser = cast("_Parser", cast("_Parsing", self).parser_for(None))
+        try:
+            for start in range(0, len(markup), _PIECE):
+                parser.feed(markup[start : start + _PIECE])
+            parser.close()
+        except SyntaxError as error:
+            raise ParserRejectedMarkup(str(error)) from None
+
+
 class _Soup(BeautifulSoup):
-    """A page taken apart. It can be left meanwhile, and knows which end tags HTML lets authors omit."""
+    """A tree of a page. `check` is called for each tag and each text."""
 
     def __init__(self, html: str, check: Check) -> None:
         self._check = check
-        super().__init__(html, "html.parser", element_classes={Tag: _Element})
+        super().__init__(html, builder=_Builder(), element_classes={Tag: _Element})
 
     def handle_starttag(self, name: str, *arguments: Any, **named: Any) -> Tag | None:
         self._check()
-        ended = ended_by(name, (tag.name for tag in reversed(self.tagStack)))
-        if ended is not None:
-            super().handle_endtag(ended)
+        if len(self.tagStack) > _DEEPEST:
+            raise _TooMuchError
         return super().handle_starttag(name, *arguments, **named)
 
     def handle_endtag(self, name: str, nsprefix: str | None = None) -> None:
@@ -236,6 +181,16 @@ class _Element(Tag):
         if attrs or named or not isinstance(name, str):
             return super().find_parent(name, attrs or {}, **named)
         return next((parent for parent in self.parents if parent.name == name), None)
+
+
+class _Parsing(Protocol):
+    def parser_for(self, encoding: str | None) -> object: ...
+
+
+class _Parser(Protocol):
+    def feed(self, data: str | bytes) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class _Converting(Protocol):
@@ -262,11 +217,11 @@ class _Converter(MarkdownConverter):
         self._check = check
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """A cell. A bar in it would begin another one, even where it is code."""
+        """Return a cell. A bar in it would begin another one, even where it is code."""
         return cast("_Converting", super()).convert_td(el, text.replace("|", r"\|"), parent_tags)
 
     def convert_th(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """A cell of a head, likewise."""
+        """Return a cell of a head, likewise."""
         return cast("_Converting", super()).convert_th(el, text.replace("|", r"\|"), parent_tags)
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
@@ -277,30 +232,27 @@ class _Converter(MarkdownConverter):
         return text
 
 
-class _TooSlowError(Exception):
-    """The tree takes longer than it should by the weight of the markup."""
-
-
 def read_page(html: str, url: str, *, max_chars: int, check: Check, tree_secs: float = TREE_SECS) -> Page:
-    """Read a page that came from `url`: the links of the result are absolute.
+    """Return a page that came from `url` as Markdown with absolute links.
 
-    What is too much for a tree, or has none after `tree_secs`, is read as bare text: that takes a second for 4 MB.
+    A page that is too large or too deep for a tree, or has none after `tree_secs`, is returned as bare text: that
+    takes a second for 4 MB.
 
     Raises:
-        PageTooLongError: it comes to more than `max_chars`.
+        PageTooLongError: the text has more than `max_chars` characters.
     """
-    if is_heavy(html):
+    if len(html) > _MOST_CHARS or html.count("<") > MOST_TAGS:
         return _bare(html, check)
     end = time.monotonic() + tree_secs
 
     def check_time() -> None:
         check()
         if time.monotonic() >= end:
-            raise _TooSlowError
+            raise _TooMuchError
 
     try:
         return _structured(html, url, max_chars, check_time)
-    except (ParserRejectedMarkup, RecursionError, _TooSlowError):
+    except (ParserRejectedMarkup, RecursionError, _TooMuchError):
         return _bare(html, check)
 
 
@@ -312,7 +264,8 @@ def _bare(html: str, check: Check) -> Page:
 
 def _structured(html: str, url: str, max_chars: int, check: Check) -> Page:
     # A processing instruction is a comment to browsers, and a reason to warn for the parser.
-    markup = _XML_DECLARATION.sub("", html, count=1).replace("<?", "&lt;?") + "\n"
+    declaration = _XML_DECLARATION.match(html)
+    markup = html[declaration.end() if declaration else 0 :].replace("<?", "&lt;?")
     soup = _Soup(markup, check)
     title, base = _title(soup), _base(soup, url)
     root = _readable(soup, check)
@@ -326,7 +279,7 @@ def _structured(html: str, url: str, max_chars: int, check: Check) -> Page:
 
 
 def _tags(root: Tag) -> Iterator[Tag]:
-    """All below `root`, in the order of the page. `find_all` takes five times as long."""
+    """Return all below `root`, in the order of the page. `find_all` takes five times as long."""
     return (node for node in root.descendants if isinstance(node, Tag))
 
 
@@ -349,7 +302,7 @@ def _base(soup: BeautifulSoup, url: str) -> str:
 
 
 def _readable(soup: BeautifulSoup, check: Check) -> Tag:
-    """The part of a page that is read, with everything else taken out of it."""
+    """Return the part of a page that is read, with everything else taken out of it."""
     whole = _without(soup.body or soup, _is_never_read, check)
     parts = list(_named(whole, "main", "article"))
     mains = [part for part in parts if part.name == "main"] or [
@@ -424,7 +377,7 @@ def _attribute(tag: Tag, name: str) -> str:
 
 
 def _language(pre: Tag) -> str:
-    """The language of a block of code, as highlighters note it on it, in it or around it."""
+    """Return the language of a block of code, as highlighters note it on it, in it or around it."""
     for tag in (pre, pre.find("code"), pre.parent):
         classes = None if tag is None else tag.get("class")
         match = _LANGUAGE.search(" ".join(classes) if isinstance(classes, list) else classes or "")

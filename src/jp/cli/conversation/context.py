@@ -309,7 +309,7 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     from jp.cli.terminal.streams import write_stdout
     from jp.compaction.fact_lines import FactLines
     from jp.provider.registry import ModelId
-    from jp.tool.mcp.offered import on_servers
+    from jp.tool.mcp import on_servers
 
     read = read_conversation(options, target)
     if read.info is None:

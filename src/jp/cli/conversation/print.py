@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jp.context.pages import Page
     from jp.provider.base import Provider
     from jp.render.transcript import Extent
-    from jp.tool.recall import FoundContent
+    from jp.tool.context_tools import FoundContent
 
 
 _FORM = "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import TaskGroup
 
-    from jp.tool.consent import Approver
-    from jp.tool.inquiries import Respondent
+    from jp.tool.consent import Approver, Respondent
 
 
 class TerminalScreen:

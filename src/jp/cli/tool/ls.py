@@ -126,7 +126,7 @@ def plain(settings: ToolConfig) -> dict[str, Any]:
 
 def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
     """For each setting that the tool has, where it came from, in words."""
-    from jp.tool.mcp.offered import groups_of, member_of
+    from jp.tool.mcp import groups_of, member_of
 
     tools = resolved.config.conversation.tools
     own = tools.get(facts.name, _UNSET)
@@ -311,7 +311,7 @@ def _compaction(hints: ToolCompactionConfig, origin: str) -> str:
 def _text(facts: ToolFacts, origins: Mapping[str, str], compaction: str) -> str:
 
     from jp.tool.base import ConfiguredTool
-    from jp.tool.describe_tools import description_of
+    from jp.tool.context_tools import description_of
 
     lines = [
         _line("source", facts.source, origins.get("source", "")),
@@ -339,7 +339,7 @@ def _hints(facts: ToolFacts) -> tuple[str, ...]:
     """What the server of a tool says of its effects, which need not be true."""
     if not facts.source.startswith("mcp."):
         return ()
-    from jp.tool.mcp.tool import McpTool
+    from jp.tool.mcp import McpTool
 
     return facts.tool.hints if isinstance(facts.tool, McpTool) else ()
 

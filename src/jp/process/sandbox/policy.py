@@ -1,4 +1,4 @@
-"""What a confined program may write, read and reach, as rules for paths. Pure.
+"""Rules for the paths and networks that a confined program may use. Pure.
 
 The most specific rule for a path decides. What is not named may be read and not written.
 """
@@ -19,16 +19,16 @@ Kind = Literal["directory", "file", "link"]
 
 
 class SandboxSettings(Protocol):
-    """What a configuration says; None and nothing where it does not."""
+    """Settings of the sandbox; None or empty where the configuration has none."""
 
     @property
     def mode(self) -> Mode | Literal["off"] | None:
-        """Where a program may write."""
+        """Return where a program may write."""
         ...
 
     @property
     def network(self) -> bool | None:
-        """Whether it may use the network."""
+        """Return whether it may use the network."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class SandboxSettings(Protocol):
 
     @property
     def required(self) -> bool | None:
-        """Whether it must not run where some of this cannot be held."""
+        """Return whether it must not run where some of this cannot be held."""
         ...
 
 
@@ -62,7 +62,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_network(self) -> bool:
-        """Whether it may use the network."""
+        """Return whether it may use the network."""
         return self.network and self.mode == "workspace-write"
 
 
@@ -74,7 +74,7 @@ def confinement_of(
     private: Sequence[str],
     is_agreed: bool = False,
 ) -> Confinement | None:
-    """The limits that a configuration sets; None where it sets none.
+    """Return the limits that a configuration sets; None where it sets none.
 
     `default` is the mode where it does not say. With `is_agreed`, a person has agreed to what runs, so that it may use
     the network unless the configuration forbids it.
@@ -93,7 +93,7 @@ def confinement_of(
 
 
 class PathRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program may do with `path`, which has no links in it, and with all below it."""
+    """Access of a program to `path`, which has no links in it, and to all below it."""
 
     path: str
     access: Access
@@ -101,7 +101,7 @@ class PathRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Disk(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be known of the disk.
+    """Facts about the disk.
 
     Args:
         kind: what is at a path; None where nothing is, or where it cannot be reached.
@@ -219,7 +219,7 @@ class _Found:
 
 
 def _sorted(rules: Collection[PathRule]) -> tuple[PathRule, ...]:
-    """The rules that change something, the general ones first."""
+    """Return the rules that change something, the general ones first."""
     changing = [
         rule
         for rule in rules
@@ -235,24 +235,24 @@ def _absolute(path: str, root: str, homes: Sequence[str]) -> str:
 
 
 def _is_mountable(path: str) -> bool:
-    """Whether a rule for `path` leaves the program its own devices and its own list of processes."""
+    """Return whether a rule for `path` leaves the program its own devices and its own list of processes."""
     is_kernels = any(is_below(path, place) for place in ("/dev", "/proc", "/sys"))
     return path != "/" and (is_below(path, "/dev/shm") or not is_kernels)  # noqa: S108 - compared, not written
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether `path` is `directory` or lies in it."""
+    """Return whether `path` is `directory` or lies in it."""
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def access_of(path: str, rules: Iterable[PathRule]) -> Access:
-    """What a program may do with `path`."""
+    """Return what a program may do with `path`."""
     nearest = max((rule for rule in rules if is_below(path, rule.path)), key=lambda rule: len(rule.path), default=None)
     return "read" if nearest is None else nearest.access
 
 
 def _frozen_because(confinement: Confinement, root: str, homes: Sequence[str], disk: Disk) -> str:
-    """Why nothing below the root may be written although the mode lets it; empty where it may."""
+    """Return why nothing below the root may be written although the mode lets it; empty where it may."""
     if confinement.mode == "read-only":
         return ""
     if any(is_below(disk.real(home), root) for home in homes):
@@ -262,7 +262,7 @@ def _frozen_because(confinement: Confinement, root: str, homes: Sequence[str], d
 
 
 def _needed(confinement: Confinement, environment: Mapping[str, str], disk: Disk) -> list[str]:
-    """What has to stay readable although it lies in what is hidden: programs, and how names are resolved."""
+    """Return what has to stay readable although it lies in what is hidden: programs, and how names are resolved."""
     covered = [disk.real(place) for place in (*_FRESH, *_RUNTIME)]
     needed = [place for place in environment.get("PATH", "").split(":") if place.startswith("/")]
     if confinement.has_network:
@@ -283,7 +283,7 @@ def _secrets(homes: Sequence[str], environment: Mapping[str, str]) -> list[str]:
 
 
 def _kept(places: Sequence[str], disk: Disk) -> list[str]:
-    """What decides what git and jp run: `.git`, wherever it leads, and `.jp`."""
+    """Return what decides what git and jp run: `.git`, wherever it leads, and `.jp`."""
     kept: list[str] = []
     for place in places:
         kept += [path for name in (".git", ".jp") if disk.kind(path := f"{place}/{name}") not in {None, "link"}]

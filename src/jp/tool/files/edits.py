@@ -1,25 +1,25 @@
-"""Edits of a text, and where an expression matches: found by a process that is stopped where it takes too long."""
+"""Edits of a text and regular expressions, which are stopped when they take too long. Pure."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
+import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.tool.files.search_dialect import Expression
 from jp.tool.files.territory import FileAccessError
+
+if TYPE_CHECKING:
+    from regex import Pattern
 
 _PLACES_SHOWN = 5
 _REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>\w+)\}|(?P<bare>\w+))")
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is replaced by what. `number` counts the edits of a call from 1."""
+    """A replacement. `number` counts the edits of a call from 1."""
 
     number: int
     old: str
@@ -27,12 +27,12 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     replace_all: bool = False
 
     def fail(self, why: str) -> FileAccessError:
-        """What is wrong with it, in words for the model; nothing has been changed."""
+        """Return what is wrong with it, in words for the model; nothing has been changed."""
         return FileAccessError(f"pattern {self.number}: {why}. Nothing was changed.")
 
 
 class Match(msgspec.Struct, frozen=True):
-    """Where an expression matches: from `start` to before `end`, with the text of each group by number and name."""
+    """A match of an expression: from `start` to before `end`, with the text of each group by number and name."""
 
     start: int
     end: int
@@ -110,7 +110,7 @@ def _places(text: str, starts: Sequence[int]) -> str:
 
 
 def _near(text: str, old: str) -> str:
-    """Where the file has `old` but for white space at the ends of its lines."""
+    """Return where the file has `old` but for white space at the ends of its lines."""
     wanted = [line.strip() for line in old.strip("\n").split("\n")]
     if not any(wanted):
         return ""
@@ -122,125 +122,133 @@ def _near(text: str, old: str) -> str:
 
 
 SECONDS = 20.0
-"""How long one look at a text may take."""
+"""Most seconds for one text."""
 
 MOST_MATCHES = 20_000
-"""How often the expression of an edit may match."""
+"""Most matches of the expression of an edit."""
 
-_MOST_BYTES = 128 * 1024 * 1024
-_GRACE_SECS = 0.1
-_SECS_ALONE = 5.0
-"""So much longer a process lives where nobody stops it."""
+_LONGEST = 2_000
+_MOST_EXPANDED = 1_000_000
+"""Most characters of an expression times its counts: it is compiled with its repetitions written out."""
 
-_PROGRAM = Path(__file__).with_name("matching_process.py")
-_RIPGREP = ("--json", "--no-config", "--encoding=none", "--text", "--threads=1", "--color=never")
+_SECS_WHOLE = 0.1
+_LONGEST_LINE = 1_000_000
+"""A line is searched up to here: on longer text, the time limit of `regex` is exceeded several times over."""
 
-
-class _Request(msgspec.Struct, frozen=True, kw_only=True):
-    mode: str
-    pattern: str
-    seconds: float
-    most: int = 0
-
-
-class _Found(msgspec.Struct, frozen=True, kw_only=True):
-    lines: list[int] = []
-    spans: list[tuple[int, int, dict[str, str | None]]] = []
-    problem: str = ""
+_ESCAPE_OR_BRACE = re.compile(
+    r"(?P<escape>\\[pPN]\{[^{}]*\}|\\.)|\{(?P<count>(?P<least>\d+)(?:,\d*)?\}|,\d+\})?", re.DOTALL
+)
+_SEES_OTHER_LINES = re.compile(r"\((?:\*|\?(?!:|P?<\w|i\)))|[*+?}]\+|\\[AZzGK]")
+"""Look-around, flags, atomic groups and anchors: whether they match depends on what is around a line."""
 
 
-class _Data(msgspec.Struct, frozen=True):
-    line_number: int = 0
+def compiled(pattern: str) -> Pattern[str]:
+    """Compile an expression of Python, with `^` and `$` at the ends of lines.
 
+    Braces that are no count are text, as in `re`: in `regex` they would allow errors (`{e<=1}`).
 
-class _Message(msgspec.Struct, frozen=True):
-    type: str
-    data: _Data
+    Raises:
+        ValueError: it is malformed, too long, or repeats too much.
+    """
+    import regex
+
+    if len(pattern) > _LONGEST:
+        raise ValueError(f"it has more than {_LONGEST:,} characters")
+    expanded = len(pattern)
+
+    def with_plain_braces(found: re.Match[str]) -> str:
+        nonlocal expanded
+        expanded *= max(1, int((found["least"] or "1")[:9]))
+        return found[0] if found["escape"] or found["count"] else r"\{"
+
+    expression = _ESCAPE_OR_BRACE.sub(with_plain_braces, pattern)
+    if expanded > _MOST_EXPANDED:
+        raise ValueError("it repeats too much")
+    try:
+        return regex.compile(expression, regex.MULTILINE)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(str(error)) from None
 
 
 class LineMatcher:
-    """Finds the lines of texts in which an expression is found.
+    """Finds the lines of a text that match an expression, each line on its own."""
 
-    `ripgrep` is the program, None where there is none; `seconds` bounds one text.
-    """
-
-    def __init__(self, expression: Expression, *, ripgrep: str | None, seconds: float = SECONDS) -> None:
-        self._expression = expression
-        self._ripgrep = ripgrep
-        self._seconds = seconds
-
-    async def lines(self, text: str) -> Sequence[int]:
-        """The numbers of the lines, counted from 1. Each line of `text` ends with a line feed.
+    def __init__(self, pattern: str) -> None:
+        """Compile `pattern`.
 
         Raises:
-            FileAccessError: it takes too long.
+            FileAccessError: it is empty or malformed, or spans lines.
         """
-        found = None if self._ripgrep is None else await self._by_ripgrep(self._ripgrep, text)
-        return await self._by_python(text) if found is None else found
-
-    async def _by_ripgrep(self, program: str, text: str) -> Sequence[int] | None:
-        """None where it does not work: too old, or not what its name says."""
-        argv = [program, *_RIPGREP, f"--regexp={self._expression.for_ripgrep()}", "-"]
+        if not pattern:
+            raise FileAccessError("'pattern' is empty")
+        outside_of_sets = re.sub(r"\\[^n]|\[[^\]]*\]", "", pattern)
+        if "\n" in outside_of_sets or "\\n" in outside_of_sets:
+            raise FileAccessError("'pattern' cannot be searched for: a line has no line feed")
         try:
-            _, output = await _output(argv, text.encode(), self._seconds)
-            messages = [msgspec.json.decode(line, type=_Message) for line in output.splitlines()]
-        except (OSError, msgspec.DecodeError):
-            return None
-        # At its end it says in numbers what it has done, or it did not get there.
-        if not messages or messages[-1].type != "summary":
-            return None
-        return [message.data.line_number for message in messages if message.type == "match"]
+            self._expression = compiled(pattern)
+        except ValueError as error:
+            raise FileAccessError(f"'pattern' cannot be searched for: {error}") from None
+        self._can_skip = _SEES_OTHER_LINES.search(pattern) is None
 
-    async def _by_python(self, text: str) -> Sequence[int]:
-        pattern = self._expression.for_python()
-        request = _Request(mode="lines", pattern=pattern, seconds=self._seconds + _SECS_ALONE)
-        return (await _asked(request, text, self._seconds)).lines
+    def lines(self, lines: Sequence[str], *, seconds: float = SECONDS) -> list[int]:
+        """Return the numbers of the lines that match, counted from 1.
 
+        Raises:
+            FileAccessError: it takes more than `seconds`.
+        """
+        if self._can_skip and not self._may_match("\n".join(lines)):
+            return []
+        end = time.monotonic() + seconds
+        try:
+            return [number for number, line in enumerate(lines, 1) if self._matches(line, end)]
+        except (TimeoutError, MemoryError) as error:
+            raise _stopped(error, seconds) from None
 
-async def matches_of(edit: Edit, text: str, *, seconds: float = SECONDS) -> Sequence[Match]:
-    """Where `old`, an expression of Python in which `^` and `$` stand for the ends of lines, matches `text`.
+    def _may_match(self, text: str) -> bool:
+        """Return whether any line could match: one search of a text is faster than one of each line."""
+        if len(text) > _LONGEST_LINE:
+            return True
+        try:
+            return self._expression.search(text, timeout=_SECS_WHOLE, concurrent=True) is not None
+        except (TimeoutError, MemoryError):
+            return True
 
-    Raises:
-        FileAccessError: it is malformed, matches too often, or takes too long.
-    """
-    request = _Request(mode="spans", pattern=edit.old, seconds=seconds + _SECS_ALONE, most=MOST_MATCHES)
-    found = await _asked(request, text, seconds)
-    if found.problem:
-        raise edit.fail(f"the expression 'old' is malformed: {found.problem}")
-    if len(found.spans) > MOST_MATCHES:
-        raise edit.fail(f"the expression 'old' matches more than {MOST_MATCHES:,} times")
-    return [Match(start, end, groups) for start, end, groups in found.spans]
-
-
-async def _asked(request: _Request, text: str, seconds: float) -> _Found:
-    # Isolated: neither the environment nor the working directory has a say in what is imported.
-    argv = [sys.executable, "-I", "-S", str(_PROGRAM)]
-    code, output = await _output(argv, msgspec.json.encode(request) + b"\n" + text.encode(), seconds)
-    if code != 0:
-        raise FileAccessError("the search failed: its process ended with an error")
-    return msgspec.json.decode(output, type=_Found)
+    def _matches(self, line: str, end: float) -> bool:
+        found = self._expression.search(line, endpos=_LONGEST_LINE, timeout=_left(end), concurrent=True)
+        return found is not None
 
 
-async def _output(argv: Sequence[str], text: bytes, seconds: float) -> tuple[int, bytes]:
-    """The exit code and the standard output of a process that is given `text`.
+def matches_of(edit: Edit, text: str, *, seconds: float = SECONDS) -> list[Match]:
+    """Return the matches of `old` as an expression of Python in which `^` and `$` are the ends of lines.
 
     Raises:
-        FileAccessError: it takes too long, or says too much.
-        OSError: it cannot be started.
+        FileAccessError: it is malformed, matches too often, or takes more than `seconds`.
     """
-    from jp.process.environment import scrubbed
-    from jp.process.running import OutputLimits, ProcessLimits, Program, run
+    try:
+        expression = compiled(edit.old)
+    except ValueError as error:
+        raise edit.fail(f"the expression 'old' is malformed: {error}") from None
+    found: list[Match] = []
+    end = time.monotonic() + seconds
+    try:
+        for match in expression.finditer(text, timeout=seconds, concurrent=True):
+            _left(end)
+            if len(found) == MOST_MATCHES:
+                raise edit.fail(f"the expression 'old' matches more than {MOST_MATCHES:,} times")
+            numbered = {str(number): match[number] for number in range(expression.groups + 1)}
+            found.append(Match(match.start(), match.end(), {**numbered, **match.groupdict()}))
+    except (TimeoutError, MemoryError) as error:
+        raise _stopped(error, seconds) from None
+    return found
 
-    limits = ProcessLimits(timeout_secs=seconds, grace_secs=_GRACE_SECS)
-    program = Program(words=argv, directory="/", environment=scrubbed(os.environ), stdin=text)
-    ended = await run(program, output=OutputLimits(kept=_MOST_BYTES, most=_MOST_BYTES), limits=limits)
-    match ended.stopped:
-        case "time":
-            message = f"the expression took longer than {seconds:g} seconds, so it was stopped; make it simpler"
-            raise FileAccessError(message)
-        case "output":
-            raise FileAccessError("the expression matches too much; make it narrower")
-        case None:
-            return ended.exit_code, ended.stdout.head + ended.stdout.tail
-        case _:
-            assert_never(ended.stopped)
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _stopped(error: TimeoutError | MemoryError, seconds: float) -> FileAccessError:
+    cost = f"longer than {seconds:g} seconds" if isinstance(error, TimeoutError) else "too much memory"
+    return FileAccessError(f"the expression took {cost}, so it was stopped; make it simpler")

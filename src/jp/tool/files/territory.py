@@ -1,18 +1,59 @@
-"""Which files a tool may reach: the workspace and `access.fs`, without what jp and git keep."""
+"""Files that a tool may reach (the workspace and `access.fs`), and safe opening and walking of them.
+
+What jp and git keep is out of reach. What was judged is what is opened, even while links are swapped.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from jp.config.tools import FileRuleConfig
+from jp.descent import LIST, PASS, descend
 from jp.errors import JpError
-from jp.tool.files.surroundings import FileSurroundings
+
+
+class Ignored(Protocol):
+    """Ignore rules of one walk."""
+
+    def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
+        """Return whether `name` in `directory`, a real path, is left out."""
+        ...
+
+
+class FileSurroundings(Protocol):
+    """Names and ignore rules of files: the same as for attachments, so that one file has one URI."""
+
+    def real_path(self, path: str) -> str:
+        """`path`, which is absolute, without symlinks, each name as its directory lists it.
+
+        Raises:
+            OSError: a name is too long.
+        """
+        ...
+
+    def uri(self, path: str) -> str:
+        """Return the canonical URI of a real path."""
+        ...
+
+    def mime_type(self, path: str) -> str:
+        """Return the MIME type of a text file: that of an attachment of it, so that a request shows one type."""
+        ...
+
+    def ignored(self, base: str, root: str) -> Ignored:
+        """Return the rules for a walk of `base` in the workspace `root`. Both are real paths."""
+        ...
+
+    def private(self) -> Sequence[str]:
+        """Return the directories that jp keeps for itself outside of workspaces: keys, trust, other conversations."""
+        ...
 
 
 class FileAccessError(JpError):
@@ -23,7 +64,7 @@ Use = Literal["read", "write", "walk"]
 """A walk may begin wherever something might be read; what it finds is judged by itself."""
 
 _KEPT = frozenset({".git", ".jp"})
-"""What is in such a directory decides what runs (hooks, configuration) or is the record of what was said."""
+"""Directories whose content decides what runs (hooks, configuration) or records conversations."""
 
 _UNREAD = frozenset({"blobs", "conversations"})
 """Below `.jp`: what other conversations hold is theirs. `jp` attachments and `recall` are the ways to it."""
@@ -56,7 +97,7 @@ def _permits(rule: _Rule | None, use: Use) -> bool:
 
 
 class Territory:
-    """What one call may reach."""
+    """The files that one call may reach."""
 
     def __init__(self, root: Path, rules: Sequence[FileRuleConfig], surroundings: FileSurroundings) -> None:
         """`rules` are `access.fs`: where there are any, what none of them allows is denied."""
@@ -71,7 +112,7 @@ class Territory:
         self._private = tuple(map(surroundings.real_path, surroundings.private()))
 
     def place(self, written: str, use: Use) -> Place:
-        """The place that `written`, absolute or relative to the root, leads to through whatever links.
+        """Return the place that `written`, absolute or relative to the root, leads to through whatever links.
 
         Raises:
             FileAccessError: it must not be reached for that use, or is no path.
@@ -80,7 +121,7 @@ class Territory:
         return self._reached(written, self._real(written, written), use)
 
     def entry(self, written: str, use: Use) -> Place:
-        """The place of what is called `written` itself: if it is a link, then of the link.
+        """Return the place of what is called `written` itself: if it is a link, then of the link.
 
         Raises:
             FileAccessError: see `place`.
@@ -93,11 +134,11 @@ class Territory:
         return self._reached(written, f"{real.rstrip('/')}/{name}", use)
 
     def allows(self, path: str, use: Use) -> bool:
-        """Whether the real path may be reached."""
+        """Return whether the real path may be reached."""
         return self._refusal(path, repr(path), use) is None
 
     def shown(self, path: str) -> str:
-        """A real path as a call would spell it."""
+        """Return a real path as a call would spell it."""
         return "/".join(names_below(path, self.root) or ()) or path
 
     def _real(self, path: str, written: str) -> str:
@@ -114,7 +155,7 @@ class Territory:
         return Place(written=written, path=path, shown=self.shown(path), base=base, names=names)
 
     def _from(self, path: str) -> tuple[str, tuple[str, ...]]:
-        """The directory from which `path` is opened, and the names from there."""
+        """Return the directory from which `path` is opened, and the names from there."""
         inside = names_below(path, self.root)
         if inside is not None:
             return self.root, inside
@@ -123,7 +164,7 @@ class Territory:
         return base, names_below(path, base) or ()
 
     def _refusal(self, path: str, written: str, use: Use) -> str | None:
-        """Why a real path must not be reached, in words."""
+        """Return why a real path must not be reached, in words."""
         is_inside = names_below(path, self.root) is not None
         rule = next((rule for rule in reversed(self._rules) if names_below(path, rule.path) is not None), None)
         if rule is None and not is_inside:
@@ -147,7 +188,7 @@ class Territory:
 
 
 def names_below(path: str, directory: str) -> tuple[str, ...] | None:
-    """The names that lead from `directory` to `path`, both real paths; None where it lies elsewhere."""
+    """Return the names that lead from `directory` to `path`, both real paths; None where it lies elsewhere."""
     if path == directory:
         return ()
     above = directory.rstrip("/") + "/"
@@ -161,3 +202,289 @@ def _require_path(written: str) -> None:
         is_path = False
     if not is_path:
         raise FileAccessError(f"{written!r} is not a path")
+
+
+MAX_BYTES = 10 * 1024 * 1024
+"""Most bytes that are read of one file, as for an attachment."""
+
+# Without O_NONBLOCK, a FIFO that took the file's place after it was looked at would block for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was read. `mode` are its permissions."""
+
+    data: bytes
+    mode: int
+    owner: int
+    group: int
+
+
+@contextmanager
+def in_words(place: Place, doing: str) -> Generator[None]:
+    """Turn what the operating system refuses into words; `doing` is a verb.
+
+    Raises:
+        FileAccessError: it refused.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileAccessError(f"there is no file {place.written!r}") from None
+    except OSError as error:
+        raise FileAccessError(f"cannot {doing} {place.written!r}: {error.strerror or error}") from None
+
+
+@contextmanager
+def parent_of(place: Place) -> Generator[int]:
+    """Yield the directory that holds `place`, open for use as `dir_fd`.
+
+    Raises:
+        FileAccessError: the place is a directory that a rule or the workspace begins at.
+        OSError: it is not there any more, or became a link.
+    """
+    if not place.names:
+        raise FileAccessError(f"{place.written!r} is a directory")
+    directory = descend(place.base, place.names[:-1])
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def created_parent_of(place: Place) -> Generator[int]:
+    """As `parent_of`; directories that are missing are made, and taken away again where what follows fails."""
+    made: list[tuple[int, str]] = []
+    directory = descend(place.base, ())
+    try:
+        for name in place.names[:-1]:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=directory)
+                made.append((os.dup(directory), name))
+            below = os.open(name, PASS, dir_fd=directory)
+            os.close(directory)
+            directory = below
+        yield directory
+    except BaseException:
+        for above, name in reversed(made):
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=above)
+        raise
+    finally:
+        for above, _ in made:
+            os.close(above)
+        os.close(directory)
+
+
+def listed(base: str, names: tuple[str, ...]) -> int:
+    """Open a directory for listing.
+
+    Raises:
+        OSError: it is not there any more, or became a link.
+    """
+    if not names:
+        return os.open(base, LIST)
+    above = descend(base, names[:-1])
+    try:
+        return os.open(names[-1], LIST, dir_fd=above)
+    finally:
+        os.close(above)
+
+
+def status_of(directory: int, name: str) -> os.stat_result | None:
+    """Return what `name` in `directory` is, a link standing for itself; None where there is nothing."""
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def mode_of(place: Place) -> int | None:
+    """Return what kind of thing a place is, and its permissions; None where there is nothing to be seen.
+
+    Only good for choosing what to do: what is opened is looked at again.
+    """
+    try:
+        return os.lstat(place.path).st_mode
+    except OSError:
+        return None
+
+
+def require_regular(status: os.stat_result, place: Place) -> None:
+    """Refuse what is no regular file.
+
+    Raises:
+        FileAccessError: it is none.
+    """
+    if stat.S_ISDIR(status.st_mode):
+        raise FileAccessError(f"{place.written!r} is a directory")
+    if stat.S_ISLNK(status.st_mode):
+        raise FileAccessError(f"{place.written!r} is a link, not a regular file")
+    if not stat.S_ISREG(status.st_mode):
+        raise FileAccessError(f"{place.written!r} is not a regular file")
+
+
+def read_whole(place: Place) -> Content:
+    """Read a regular file.
+
+    Raises:
+        FileAccessError: it is missing, no regular file, or too large.
+    """
+    with in_words(place, "read"), parent_of(place) as directory:
+        return read_in(directory, place)
+
+
+def read_in(directory: int, place: Place) -> Content:
+    """Read the regular file `place` in its parent.
+
+    Raises:
+        FileAccessError: it is no regular file, or too large.
+        OSError: the operating system refuses.
+    """
+    name = place.names[-1]
+    # A device is not even opened: that alone can have an effect.
+    require_regular(os.stat(name, dir_fd=directory, follow_symlinks=False), place)
+    descriptor = os.open(name, _READ, dir_fd=directory)
+    with open(descriptor, "rb") as file:  # noqa: PTH123  a descriptor has no path
+        status = os.fstat(descriptor)
+        require_regular(status, place)
+        size = status.st_size
+        # A file may grow while it is read, and those of /proc say that they are empty.
+        data = b"" if size > MAX_BYTES else file.read(MAX_BYTES + 1)
+    if max(size, len(data)) > MAX_BYTES:
+        raise FileAccessError(f"{place.written!r} is larger than {MAX_BYTES:,} bytes, which is the most that is read")
+    return Content(data=data, mode=stat.S_IMODE(status.st_mode), owner=status.st_uid, group=status.st_gid)
+
+
+def text_of(data: bytes, written: str) -> str:
+    """Return the text that `data` is.
+
+    Raises:
+        FileAccessError: it is none.
+    """
+    if b"\0" in data:
+        raise FileAccessError(f"{written!r} is binary ({len(data):,} bytes), not text")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FileAccessError(f"{written!r} is not UTF-8 text: byte {error.start:,} does not fit") from None
+
+
+def encoded(text: str, what: str) -> bytes:
+    """`text` in UTF-8; `what` names it.
+
+    Raises:
+        FileAccessError: JSON can hold halves of characters, and files cannot.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise FileAccessError(f"{what} holds half a character, at {error.start:,}, so nothing was written") from None
+
+
+def legible(path: str) -> str:
+    """`path` as one line of text that any log can hold: names are bytes, and need not be UTF-8 or printable."""
+    return path if path.isprintable() else "".join(map(_legible, path))
+
+
+def _legible(char: str) -> str:
+    if char.isprintable():
+        return char
+    return "\ufffd" if "\ud800" <= char <= "\udfff" else ascii(char)[1:-1]
+
+
+MAX_ENTRIES = 250_000
+"""Most names that one call looks at."""
+
+NEVER_ENTERED = frozenset({".git", ".jp"})
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """The start of a walk. Of the names right there, only those that begin with `beginning` count.
+
+    A name that begins with a dot counts only if `beginning` does.
+    """
+
+    place: Place
+    beginning: str = ""
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    names: tuple[str, ...]
+    is_directory: bool
+
+
+class Walks:
+    """The walks of one call. `extensions` are endings of names, without the dot; with none, every file counts."""
+
+    def __init__(
+        self, territory: Territory, surroundings: FileSurroundings, extensions: frozenset[str] = frozenset()
+    ) -> None:
+        self._territory = territory
+        self._surroundings = surroundings
+        self._endings = tuple(f".{extension}" for extension in sorted(extensions))
+        self._entries = 0
+
+    def files(self, start: Start) -> Iterator[Place]:
+        """Yield the regular files in the order of their paths, name by name; unreadable directories are skipped.
+
+        Raises:
+            FileAccessError: the start cannot be listed, or there is too much.
+        """
+        place = start.place
+        ignored = self._surroundings.ignored(place.path, self._territory.root)
+        with in_words(place, "list"):
+            todo = [iter(self._entries_of(place, (), ignored, start.beginning))]
+        while todo:
+            entry = next(todo[-1], None)
+            if entry is None:
+                todo.pop()
+            elif entry.is_directory:
+                with suppress(OSError):
+                    todo.append(iter(self._entries_of(place, entry.names, ignored, "")))
+            elif self.has_ending(entry.names[-1]) and (found := self._allowed(place, entry.names)) is not None:
+                yield found
+
+    def has_ending(self, name: str) -> bool:
+        """Return whether the extension of a file is among those that count."""
+        return not self._endings or name.endswith(self._endings)
+
+    def _allowed(self, start: Place, names: tuple[str, ...]) -> Place | None:
+        path = "/".join((start.path.rstrip("/"), *names))
+        if not self._territory.allows(path, "read"):
+            return None
+        shown = self._territory.shown(path)
+        return Place(written=shown, path=path, shown=shown, base=start.base, names=(*start.names, *names))
+
+    def _entries_of(self, start: Place, names: tuple[str, ...], ignored: Ignored, beginning: str) -> Sequence[_Entry]:
+        """Return the directories and regular files that count, sorted by name. `names` lead there from the start."""
+        directory = "/".join((start.path.rstrip("/"), *names)) or "/"
+        descriptor = listed(start.base, (*start.names, *names))
+        try:
+            with os.scandir(descriptor) as entries:
+                named = [
+                    _Entry((*names, entry.name), is_directory)
+                    for entry in self._counted(entries)
+                    if _is_named(entry.name, beginning)
+                    and ((is_directory := entry.is_dir(follow_symlinks=False)) or entry.is_file(follow_symlinks=False))
+                ]
+        finally:
+            os.close(descriptor)
+        counting = (
+            entry for entry in named if not ignored.ignores(directory, entry.names[-1], is_directory=entry.is_directory)
+        )
+        return sorted(counting, key=lambda entry: entry.names)
+
+    def _counted(self, entries: Iterable[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+        for entry in entries:
+            self._entries += 1
+            if self._entries > MAX_ENTRIES:
+                message = f"there are more than {MAX_ENTRIES:,} files and directories; name a smaller directory"
+                raise FileAccessError(message)
+            yield entry
+
+
+def _is_named(name: str, beginning: str) -> bool:
+    is_hidden = name.startswith(".") and not beginning.startswith(".")
+    return not is_hidden and name.startswith(beginning) and name not in NEVER_ENTERED

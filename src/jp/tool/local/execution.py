@@ -1,4 +1,4 @@
-"""Running a program for a call: bounded, confined, and told in words."""
+"""Running a program for a call: bounded, confined, and its output read as text or JSON."""
 
 from __future__ import annotations
 
@@ -7,24 +7,177 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.config.tools import SandboxConfig
 from jp.context.evidence import first_error
-from jp.conversation.entries import Facts
-from jp.conversation.resource import TextBlock
+from jp.conversation.entries import Facts, Question
+from jp.conversation.resource import AudioBlock, Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
 from jp.process.environment import exit_code_text, find_program
 from jp.tool.base import ToolInvocation, ToolOutput, text_of
-from jp.tool.local.words import CommandLine
+from jp.tool.local.templates import CommandLine
 
 if TYPE_CHECKING:
     from jp.process.running import Captured, Ended
     from jp.process.sandbox.mechanisms import Limits
     from jp.process.sandbox.policy import Confinement
+
+
+_Kind = Literal["boolean", "select", "text"]
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True):
+    """A result. `is_error` is None where the tool does not say whether it is one."""
+
+    content: tuple[Block, ...]
+    is_error: bool | None = None
+
+
+class _QuestionBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="question"):
+    id: str
+    text: str
+    kind: _Kind = "text"
+    options: tuple[str, ...] = ()
+    default: Any = None
+
+
+class _CallResult(msgspec.Struct, frozen=True, kw_only=True):
+    content: tuple[TextBlock | ResourceBlock | ImageBlock | AudioBlock | ResourceLink | _QuestionBlock, ...]
+    is_error: bool | None = msgspec.field(default=None, name="isError")
+
+
+class _Success(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="success"):
+    content: str
+
+
+class _Error(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="error"):
+    message: str
+    trace: tuple[str, ...] = ()
+
+
+class _Select(msgspec.Struct, frozen=True, kw_only=True):
+    options: tuple[str, ...]
+
+
+class _SelectType(msgspec.Struct, frozen=True, kw_only=True):
+    select: _Select = msgspec.field(name="Select")
+
+
+class _OriginalQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    text: str
+    preamble: str | None = msgspec.field(default=None, name="pre_amble")
+    answer_type: Literal["Boolean", "Text"] | _SelectType = "Text"
+    default: Any = None
+
+
+class _NeedsInput(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="needs_input"):
+    question: _OriginalQuestion
+
+
+_RESULT = msgspec.json.Decoder(_CallResult)
+_OUTCOME = msgspec.json.Decoder(_Success | _Error | _NeedsInput)
+
+
+def read_output(text: str) -> Returned | Question | None:
+    """Return what `text`, all that was said, comes to; None where it has none of the forms, and so is just text."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        result = _RESULT.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return _outcome(text)
+    return _question_in(result) or _returned(result)
+
+
+def _outcome(text: str) -> Returned | Question | None:
+    try:
+        outcome = _OUTCOME.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    match outcome:
+        case _Success(content=content):
+            return Returned(content=(TextBlock(text=content),), is_error=False)
+        case _Error(message=message, trace=trace):
+            said = "\n".join([message, *trace])
+            return Returned(content=(TextBlock(text=said),), is_error=True)
+        case _NeedsInput(question=question):
+            return _asked(question)
+        case _ as never:
+            assert_never(never)
+
+
+def _asked(question: _OriginalQuestion) -> Question:
+    text = "\n".join(filter(None, (question.preamble, question.text)))
+    match question.answer_type:
+        case "Boolean":
+            return _question(question.id, text, "boolean", default=question.default)
+        case "Text":
+            return _question(question.id, text, "text", default=question.default)
+        case _SelectType(select=select):
+            return _question(question.id, text, "select", options=select.options, default=question.default)
+        case _ as never:
+            assert_never(never)
+
+
+def _question(identity: str, text: str, kind: _Kind, *, options: tuple[str, ...] = (), default: Any) -> Question:
+    """Return a question: a choice if there is something to choose from, and none if there is nothing."""
+    if kind != "boolean":
+        kind = "select" if options else "text"
+    return Question(id=identity, text=text, kind=kind, options=options, default=default)
+
+
+def _question_in(result: _CallResult) -> Question | None:
+    """Return the first question; what else is there was said before it was answered."""
+    asked = next((block for block in result.content if isinstance(block, _QuestionBlock)), None)
+    if asked is None:
+        return None
+    return _question(asked.id, asked.text, asked.kind, options=asked.options, default=asked.default)
+
+
+def _returned(result: _CallResult) -> Returned | None:
+    blocks = [_plain(block) for block in result.content if not isinstance(block, _QuestionBlock)]
+    content = tuple(block for block in blocks if block is not None)
+    return Returned(content=content, is_error=result.is_error) if len(content) == len(blocks) else None
+
+
+def _plain(block: Block) -> Block | None:
+    """`block` with nothing but what a tool may say: not what jp itself keeps of content. None where it has none."""
+    match block:
+        case TextBlock(text=str(text)):
+            return TextBlock(text=text, formatted=block.formatted)
+        case ResourceBlock(resource=resource):
+            return _plain_resource(resource)
+        case ImageBlock(mime_type=mime_type, blob=bytes(blob)):
+            return ImageBlock(mime_type=mime_type, blob=blob)
+        case AudioBlock(mime_type=mime_type, blob=bytes(blob)):
+            return AudioBlock(mime_type=mime_type, blob=blob)
+        case ResourceLink():
+            return block
+        case _:
+            return None
+
+
+def _plain_resource(resource: Resource) -> ResourceBlock | None:
+    if (resource.text is None) == (resource.blob is None):
+        return None
+    return ResourceBlock(
+        resource=Resource(
+            uri=resource.uri,
+            mime_type=resource.mime_type,
+            annotations=resource.annotations,
+            name=resource.name,
+            title=resource.title,
+            description=resource.description,
+            formatted=resource.formatted,
+            text=resource.text,
+            blob=resource.blob,
+        )
+    )
 
 
 KEPT_BYTES = 4 * 1024 * 1024
@@ -34,7 +187,7 @@ MOST_BYTES = 256 * 1024 * 1024
 """A program that prints more is stopped: what lies between the beginning and the end is lost already."""
 
 TIMEOUT_SECS = 120
-"""How long a program may take where nothing else is said."""
+"""Default seconds for a program."""
 
 GRACE_SECS = 2.0
 
@@ -117,7 +270,7 @@ def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramEr
 
 
 def said(captured: Captured) -> str:
-    """What was printed, as text. A sentence stands where something is missing."""
+    """Return what was printed, as text. A sentence stands where something is missing."""
     head = captured.head.decode("utf-8", "replace")
     if not captured.omitted:
         return (captured.head + captured.tail).decode("utf-8", "replace")
@@ -126,17 +279,17 @@ def said(captured: Captured) -> str:
 
 
 def is_text(captured: Captured) -> bool:
-    """Whether it can be shown as text."""
+    """Return whether it can be shown as text."""
     return b"\0" not in captured.head and b"\0" not in captured.tail
 
 
 def no_text(captured: Captured) -> str:
-    """What is said of what cannot be shown as text."""
+    """Return what is said of what cannot be shown as text."""
     return f"{_size(captured):,} bytes that are no text"
 
 
 def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput:
-    """All that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
+    """Return all that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
     sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
         text = said(captured) if is_text(captured) else f"[{no_text(captured)}]"
@@ -154,7 +307,7 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
 
 
 def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
-    """What a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
+    """Return what a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
         from jp.context.redaction import redact
@@ -183,7 +336,7 @@ def _why_stopped(ended: Ended, timeout_secs: float | None) -> str:
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """How the programs of one tool are confined.
+    """The confinement of one tool's programs.
 
     Args:
         name: that of the tool.

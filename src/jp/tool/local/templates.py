@@ -1,19 +1,124 @@
-"""Commands that are templates: Jinja, sandboxed; values become variables of a shell. Pure."""
+"""Commands and their templates: Jinja, sandboxed; values become variables of a shell. Pure."""
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from jp.config.tools import CommandConfig
 from jp.conversation.entries import JsonObject
-from jp.errors import JpError
+from jp.errors import ConfigurationError, JpError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+_EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+_HELD = re.compile("\ue000([0-9]+)\ue001")
+_CONDITION = "{%"
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
+_SCRIPT_OPTION = re.compile(r"-[a-z]*c[a-z]*")
+
+
+class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Words, the first of which is a program, and variables besides those of every program."""
+
+    words: tuple[str, ...]
+    variables: Mapping[str, str] = {}
+
+
+def command_of(name: str, command: str | CommandConfig | None) -> CommandConfig:
+    """Return the command of the local tool `name`; a text is split as a shell splits words, its templates whole.
+
+    Raises:
+        ConfigurationError: there is none, or it has a quote that is not closed.
+    """
+    hint = f"name its program: `conversation.tools.{name}.command`, as words or as {{program, args}}"
+    if command is None or (isinstance(command, str) and not command.strip()):
+        raise ConfigurationError(f"the local tool {name!r} has no command", hint=hint)
+    if isinstance(command, str):
+        words = _split(name, command)
+        command = CommandConfig(program=words[0], args=tuple(words[1:]))
+    if not command.program.strip():
+        raise ConfigurationError(f"the command of the tool {name!r} has no program", hint=hint)
+    return command
+
+
+def check_script(name: str, command: CommandConfig) -> None:
+    """Refuse a template inside of a script that a shell gets as an argument: there its values would be code.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if posixpath.basename(command.program) not in _SHELLS or command.shell:
+        return
+    option = next((number for number, word in enumerate(command.args) if _SCRIPT_OPTION.fullmatch(word)), None)
+    script = "" if option is None else "".join(command.args[option + 1 : option + 2])
+    if "{{" in script:
+        raise ConfigurationError(
+            f"the command of the tool {name!r} has a template inside of a script, where its value would run as code",
+            hint='let jp put it in safely: `command = {program = "SCRIPT", shell = true}`',
+        )
+
+
+def _split(name: str, command: str) -> list[str]:
+    import shlex
+
+    held: list[str] = []
+
+    def hold(found: re.Match[str]) -> str:
+        held.append(found[0])
+        return f"\ue000{len(held) - 1}\ue001"
+
+    try:
+        words = shlex.split(_EXPRESSION.sub(hold, command))
+    except ValueError:
+        message = f"the command of the tool {name!r} has a quote that is not closed: {command!r}"
+        raise ConfigurationError(message) from None
+    return [_HELD.sub(lambda found: held[int(found[1])], word) for word in words]
+
+
+def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
+    """Return the words of a call whose templates see `values`, within the bounds of this module.
+
+    An argument that begins with a condition and comes to nothing is left out.
+
+    Raises:
+        TemplateError: a template cannot be rendered.
+    """
+    texts = ((template, render(template, values)) for template in command.args)
+    arguments = [text for template, text in texts if text or not template.lstrip().startswith(_CONDITION)]
+    if not command.shell:
+        return CommandLine(words=(render(command.program, values), *arguments))
+
+    script, held = render_script(command.program, values)
+    marks = [mark(len(held) + number) for number in range(len(arguments))]
+    held += arguments
+    variables = {variable(number): value for number, value in enumerate(held)}
+    return CommandLine(words=("/bin/sh", "-c", with_variables(" ".join([script, *marks]))), variables=variables)
+
+
+def plain(command: CommandConfig) -> CommandLine:
+    """Return the words of a command that gets its arguments in another way, as they stand there."""
+    if not command.shell:
+        return CommandLine(words=(command.program, *command.args))
+    import shlex
+
+    return CommandLine(words=("/bin/sh", "-c", " ".join([command.program, *map(shlex.quote, command.args)])))
+
+
+def shown(line: CommandLine) -> str:
+    """Return a command as one could type it, for the person who is asked about it."""
+    import shlex
+
+    assignments = [f"{name}={shlex.quote(value)}" for name, value in line.variables.items()]
+    script = line.words[-1] if line.words[:2] == ("/bin/sh", "-c") else shlex.join(line.words)
+    return "\n".join([*assignments, script])
 
 
 _BEGIN, _END = "\ue000", "\ue001"
@@ -39,7 +144,7 @@ _STEPS: dict[str, dict[str, str]] = {
 
 
 def mark(number: int) -> str:
-    """What stands in a script for value `number` until `with_variables` has seen it."""
+    """Return what stands in a script for value `number` until `with_variables` has seen it."""
     return f"{_BEGIN}{number}{_END}"
 
 
@@ -54,7 +159,7 @@ def unmarked(text: str, values: Sequence[str]) -> str:
 
 
 def variable(number: int) -> str:
-    """The variable that holds value `number`."""
+    """Return the variable that holds value `number`."""
     return f"JP_VALUE_{number + 1}"
 
 
@@ -108,7 +213,7 @@ def _reference(number: int, place: str) -> str:
 
 
 MOST_CHARS = 2 * 1024 * 1024
-"""What a command renders to at most; systems take less."""
+"""Most characters of a rendered command; systems take less."""
 
 
 class TemplateError(JpError):
@@ -116,7 +221,7 @@ class TemplateError(JpError):
 
 
 def are_placing(templates: Iterable[str]) -> bool:
-    """Whether these do no more than to put values in their places: see `jp.process.apart.is_placing`."""
+    """Return whether these do no more than to put values in their places: see `jp.process.apart.is_placing`."""
     from jinja2 import TemplateSyntaxError
 
     from jp.process.apart import is_placing
@@ -140,7 +245,7 @@ def render(template: str, values: JsonObject) -> str:
 
 
 def render_script(template: str, values: JsonObject) -> tuple[str, list[str]]:
-    """A shell's script with marks (`shell_words`) where values stand, and these values.
+    """Return a shell's script with marks (`shell_words`) where values stand, and these values.
 
     Raises:
         TemplateError: it cannot be rendered, or changes what expressions have given, so that a value could escape.
@@ -175,7 +280,7 @@ def _text(value: object) -> str:
 
 
 def _listed(value: Any) -> list[Any]:
-    """What a filter such as `map` gives, as a list.
+    """Return what a filter such as `map` gives, as a list.
 
     Raises:
         TypeError: it is a function or the like.
@@ -252,3 +357,36 @@ def _too_long() -> TemplateError:
 
 def _failed(template: str, reason: str) -> TemplateError:
     return TemplateError(f"the template {template!r} cannot be rendered: {reason}")
+
+
+async def rendered_in_bounds(command: CommandConfig, values: JsonObject) -> CommandLine:
+    """Return what `rendered` gives. Templates that do more than to put values in their places run apart.
+
+    Raises:
+        TemplateError: a template cannot be rendered.
+    """
+    if are_placing((command.program, *command.args)):
+        return rendered(command, values)
+    from jp.process.apart import ApartError, rendered_apart
+
+    try:
+        found = await rendered_apart(__name__, (msgspec.to_builtins(command), values))
+    except ApartError as error:
+        raise TemplateError(f"the command {command.program!r} cannot be rendered: {error}") from None
+    if isinstance(found, str):
+        raise TemplateError(found)
+    return msgspec.convert(found, CommandLine)
+
+
+def main() -> None:
+    """Render apart: see `jp.process.apart.rendered_apart`. What is wrong is told as a text."""
+    from jp.process.apart import answer
+
+    answer(_answer)
+
+
+def _answer(task: tuple[JsonObject, JsonObject]) -> object:
+    try:
+        return msgspec.to_builtins(rendered(msgspec.convert(task[0], CommandConfig), task[1]))
+    except JpError as error:
+        return error.message

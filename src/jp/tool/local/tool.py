@@ -15,10 +15,18 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, JpError
 from jp.tool.arguments import TYPES, argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.local.execution import Sandbox, execute, facts_of, is_text, no_text, said, transcript
-from jp.tool.local.output import Returned, read_output
-from jp.tool.local.rendering import rendered_in_bounds
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
+from jp.tool.local.execution import (
+    Returned,
+    Sandbox,
+    execute,
+    facts_of,
+    is_text,
+    no_text,
+    read_output,
+    said,
+    transcript,
+)
+from jp.tool.local.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def definition_of(name: str, settings: ToolConfig) -> ToolDefinition:
-    """What the model is told of the tool `name`.
+    """Return what the model is told of the tool `name`.
 
     Raises:
         ConfigurationError: a parameter has a type that there is not, or a default that it may not have.
@@ -125,7 +133,7 @@ class LocalTool:
         return True
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
-        """The command as it is run, where the arguments stand in it. See the port."""
+        """Return the command as it is run, where the arguments stand in it. See the port."""
         if self._takes_json:
             return None
         try:
@@ -178,7 +186,7 @@ class LocalTool:
         return ended
 
     def _values(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> JsonObject:
-        """What a command is told, in the form of the original JP."""
+        """Return what a command is told, in the form of the original JP."""
         header = next((entry for entry in invocation.stream.entries[:1] if isinstance(entry, Header)), None)
         return {
             "tool": {
@@ -215,7 +223,7 @@ class LocalTool:
 
 
 def unanswered(name: str, question: Question, answer: Unanswered) -> str:
-    """What the model is told where a question of the tool `name` has no answer."""
+    """Return what the model is told where a question of the tool `name` has no answer."""
     why = "nobody can answer it here" if answer.cause == "nobody" else "who was asked did not answer"
     return f"{name} asks {question.text!r}, and {why}, so it did not go on. Go on without it, or say what it needs."
 
@@ -225,7 +233,7 @@ def _access(access: AccessConfig) -> JsonObject | None:
 
 
 MOST_SECS = 600
-"""How long the model may let a command take where the configuration does not say."""
+"""Default of the most seconds that the model may give a command."""
 
 DEFINITION = ToolDefinition(
     name="run_command",
@@ -288,7 +296,7 @@ class RunCommand:
 
 
 def _seconds(invocation: ToolInvocation) -> float | None:
-    """How long it may take: what the model says, as far as the configuration allows it."""
+    """Return how long it may take: what the model says, as far as the configuration allows it."""
     wanted: int | None = invocation.arguments.get("timeout")
     limit = invocation.settings.timeout_secs
     if wanted is None or wanted <= 0:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from jp.attachment.base import ResolveContext
-from jp.attachment.files import failures as module
-from jp.attachment.files.failures import first_missing, proposals
+from jp.attachment.files import handler as module
+from jp.attachment.files.handler import first_missing, proposals
 
 
 def write(root: Path, *paths: str) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from inline_snapshot import snapshot
 
 from jp.attachment.github.api import Comment, Issue, Label, LineComment, PullRequest, Reference, Review, User
-from jp.attachment.github.pages import count_outdated, issue_page, pull_request_page, reviews_page
+from jp.attachment.github.handler import count_outdated, issue_page, pull_request_page, reviews_page
 
 ADA, BOB = User("ada"), User("bob")
 PULL = PullRequest(

@@ -10,8 +10,7 @@ from jp.attachment.base import Declaration
 from jp.cli.options import GlobalOptions
 from jp.config.model import AppConfig, ConversationConfig
 from jp.provider.registry import ModelId
-from jp.tool.recall import Recall
-from jp.tool.refresh_resource import RefreshResource
+from jp.tool.context_tools import Recall, RefreshResource
 from jp.workspace.workspace import Workspace
 
 TYPED = Declaration(uri="file:a.py", written="a.py")

@@ -22,7 +22,7 @@ from jp.provider.script.provider import create, load_scenario
 from jp.provider.script.scenario import Failure, Reply, When
 from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.files.read_file import ReadFile
+from jp.tool.files.read_tools import ReadFile
 from jp.tool.toolbox import build_toolbox
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits

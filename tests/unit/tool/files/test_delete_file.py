@@ -8,7 +8,7 @@ import pytest
 
 from file_calls import Answering, call, failure, invocation, text
 from jp.conversation.entries import Facts, Question
-from jp.tool.files.placing import DeleteFile
+from jp.tool.files.write_tools import DeleteFile
 from plain_names import PlainNames
 
 

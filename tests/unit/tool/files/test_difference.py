@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.tool.files.calling import difference
+from jp.tool.files.changes import difference
 
 
 def numbered(count: int) -> str:

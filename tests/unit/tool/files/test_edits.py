@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from jp.tool.files.edits import Edit, Match, replaced_exactly, replaced_matches
+from jp.tool.files.edits import Edit, Match, matches_of, replaced_exactly, replaced_matches
 from jp.tool.files.territory import FileAccessError
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 1\n"
@@ -15,14 +13,7 @@ def edit(old: str, new: str, *, replace_all: bool = False) -> Edit:
 
 
 def matches(expression: str, text: str) -> list[Match]:
-    return [
-        Match(
-            found.start(),
-            found.end(),
-            {"0": found[0], **{str(n): found[n] for n in range(1, len(found.groups()) + 1)}, **found.groupdict()},
-        )
-        for found in re.finditer(expression, text, re.MULTILINE)
-    ]
+    return matches_of(edit(expression, ""), text)
 
 
 def test_what_is_there_once_is_replaced() -> None:

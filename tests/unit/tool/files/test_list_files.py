@@ -8,8 +8,8 @@ import pytest
 from file_calls import call, failure, invocation, text
 from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
-from jp.tool.files import opening
-from jp.tool.files.list_files import MOST_LISTED, ListFiles
+from jp.tool.files import territory
+from jp.tool.files.read_tools import MOST_LISTED, ListFiles
 from plain_names import Ignoring, PlainNames
 
 FILES = (
@@ -118,7 +118,7 @@ def test_many_files_are_counted(root: Path) -> None:
 
 
 def test_a_walk_has_an_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(territory, "MAX_ENTRIES", 3)
 
     assert failure(call(ListFiles(PlainNames()), root)) == (
         "there are more than 3 files and directories; name a smaller directory"

@@ -11,9 +11,9 @@ from file_calls import call, failure, invocation, text
 from jp.config.tools import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolInvocation
-from jp.tool.files import modify_file, writing
-from jp.tool.files.calling import MOST_SHOWN
-from jp.tool.files.modify_file import ModifyFile
+from jp.tool.files import changes, write_tools
+from jp.tool.files.changes import MOST_SHOWN
+from jp.tool.files.write_tools import ModifyFile
 from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\n"
@@ -233,7 +233,7 @@ def test_nobody_replaces_a_file_between_the_last_look_and_its_replacement(
     rename = os.rename
 
     def look_then_rename(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-        held.append(writing.REPLACING.locked())
+        held.append(changes.REPLACING.locked())
         rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
     with monkeypatch.context() as patched:
@@ -286,14 +286,14 @@ def test_a_directory_that_becomes_a_link_before_it_is_written_is_not_followed(
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "poem.txt").write_text(POEM, encoding="utf-8")
-    make = modify_file.made
+    make = write_tools.made
 
-    def swap_then_make(change: modify_file.Change) -> object:
+    def swap_then_make(change: write_tools.Change) -> object:
         (root / "src").rename(root / "moved")
         (root / "src").symlink_to(outside)
         return make(change)
 
-    monkeypatch.setattr(modify_file, "made", swap_then_make)
+    monkeypatch.setattr(write_tools, "made", swap_then_make)
     said = failure(call(ModifyFile(PlainNames()), root, path="src/poem.txt", patterns=patterns(("two", "2"))))
 
     assert said.startswith("cannot write 'src/poem.txt': ")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.tool.files.opening import read_whole
-from jp.tool.files.territory import FileAccessError, Territory
+from jp.tool.files.territory import FileAccessError, Territory, read_whole
 from plain_names import PlainNames
 
 

@@ -11,10 +11,9 @@ import pytest
 from jp.conversation.entries import Facts
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock, file_uri
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files import opening
-from jp.tool.files.opening import MAX_BYTES, Content
-from jp.tool.files.read_file import ReadFile
-from jp.tool.files.territory import FileAccessError, Place
+from jp.tool.files import territory
+from jp.tool.files.read_tools import ReadFile
+from jp.tool.files.territory import MAX_BYTES, Content, FileAccessError, Place
 from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\nfour\nfive\n"
@@ -134,7 +133,7 @@ def test_what_is_not_text_is_an_error(root: Path, data: bytes, expected: str) ->
 def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(territory, "MAX_BYTES", 100_000)
     (root / "largest").write_bytes(b"x" * 100_000)
     (root / "larger").write_bytes(b"x" * 100_001)
 
@@ -204,7 +203,7 @@ def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.Monk
         assert not finished.is_set()
         released.set()
 
-    monkeypatch.setattr("jp.tool.files.read_file.read_whole", hang)
+    monkeypatch.setattr("jp.tool.files.read_tools.read_whole", hang)
 
     try:
         anyio.run(cancel_it)

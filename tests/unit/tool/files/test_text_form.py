@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.tool.files.modify_file import taken_apart
+from jp.tool.files.write_tools import taken_apart
 
 
 @pytest.mark.parametrize(

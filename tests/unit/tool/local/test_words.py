@@ -8,9 +8,8 @@ import pytest
 
 from jp.config.tools import CommandConfig
 from jp.errors import ConfigurationError, JpError
-from jp.tool.local.rendering import rendered_in_bounds
+from jp.tool.local.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 from jp.tool.local.tool import Optionals
-from jp.tool.local.words import CommandLine, check_script, command_of, plain, shown
 
 ROOT = "/srv"
 

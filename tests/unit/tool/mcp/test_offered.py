@@ -5,7 +5,7 @@ import pytest
 from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
-from jp.tool.mcp.offered import Group, declared_servers, names_in, offer, on_servers, wanted_servers
+from jp.tool.mcp import Group, declared_servers, names_in, offer, on_servers, wanted_servers
 
 GROUP = Group(name="git", server="git")
 ON = ToolConfig(enable=True)

@@ -13,8 +13,7 @@ from jp.mcp.definitions import Hints, ServerError, ServerTool
 from jp.mcp.forms import Elicitation, Filled, Page, form_of
 from jp.mcp.session import Call, Called
 from jp.tool.base import Answer, Inquirer, NobodyToAsk, ToolInvocation, ToolOutput, Unanswered
-from jp.tool.mcp.offered import OfferedTool
-from jp.tool.mcp.tool import McpTool
+from jp.tool.mcp import McpTool, OfferedTool
 
 SCHEMA: JsonObject = {"type": "object", "properties": {}}
 OFFERED = OfferedTool(

@@ -1,9 +1,14 @@
-"""One call of a file tool: what it may reach, and changes that are shown before they are made."""
+"""One call of a file tool: consent, and changes of files that are shown before they are written."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import os
+import stat
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -11,17 +16,146 @@ import msgspec
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import TextBlock
 from jp.tool.base import Answer, ToolInvocation, ToolOutput
-from jp.tool.files.opening import Content, in_words, legible, parent_of
-from jp.tool.files.surroundings import FileSurroundings
-from jp.tool.files.territory import FileAccessError, Place, Territory
-from jp.tool.files.writing import replace
+from jp.tool.files.territory import (
+    Content,
+    FileAccessError,
+    FileSurroundings,
+    Place,
+    Territory,
+    in_words,
+    legible,
+    parent_of,
+    read_in,
+    require_regular,
+    status_of,
+)
+
+REPLACING = Lock()
+"""Held from the last look at a file to its replacement: other calls replace files too."""
+
+_ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def create(directory: int, place: Place, data: bytes) -> None:
+    """Write a file that is not there yet, with the permissions that new files have.
+
+    Raises:
+        FileAccessError: something is there.
+        OSError: the operating system refuses.
+    """
+    name = place.names[-1]
+    with _aside(directory, data, 0o666) as aside:
+        try:
+            put_where_nothing_is(directory, aside, directory, name)
+        except FileExistsError:
+            raise FileAccessError(f"{place.written!r} was created meanwhile, so nothing was written") from None
+
+
+def replace(directory: int, place: Place, data: bytes, *, known: Content) -> None:
+    """Write a file anew, with the permissions and, where that is allowed, the owner that it has.
+
+    Raises:
+        FileAccessError: it is not what is `known` of it any more: then it stays as it is.
+        OSError: the operating system refuses.
+    """
+    name = place.names[-1]
+    # Putting another file in its place would not need the right to write to it.
+    if not os.access(name, os.W_OK, dir_fd=directory):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    with _aside(directory, data, 0o600) as aside:
+        _give(directory, aside, known)
+        with REPLACING:
+            if read_in(directory, place).data != known.data:
+                raise FileAccessError(f"{place.written!r} was changed meanwhile, so nothing was written; read it again")
+            os.rename(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def put_where_nothing_is(source: int, name: str, target: int, new_name: str) -> None:
+    """Give a file another name, and never to another file's cost.
+
+    Raises:
+        FileExistsError: the name is taken.
+        OSError: the operating system refuses.
+    """
+    try:
+        os.link(name, new_name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # There are file systems without links: take the name first, then put the file there.
+        os.close(os.open(new_name, _ASIDE, 0o600, dir_fd=target))
+        try:
+            os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=target)
+        except OSError:
+            os.unlink(new_name, dir_fd=target)
+            raise
+    else:
+        _take_away(source, name, target, new_name)
+
+
+def _take_away(source: int, name: str, target: int, new_name: str) -> None:
+    """Take the first of a file's two names, and where that is refused the second: it never keeps both."""
+    try:
+        os.unlink(name, dir_fd=source)
+    except FileNotFoundError:  # somebody else took it away; the file has its new name
+        return
+    except OSError:
+        os.unlink(new_name, dir_fd=target)
+        raise
+
+
+def put_over(source: int, name: str, target: int, place: Place) -> None:
+    """Give a file the name of another one, which is lost.
+
+    Raises:
+        FileAccessError: what has the name is no regular file.
+        OSError: the operating system refuses.
+    """
+    status = status_of(target, place.names[-1])
+    if status is not None:
+        require_regular(status, place)
+    os.rename(name, place.names[-1], src_dir_fd=source, dst_dir_fd=target)
+
+
+@contextmanager
+def _aside(directory: int, data: bytes, mode: int) -> Generator[str]:
+    """Yield a new file with `data` under a name of its own, which is gone afterwards if it still has that name."""
+    name = f".jp-{os.urandom(6).hex()}.tmp"
+    descriptor = os.open(name, _ASIDE, mode, dir_fd=directory)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123  a descriptor has no path
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        yield name
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+
+
+def _give(directory: int, name: str, known: Content) -> None:
+    """Make owner and permissions of a new file those that are `known`."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        status = os.fstat(descriptor)
+        mode = known.mode
+        if (status.st_uid, status.st_gid) != (known.owner, known.group):
+            try:
+                os.fchown(descriptor, known.owner, known.group)
+            except OSError:
+                # Whose file it becomes, theirs must not be the rights that were somebody else's.
+                mode &= ~(stat.S_ISUID | stat.S_ISGID)
+        os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def territory_of(invocation: ToolInvocation, surroundings: FileSurroundings) -> Territory:
-    """What the call may reach."""
+    """Return what the call may reach."""
     return Territory(invocation.root, invocation.settings.access.fs, surroundings)
 
 
@@ -51,13 +185,13 @@ async def require_consent(invocation: ToolInvocation, identity: str, text: str) 
 
 
 def failed(error: FileAccessError, kind: str, path: object = None) -> ToolOutput:
-    """The result of a call that did nothing. `path` is what it names, where that is one path."""
+    """Return the result of a call that did nothing. `path` is what it names, where that is one path."""
     facts = Facts(kind=kind, path=legible(path) if isinstance(path, str) else None, first_error=error.message)
     return ToolOutput(content=said(error.message), is_error=True, facts=facts)
 
 
 def said(text: str) -> tuple[TextBlock, ...]:
-    """A result that is text."""
+    """Return a result that is text."""
     return (TextBlock(text=text),)
 
 
@@ -76,7 +210,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     last: int
 
     def text(self, most: int | None = None) -> str:
-        """The diff, with at most so many lines where a bound is given."""
+        """Return the diff, with at most so many lines where a bound is given."""
         if most is None or len(self.lines) <= most:
             return "\n".join(self.lines)
         left_out = len(self.lines) - most
@@ -84,7 +218,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def difference(path: str, old: str, new: str) -> Difference:
-    """The difference from `old` to `new`, two texts that are not the same, of the file `path`."""
+    """Return the difference from `old` to `new`, two texts that are not the same, of the file `path`."""
     before, after = _lines(old), _lines(new)
     head = _same(before, after)
     tail = _same(before[head:][::-1], after[head:][::-1])
@@ -128,7 +262,7 @@ def _hunks(before: list[str], after: list[str], head: int, tail: int) -> Iterato
 
 
 def _replaced(old: list[str], new: list[str], lead: int, trail: int) -> Iterator[str]:
-    """All of `old` but so many lines at its ends, by all of `new`."""
+    """Yield all of `old` but so many lines at its ends, by all of `new`."""
     yield from _marked(" ", old[:lead])
     yield from _marked("-", old[lead : len(old) - trail])
     yield from _marked("+", new[lead : len(new) - trail])
@@ -155,7 +289,7 @@ MOST_SHOWN = 200
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file has, and what it is to have."""
+    """A change of a file from `old` to `new`."""
 
     place: Place
     known: Content
@@ -168,7 +302,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Previews:
-    """What was shown of calls before they ran, so that a file that somebody else has changed since is noticed.
+    """Previews of calls, so that a file that somebody else has changed since is noticed.
 
     What calls of the same tool have made of it meanwhile, one after the other, was shown too.
     """

@@ -1,20 +1,24 @@
-"""Under which names the model is offered the tools of servers, and which settings hold for each. Pure.
-
-A name in `conversation.tools` whose source is `mcp.SERVER.*` stands for every tool of that server: its settings hold
-for each of them that does not say otherwise, as those of `*` do for all tools, and it begins their names. A source of
-`mcp.SERVER` or `mcp.SERVER.TOOL` is one tool, under a name of the user's own.
-"""
+"""Tools of MCP servers, and the forms with which servers ask."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.config.tools import ToolConfig
+from jp.conversation.entries import Facts, Question
+from jp.conversation.resource import Block, ResourceBlock, ResourceLink, TextBlock
+from jp.conversation.thread import ToolDefinition
+from jp.errors import JpError
 from jp.mcp.definitions import Listing, ServerTool
+from jp.mcp.forms import Elicitation, Field, Filled, Form, Page, Value, value_of
+from jp.mcp.session import Call, Called
+from jp.process.sandbox.mechanisms import Limits
+from jp.tool.base import Inquirer, ToolInvocation, ToolOutput, Unanswered, error_output
 from jp.tool.toolbox import ALL, OnServer, is_enabled, nearest, settings_over, source_of
 
 EVERY = "*"
@@ -43,7 +47,7 @@ class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the names in `conversation.tools`.
+    """Offered tools by the names in `conversation.tools`.
 
     `settings` has every tool under its own name, and no group. `notices` are sentences for the user.
     """
@@ -54,7 +58,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
-    """The names that stand for one tool of a server.
+    """Return the names that stand for one tool of a server.
 
     Raises:
         ConfigurationError: a source is none.
@@ -63,7 +67,7 @@ def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
 
 
 def groups_of(settings: Mapping[str, ToolConfig]) -> tuple[Group, ...]:
-    """The names that stand for every tool of a server, longest first: a tool belongs to the first that begins its name.
+    """Return the names that mean every tool of a server, longest first: a tool belongs to its first prefix.
 
     Raises:
         ConfigurationError: a source is none.
@@ -80,14 +84,14 @@ def _on_servers(settings: Mapping[str, ToolConfig]) -> Iterator[tuple[str, OnSer
 
 
 def member_of(name: str, own: ToolConfig, groups: Collection[Group]) -> Group | None:
-    """The group to which a name belongs that says nothing of its source."""
+    """Return the group to which a name belongs that says nothing of its source."""
     if own.source is not None or own.command is not None:
         return None
     return next((group for group in groups if name.startswith(f"{group.name}_")), None)
 
 
 def declared_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
-    """The servers that some tool comes from, whether it is enabled or not.
+    """Return the servers that some tool comes from, whether it is enabled or not.
 
     Raises:
         ConfigurationError: a source is none.
@@ -96,7 +100,7 @@ def declared_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
 
 
 def on_servers(names: Iterable[str], settings: Mapping[str, ToolConfig]) -> frozenset[str]:
-    """Those of the `names` of offered tools that come from servers, as far as `settings` say.
+    """Return those of the `names` of offered tools that come from servers, as far as `settings` say.
 
     Raises:
         ConfigurationError: a source is none.
@@ -106,7 +110,7 @@ def on_servers(names: Iterable[str], settings: Mapping[str, ToolConfig]) -> froz
 
 
 def wanted_servers(settings: Mapping[str, ToolConfig]) -> frozenset[str]:
-    """The servers of which a tool is, or may be, enabled.
+    """Return the servers of which a tool is, or may be, enabled.
 
     Raises:
         ConfigurationError: a source is none.
@@ -144,7 +148,7 @@ def offer(
 
 
 class _Offering:
-    """What is offered so far."""
+    """The tools that are offered so far."""
 
     def __init__(
         self, settings: Mapping[str, ToolConfig], listings: Mapping[str, Listing], taken: Collection[str]
@@ -202,7 +206,7 @@ def _missing(source: OnServer, listing: Listing) -> str:
 
 
 def names_in(group: Group, listing: Listing, taken: Collection[str]) -> dict[str, ServerTool]:
-    """The tools of a server by the names that the model is offered them under, in the order of the listing.
+    """Return the tools of a server by the names that the model is offered them under, in the order of the listing.
 
     A name is the group's, `_`, and the tool's own, or just the tool's own where that begins so already. What no
     provider takes becomes `_`, what is too long ends in a hash of itself, and what is taken gets a number.
@@ -234,3 +238,152 @@ def _free(name: str, taken: Collection[str]) -> str:
         ending = f"_{number}"
         free = name[: _LONGEST - len(ending)] + ending
     return free
+
+
+_MOST_TRIES = 3
+
+_GO_ON = "go on"
+
+
+async def answer(elicitation: Elicitation, inquirer: Inquirer, say: Callable[[str], None]) -> Filled:
+    """Return what is answered. An address is never opened for a server: it is shown, and declined."""
+    match elicitation:
+        case Page(server=server, message=message, url=url):
+            say(f"the MCP server {server!r} asks you to open {url} ({message}); jp declines: open it and ask again")
+            return Filled(action="decline")
+        case Form():
+            return await _fill(elicitation, inquirer)
+        case _:
+            assert_never(elicitation)
+
+
+async def _fill(form: Form, inquirer: Inquirer) -> Filled:
+    if not form.fields:
+        question = Question(id=_GO_ON, text=_headed(form, "go on?"), kind="boolean")
+        reply = await inquirer.ask(question, person_only=True)
+        if isinstance(reply, Unanswered):
+            return _without(reply)
+        return Filled(action="accept" if reply.value is True else "decline")
+    values: dict[str, Value | None] = {}
+    for position, field in enumerate(form.fields):
+        asked = field if position else _introduced(form, field)
+        value = await _ask(asked, inquirer)
+        if isinstance(value, Unanswered):
+            return _without(value)
+        if value is not None:
+            values[field.question.id] = value
+        elif field.required:
+            return Filled(action="decline")
+    return Filled(action="accept", values=values)
+
+
+def _introduced(form: Form, field: Field) -> Field:
+    """Return the first field, with what the form is about."""
+    question = field.question
+    return replace(field, question=replace(question, text=_headed(form, question.text)))
+
+
+def _headed(form: Form, text: str) -> str:
+    return f"{form.server}: {form.message}\n{text}"
+
+
+def _without(reply: Unanswered) -> Filled:
+    return Filled(action="decline" if reply.cause == "declined" else "cancel")
+
+
+async def _ask(field: Field, inquirer: Inquirer) -> Value | Unanswered | None:
+    """Return the value of a field, None where it is left empty. What it cannot be is asked for again, a few times."""
+    for attempt in range(_MOST_TRIES):
+        question = field.question
+        if attempt:
+            # What was answered to a question is not asked again in a turn.
+            question = replace(question, id=f"{question.id}#{attempt + 1}", text=f"that does not fit. {question.text}")
+        reply = await inquirer.ask(question)
+        if isinstance(reply, Unanswered):
+            return reply
+        value = value_of(field, reply.value)
+        if value is not None or (not field.required and reply.value in {None, ""}):
+            return value
+    return None
+
+
+def _unconfined() -> Limits:
+    return Limits(word="off", text="")
+
+
+class Server(Protocol):
+    """Caller of one server's tools, which starts the server if needed."""
+
+    async def call(self, call: Call) -> Called:
+        """Call a tool; cancelling tells the server.
+
+        Raises:
+            JpError: the server does not start, has ended, or refuses.
+        """
+        ...
+
+
+class McpTool:
+    """A tool of a server. Whatever becomes of the server costs this tool a result that says so, and nothing else."""
+
+    def __init__(
+        self,
+        offered: OfferedTool,
+        server: Server,
+        *,
+        summary: str | None = None,
+        limits: Callable[[], Limits] = _unconfined,
+    ) -> None:
+        """`summary` takes the place of what the server says of the tool; `limits` says what confines the server."""
+        self._offered = offered
+        self._server = server
+        self._summary = summary
+        self._limits = limits
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """Return what the server says of it, under the name that it is offered by."""
+        tool = self._offered.tool
+        return ToolDefinition(
+            name=self._offered.name, description=self._summary or tool.description, parameters=tool.parameters
+        )
+
+    @property
+    def source(self) -> OnServer:
+        """Return where it is."""
+        return OnServer(self._offered.server, self._offered.tool.name)
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Return what the server says of its effects, for a person. It may be wrong, and is never consent."""
+        return self._offered.tool.hints.sentences
+
+    def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
+        """See the port."""
+        return self._limits()
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """Call it, and let the server ask meanwhile."""
+
+        async def elicit(elicitation: Elicitation) -> Filled:
+            return await answer(elicitation, invocation.inquirer, invocation.notice)
+
+        call = Call(
+            tool=self._offered.tool.name, arguments=invocation.arguments, progress=invocation.progress, elicit=elicit
+        )
+        try:
+            called = await self._server.call(call)
+        except JpError as error:
+            return error_output(error.message)
+        content = called.content or (TextBlock(text=""),)
+        return ToolOutput(content=content, is_error=called.is_error, facts=_facts(content))
+
+
+def _facts(content: Sequence[Block]) -> Facts | None:
+    """Return what is known of the one resource that came, embedded or named."""
+    found = [
+        block.resource if isinstance(block, ResourceBlock) else block
+        for block in content
+        if isinstance(block, ResourceBlock | ResourceLink)
+    ]
+    return Facts(url=found[0].uri, title=found[0].title) if len(found) == 1 else None

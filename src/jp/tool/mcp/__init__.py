@@ -1,1 +1,0 @@
-"""Tools that MCP servers have."""

@@ -36,9 +36,9 @@ from jp.conversation.entries import (
 from jp.conversation.thread import Thread
 from jp.provider.anthropic.request import render as render_anthropic
 from jp.provider.base import WireRequest
-from jp.provider.cerebras import CerebrasAdapter
+from jp.provider.cerebras.request import CerebrasAdapter
 from jp.provider.google.request import render as render_google
-from jp.provider.llamacpp import LlamacppAdapter
+from jp.provider.llamacpp.request import LlamacppAdapter
 from jp.provider.ollama.request import Server
 from jp.provider.ollama.request import render as render_ollama
 from jp.provider.openai.request import render as render_openai

@@ -445,21 +445,21 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
     """
     match kind:
         case "anthropic":
-            from jp.provider.anthropic.request import AnthropicAdapter
+            from jp.provider.anthropic.vendor import AnthropicAdapter
 
             own = settings.anthropic
             return AnthropicAdapter(own.beta_headers, provider=provider, chains=own.chain_on_max_tokens)
         case "openai":
-            from jp.provider.openai.request import OpenaiAdapter
+            from jp.provider.openai.vendor import OpenaiAdapter
 
             summary = settings.openai.reasoning_summary
             return OpenaiAdapter(provider=provider, summary=summary, store=_may_store(settings, provider))
         case "ollama":
-            from jp.provider.ollama.request import adapter_of
+            from jp.provider.ollama.vendor import adapter_of
 
             return adapter_of(settings, provider)
         case "google":
-            from jp.provider.google.request import GoogleAdapter
+            from jp.provider.google.vendor import GoogleAdapter
 
             # Vertex AI does not know the field: nothing is kept there unless the project says so.
             in_cloud = _account_of(settings, provider).transport == "sdk"
@@ -487,15 +487,15 @@ def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
     """The adapter of one that speaks Chat Completions."""
     match kind:
         case "openai-compatible":
-            from jp.provider import compatible
+            from jp.provider.compatible import request as compatible
 
             return compatible.create(settings.servers[provider], provider)
         case "cerebras":
-            from jp.provider.cerebras import CerebrasAdapter
+            from jp.provider.cerebras.request import CerebrasAdapter
 
             return CerebrasAdapter()
         case "llamacpp":
-            from jp.provider import llamacpp
+            from jp.provider.llamacpp import request as llamacpp
 
             return llamacpp.create(settings, provider)
         case "openrouter":

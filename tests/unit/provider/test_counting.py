@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from jp.conversation.thread import Thread, ToolDefinition, UserText
-from jp.provider.anthropic.request import AnthropicAdapter
+from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.base import WireRequest
 from jp.provider.counting import count_request, counted
 from jp.provider.errors import ProviderError
-from jp.provider.google.request import GoogleAdapter
-from jp.provider.openai.request import OpenaiAdapter
+from jp.provider.google.vendor import GoogleAdapter
+from jp.provider.openai.vendor import OpenaiAdapter
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 

@@ -10,8 +10,16 @@ from jp.context.cache_hints import Piece, place_hints
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread, ToolDefinition
 from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
-from jp.provider.chat.messages import Messages, build_messages, response_format, system_texts, text_part, wire_message
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import (
+    Messages,
+    Quirks,
+    Server,
+    build_messages,
+    response_format,
+    system_texts,
+    text_part,
+    wire_message,
+)
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 from jp.provider.parameters import merged, sampling_of

@@ -11,7 +11,7 @@ from jp.config.accounts import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, CachePolicy, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.base import Abilities, Level, Model, WireRequest
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter, choice_of, render
 from jp.provider.models import find_model, is_made_by
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent, object_at, sampling_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from jp.conversation.thread import Thread, UserText
 from jp.provider.base import TextDelta
-from jp.provider.chat.quirks import Server
+from jp.provider.chat.messages import Server
 from jp.provider.chat.request import RENDERER, Asked, ChatAdapter
 from jp.provider.errors import ProviderError
 

@@ -1,4 +1,4 @@
-"""What Cerebras wants otherwise than other servers that speak Chat Completions. Pure."""
+"""Render a thread as a request of Cerebras' Chat Completions. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter, render
 from jp.provider.models import find_model
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent

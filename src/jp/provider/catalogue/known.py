@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from jp.config.model import LlmConfig
 from jp.provider.base import Abilities, ModelDetails
 from jp.provider.catalogue.store import Catalogue, Listed
-from jp.provider.models import canonical_name, find_model
+from jp.provider.models import canonical_name, find_model, model_table
 from jp.provider.registry import ModelId, account_of, kind_of
 
 Source = Literal["config", "catalogue", "table", "local", "inferred"]
@@ -37,7 +37,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     first; `budget` where it is a number of tokens, `auto` where it only decides by itself, nothing where it never
     does. `sources` says from whom each value is that is known; `local` is the price of what runs on one's own machine.
     `trained_window` is the model's own window where its server holds less. A model that is not `in_table` may still be
-    one that the provider lists.
+    one that the provider lists; `table_date` is the day (YYYY-MM-DD) on which its table was last checked.
     """
 
     model: ModelId
@@ -46,6 +46,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: tuple[str, ...]
     sources: Mapping[str, Source]
     in_table: bool
+    table_date: str | None = None
     listed: Listed | None = None
     trained_window: int | None = None
 
@@ -102,6 +103,7 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
         reasoning=reasoning,
         sources=sources,
         in_table=expected.known,
+        table_date=model_table(kind).checked if expected.known else None,
         listed=listed,
         trained_window=trained if is_held else None,
     )

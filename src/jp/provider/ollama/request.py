@@ -40,7 +40,6 @@ from jp.provider.models import find_model, is_made_by
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
 from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
-from jp.provider.table.ollama import is_in_cloud
 
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
 """What a tokenizer may have one token for, however long it is."""
@@ -417,7 +416,9 @@ def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | N
     if isinstance(options, dict) and "num_ctx" in options:
         wanted = cast("JsonObject", options)["num_ctx"]
     if wanted is None:
-        return (None if server.is_hosted or is_in_cloud(model) else server.context_window), other
+        return (
+            None if server.is_hosted or model.lower().endswith(("-cloud", ":cloud")) else server.context_window
+        ), other
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
         message = f"{wanted!r} is no context window"
         raise ConfigurationError(message, hint=f"it is a number of tokens: `--param other.{_WINDOW}:=32768`")

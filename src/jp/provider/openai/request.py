@@ -34,11 +34,10 @@ from jp.provider.arrangement import (
 )
 from jp.provider.base import Abilities, Level, Model, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import canonical_name, find_model, is_made_by
+from jp.provider.models import canonical_name, find_model, is_made_by, model_table
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 from jp.provider.schemas import strict_answer, strict_schema
 from jp.provider.showing import IMAGES, PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
-from jp.provider.table.openai import PromptCache, is_own, prompt_cache
 
 
 def media_taken(abilities: Abilities) -> frozenset[str]:
@@ -125,6 +124,24 @@ def tool_of(tool: ToolDefinition, model: Model) -> JsonObject:
 
 PROVIDER = "openai"
 
+PromptCache = Literal["automatic", "extended", "explicit"]
+"""How the prompt cache is asked for: not at all; to be kept for a day; or by breakpoints, and by none to be without."""
+
+_EXTENDED = frozenset({"gpt-5.5", "gpt-5.5-pro", "gpt-5.4", "gpt-5.2", "gpt-5.1", "gpt-5", "gpt-4.1"})
+"""Models before 5.6 that keep a prompt for a day where that is asked for."""
+
+_GENERATION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
+_FIRST_EXPLICIT = (5, 6)
+
+
+def prompt_cache(name: str) -> PromptCache:
+    """Return how a model's prompt cache is asked for; `name` is without the date of a snapshot."""
+    found = _GENERATION.match(name)
+    if found is not None and (int(found[1]), int(found[2] or 0)) >= _FIRST_EXPLICIT:
+        return "explicit"
+    return "extended" if name in _EXTENDED else "automatic"
+
+
 _LONGEST_ID = 56
 """The API takes 64 characters; a number may follow where ids repeat."""
 
@@ -178,7 +195,7 @@ class _Builder:
             case Called():
                 self._say(_call(event))
             case Answered():
-                takes = self._takes if is_own(self._asked_model) else ()
+                takes = self._takes if model_table(PROVIDER).is_own(self._asked_model) else ()
                 self._end_answer()
                 output = output_of(event.content, takes=takes, is_error=event.is_error)
                 self._put({"type": "function_call_output", "call_id": event.wire_id, "output": output})
@@ -329,7 +346,7 @@ def reasoning_of(parameters: Parameters, model: Model, *, summary: Summary = "au
 def _shown(model: Model, summary: Summary) -> JsonObject:
     """What makes reasoning visible, and keeps it in the prompt: what is left out would break the cache."""
     name = model.details.id
-    if not is_own(name):
+    if not model_table(PROVIDER).is_own(name):
         return {}
     shown = {} if summary == "none" else {"summary": summary}
     return {**shown, "context": "all_turns"} if prompt_cache(canonical_name(name)) == "explicit" else shown
@@ -441,7 +458,7 @@ def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto
         _mark(conversation.last_resource)
     reasoning = reasoning_of(parameters, model, summary=summary)
     wanted = None if thread.schema is None else answer_format(thread.schema, model)
-    has_reasoning = model.abilities.thinking != "none" and is_own(thread.model)
+    has_reasoning = model.abilities.thinking != "none" and model_table(PROVIDER).is_own(thread.model)
     optional: JsonObject = {
         "include": ["reasoning.encrypted_content"] if has_reasoning else None,
         "tools": [tool_of(tool, model) for tool in thread.tools],

@@ -42,7 +42,7 @@ from jp.provider.llamacpp.request import LlamacppAdapter
 from jp.provider.ollama.request import Server
 from jp.provider.ollama.request import render as render_ollama
 from jp.provider.openai.request import render as render_openai
-from jp.provider.openrouter.request import create as create_openrouter
+from jp.provider.openrouter.vendor import create as create_openrouter
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from logs import ask, end, log, respond, say, start, think
 

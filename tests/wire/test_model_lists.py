@@ -15,9 +15,10 @@ from certificates import one_authority
 from jp.provider.catalogue import fetching
 from jp.provider.catalogue import fetching as asked_server
 from jp.provider.catalogue.fetching import Fetched, Server, fetch_models
-from jp.provider.catalogue.store import Listed
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.http import Account
+from jp.provider.listing import Listed
+from jp.provider.registry import vendor_of
 from jp.provider.transport import Limits
 from loopback import HTML, JSON, Loopback, Received, Reply
 from recordings import Recording, recording_of
@@ -42,9 +43,17 @@ def answer(body: object, *, status: int = 200) -> Reply:
 
 
 def server_at(url: str, kind: str, *, provider: str = "", limits: Limits | None = None, **account: Any) -> Server:
+    vendor = vendor_of(kind)
     base_url = f"{url}{VERSIONS.get(kind, '/v1')}"
-    where = Account(base_url=base_url, base_url_setting="the.setting", key=KEY, key_variable="K", **account)
-    return Server(provider or kind, kind, where, limits or Limits())
+    where = Account(
+        base_url=base_url,
+        base_url_setting="the.setting",
+        key=KEY,
+        key_variable="K",
+        key_header=vendor.key_header,
+        **account,
+    )
+    return Server(provider or kind, vendor, where, limits or Limits())
 
 
 def fetch(server: Server, *, with_sdk: bool = False, patience_secs: float = 20.0) -> Fetched:
@@ -234,7 +243,7 @@ def test_a_compatible_server_is_asked_below_its_own_address_with_its_headers() -
         account = Account(
             base_url=f"{server.url}/paas/v4", base_url_setting="", key=None, key_variable="", headers=(("x-team", "a"),)
         )
-        fetched = fetch(Server("mine", "openai-compatible", account, Limits()))
+        fetched = fetch(Server("mine", vendor_of("openai-compatible"), account, Limits()))
         (request,) = server.requests
 
     assert [model.id for model in fetched.models] == ["m"]

@@ -9,72 +9,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, Platform
+from jp.config.accounts import CloudAccount
 from jp.errors import ConfigurationError
-
-PLATFORMS: dict[str, tuple[Platform, ...]] = {
-    "anthropic": ("bedrock", "vertex", "foundry"),
-    "openai": ("azure",),
-    "google": ("vertex",),
-}
-"""Where the models of a kind of provider are, by the SDK of its vendor."""
-
-TITLES: dict[Platform, str] = {"bedrock": "Bedrock", "vertex": "Vertex AI", "foundry": "Foundry", "azure": "Azure"}
+from jp.provider.vendor import Cloud, Vendor
 
 _BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 """Bedrock's own keys, which its SDK finds by itself."""
-
-_KEYS: dict[Platform, str] = {"foundry": "ANTHROPIC_FOUNDRY_API_KEY", "azure": "AZURE_OPENAI_API_KEY"}
-"""The variables of those that take keys; the others know credentials of their own."""
-
-
-class Cloud(msgspec.Struct, frozen=True, kw_only=True):
-    """An account with a cloud. `provider` is under what name it is known, `kind` what it speaks."""
-
-    provider: str
-    kind: str
-    platform: Platform
-    endpoint: str | None = None
-    region: str | None = None
-    project: str | None = None
-    profile: str | None = None
-    api_version: str | None = None
-
-    @property
-    def title(self) -> str:
-        """What the cloud is called."""
-        return TITLES[self.platform]
-
-    @property
-    def key_variable(self) -> str:
-        """The variable that usually holds its key; empty where it takes none."""
-        return _KEYS.get(self.platform, "")
-
-    def setting(self, name: str) -> str:
-        """The full name of one of its settings."""
-        return f"providers.llm.{self.provider}.{name}"
-
-
-_FROM_ENVIRONMENT: dict[tuple[str, Platform], dict[str, tuple[str, ...]]] = {
-    ("anthropic", "bedrock"): {
-        "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
-        "endpoint": ("ANTHROPIC_BEDROCK_BASE_URL",),
-    },
-    ("anthropic", "vertex"): {
-        "region": ("CLOUD_ML_REGION",),
-        "project": ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"),
-        "endpoint": ("ANTHROPIC_VERTEX_BASE_URL",),
-    },
-    ("anthropic", "foundry"): {"endpoint": ("ANTHROPIC_FOUNDRY_BASE_URL",)},
-    ("openai", "azure"): {"endpoint": ("AZURE_OPENAI_ENDPOINT",), "api_version": ("OPENAI_API_VERSION",)},
-    ("google", "vertex"): {
-        "region": ("GOOGLE_CLOUD_LOCATION",),
-        "project": ("GOOGLE_CLOUD_PROJECT",),
-    },
-}
-"""The variables by which the SDKs know what is not set here."""
-
-_FOUNDRY_RESOURCE = "ANTHROPIC_FOUNDRY_RESOURCE"
 
 
 def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
@@ -83,16 +23,15 @@ def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
     Raises:
         ConfigurationError: neither says what there is no default for, or they contradict each other.
     """
+    offer = cloud.offer
     values: dict[str, str] = {}
-    for name, variables in _FROM_ENVIRONMENT[cloud.kind, cloud.platform].items():
-        if getattr(cloud, name) is None:
-            values[name] = next(filter(None, (environ.get(variable, "").strip() for variable in variables)), "")
-    values = {name: value for name, value in values.items() if value}
-    resource = environ.get(_FOUNDRY_RESOURCE, "").strip()
-    if cloud.platform == "foundry" and cloud.endpoint is None and resource:
-        values.setdefault("endpoint", f"https://{resource}.services.ai.azure.com")
-    if (cloud.kind, cloud.platform) == ("google", "vertex") and cloud.region is None:
-        values.setdefault("region", "global")
+    for name, variables in offer.variables.items():
+        values[name] = next(filter(None, (environ.get(variable, "").strip() for variable in variables)), "")
+    variable, address = offer.resource
+    if resource := environ.get(variable, "").strip():
+        values["endpoint"] = values.get("endpoint") or address.format(resource)
+    known = {**offer.defaults, **{name: value for name, value in values.items() if value}}
+    values = {name: value for name, value in known.items() if getattr(cloud, name) is None}
     if "endpoint" in values:
         values["endpoint"] = values["endpoint"].rstrip("/")
     cloud = msgspec.structs.replace(cloud, **values)
@@ -101,11 +40,9 @@ def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
 
 
 def _check(cloud: Cloud, environ: Mapping[str, str]) -> None:
-    if cloud.platform in {"azure", "foundry"} and cloud.endpoint is None:
-        host = "openai.azure.com" if cloud.platform == "azure" else "services.ai.azure.com"
-        raise _unset(cloud, "endpoint", f"https://RESOURCE.{host}")
-    if (cloud.kind, cloud.platform) == ("anthropic", "vertex") and cloud.region is None:
-        raise _unset(cloud, "region", "global")
+    for name, example in cloud.offer.required.items():
+        if getattr(cloud, name) is None:
+            raise _unset(cloud, name, example)
     if cloud.platform == "vertex" and cloud.endpoint is not None and cloud.project is None:
         raise _unset(cloud, "project", "PROJECT")
     if cloud.platform == "bedrock" and cloud.profile is not None and environ.get(_BEDROCK_KEY, "").strip():
@@ -118,18 +55,17 @@ def _unset(cloud: Cloud, name: str, example: str) -> ConfigurationError:
     return ConfigurationError(f"{where!r} is not set", hint=f"set it, such as `jp config set {where}={example}`")
 
 
-def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
-    """The cloud that the settings of an account name.
+def create_cloud(settings: CloudAccount, provider: str, *, vendor: Vendor, kinds: tuple[str, ...] = ()) -> Cloud:
+    """Return the cloud that the settings of an account name; `kinds` are those of which clouds have models.
 
     Raises:
         ConfigurationError: they name none, or one that does not have the models of this kind.
     """
     where = f"providers.llm.{provider}"
-    platforms = PLATFORMS.get(kind, ())
+    kind, platforms = vendor.id, tuple(vendor.clouds)
     if not platforms:
         message = f"'{where}.transport' is 'sdk', but no SDK knows a cloud for what speaks as {kind!r} does"
-        hint = f"set `{where}.kind` to {_either(tuple(PLATFORMS))}, or leave `transport` out"
-        raise ConfigurationError(message, hint=hint)
+        raise ConfigurationError(message, hint=f"set `{where}.kind` to {_either(kinds)}, or leave `transport` out")
     platform = settings.platform or (platforms[0] if len(platforms) == 1 else None)
     if platform is None:
         message = f"'{where}.transport' is 'sdk', but '{where}.platform' is not set"
@@ -142,7 +78,7 @@ def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
         raise ConfigurationError(message, hint=f"set it to {_either(platforms)}")
     return Cloud(
         provider=provider,
-        kind=kind,
+        vendor=vendor,
         platform=platform,
         endpoint=None if settings.endpoint is None else settings.endpoint.rstrip("/"),
         region=settings.region,

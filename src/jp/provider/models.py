@@ -59,13 +59,15 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What is known of a vendor's models: `models.json` in its folder.
 
     `checked` is the day (YYYY-MM-DD) on which it was last compared with `source`, `small` the cheap model for what jp
-    itself asks. Names that begin with `own` are the vendor's, others those of servers that only speak its protocol.
+    itself asks. It says for certain whether the vendor `caches_prompts`. Names that begin with `own` are the vendor's,
+    others those of servers that only speak its protocol.
     Newest `models` first; of rules in `inferred`, the last that matches counts.
     """
 
     checked: str = ""
     source: str = ""
     small: str = ""
+    caches_prompts: bool = False
     own: str = "."
     abilities: dict[str, Abilities] = {}
     models: tuple[_Row, ...] = ()
@@ -153,12 +155,10 @@ def small_model(provider: str, beside: str) -> str | None:
 
 def cache_facts(kind: str, name: str) -> CacheFacts:
     """What is known of the cache for a model. `kind` is a provider of this version, as for `find_model`."""
-    row = _row(model_table(kind), name)
+    table = model_table(kind)
+    row = _row(table, name)
     facts = CacheFacts() if row is None else row.cache
-    return msgspec.structs.replace(facts, is_certain=kind in _CERTAIN)
-
-
-_CERTAIN = frozenset({"anthropic", "cerebras", "google", "openai", "openrouter", "script"})
+    return msgspec.structs.replace(facts, is_certain=table.caches_prompts)
 
 
 def known_names(provider: str) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import pytest
 
 import model_tables
 from jp.cli.model_details import catalogue_store
-from jp.provider.catalogue.store import Catalogue, Listed
+from jp.provider.catalogue.store import Catalogue
+from jp.provider.listing import Listed
 from jp.provider.models import find_model, model_table
 
 KINDS = sorted(path.parent.name for path in model_tables.PROVIDERS.glob("*/models.json"))

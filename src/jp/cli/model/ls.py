@@ -89,14 +89,14 @@ def _providers(config: AppConfig, provider: str | None) -> list[str]:
         UsageError: it has no models.
     """
     from jp.errors import UsageError
-    from jp.provider.registry import FACTS, facts_in
+    from jp.provider.registry import vendor_in, vendors
 
     settings = config.providers.llm
     if provider is None:
-        own = [name for name in settings.servers if all(name != facts.id for facts in FACTS)]
-        return [*(facts.id for facts in FACTS if facts.id != "script"), *own]
-    if facts_in(settings, provider).id == "script":
-        raise UsageError("'script' has no models: it plays scenario files", hint="`jp model ls` lists all others")
+        own = [name for name in settings.servers if all(name != vendor.id for vendor in vendors())]
+        return [*(vendor.id for vendor in vendors() if vendor.create_adapter is not None), *own]
+    if vendor_in(settings, provider).create_adapter is None:
+        raise UsageError(f"{provider!r} has no models: it plays scenario files", hint="`jp model ls` lists all others")
     return [provider]
 
 

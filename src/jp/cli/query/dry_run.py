@@ -14,9 +14,9 @@ from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode, UsageError
 from jp.provider.base import Sections, WireRequest
-from jp.provider.counting import COUNTING, count_request, counted
+from jp.provider.counting import counted
 from jp.provider.http import HttpProvider
-from jp.provider.registry import cloud_of, kind_of
+from jp.provider.registry import cloud_of, kind_of, vendor_of, vendors
 from jp.render.units import count_text
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.prompt_size import prompt_size
@@ -34,14 +34,15 @@ async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
     settings, name = wiring.config.providers.llm, wiring.model.provider
     provider = wiring.provider if wiring.cap is None else wiring.cap.inner
     cloud = cloud_of(settings, name)
-    asking = count_request(kind_of(settings, name), request, platform=None if cloud is None else cloud.platform)
-    if asking is None or not isinstance(provider, HttpProvider):
+    count = None if cloud is not None and not cloud.offer.counts else vendor_of(kind_of(settings, name)).count
+    if count is None or not isinstance(provider, HttpProvider):
         who = repr(name) if cloud is None else f"{name!r} ({cloud.title})"
-        counting = ", ".join(COUNTING)
+        counting = ", ".join(vendor.id for vendor in vendors() if vendor.count is not None)
         raise UsageError(
             f"{who} does not count tokens, so --exact is of no use",
             hint=f"leave --exact out for an estimate; those that count are: {counting}",
         )
+    asking = count(request, None if cloud is None else cloud.platform)
     return counted(name, await provider.ask(asking))
 
 

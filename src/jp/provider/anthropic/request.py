@@ -240,8 +240,6 @@ def _asked(
             yield _ATTACHED if block is last_resource else _ASKED
 
 
-RENDERER = 3
-
 VERSION = "2023-06-01"
 """The version of the API. Later ones take no temperature, which models up to 4.6 know."""
 

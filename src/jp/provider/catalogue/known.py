@@ -14,18 +14,16 @@ from msgspec.structs import replace
 
 from jp.config.model import LlmConfig
 from jp.provider.base import Abilities, ModelDetails
-from jp.provider.catalogue.store import Catalogue, Listed
+from jp.provider.catalogue.store import Catalogue
+from jp.provider.listing import Listed
 from jp.provider.models import canonical_name, find_model, model_table
-from jp.provider.registry import ModelId, account_of, kind_of
+from jp.provider.registry import PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
 
 Source = Literal["config", "catalogue", "table", "local", "inferred"]
 
 LIMITS = ("context_window", "max_output")
 PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 CAPABILITIES = ("tools", "images", "documents", "structured")
-
-_FREE = frozenset({"llamacpp", "ollama", "script"})
-"""Providers that run on the user's own machine, and cost nothing unless the configuration says otherwise."""
 
 _NOTHING = Listed(id="")
 
@@ -69,7 +67,7 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     is_vendors = kind == model.provider and getattr(account, "transport", "http") == "http"
     details = expected.details if is_vendors else _without_prices(expected.details)
     listed = listed_as(catalogue, model.name)
-    holder = settings.script if model.provider == "script" else account
+    holder = getattr(settings, model.provider) if model.provider in PROVIDERS else account
     configured = None if holder is None else holder.models.get(model.name)
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
@@ -83,13 +81,15 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
             if value is not None:
                 values[field], sources[field] = value, source
                 break
-    if model.provider in _FREE and not {"input_price", "output_price"} & sources.keys():
+    vendor = built_in(model.provider)
+    # What runs on the user's own machine costs nothing.
+    if vendor is not None and vendor.is_local and not {"input_price", "output_price"} & sources.keys():
         values |= dict.fromkeys(PRICES, 0.0)
         sources |= dict.fromkeys(PRICES, "local")
     if sources.get("cache_write_price") in {"config", "local"}:
         values["cache_write_long_price"] = values["cache_write_price"]
     trained = values.get("context_window")
-    held = _held_window(settings, model.provider, kind)
+    held = _held_window(settings, model.provider)
     is_held = held is not None and (trained is None or held < trained)
     if is_held:
         values["context_window"], sources["context_window"] = held, "config"
@@ -119,11 +119,10 @@ def _without_prices(details: ModelDetails) -> ModelDetails:
     )
 
 
-def _held_window(settings: LlmConfig, provider: str, kind: str) -> int | None:
-    """What an Ollama server is told to hold of a conversation, however much its model could."""
-    if kind != "ollama":
-        return None
-    return getattr(account_of(settings, provider), "context_window", None) or settings.ollama.context_window
+def _held_window(settings: LlmConfig, provider: str) -> int | None:
+    """Return what a server is told to hold of a conversation, however much its model could."""
+    vendor = vendor_of(kind_of(settings, provider)) if provider in {*PROVIDERS, *settings.servers} else None
+    return None if vendor is None or vendor.held_window is None else vendor.held_window(settings, provider)
 
 
 def _abilities(

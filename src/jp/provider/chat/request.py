@@ -265,7 +265,3 @@ class ChatAdapter:
         from jp.provider.chat.response import ChatDecoder
 
         return ChatDecoder.of(request, self._server)
-
-    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The header that carries the key."""
-        return (("authorization", f"Bearer {key}"),)

@@ -299,9 +299,6 @@ def locate(thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
     return tuple(event.origin for event in meant or signed)
 
 
-RENDERER = 3
-
-
 def _path(model: str) -> str:
     from urllib.parse import quote
 

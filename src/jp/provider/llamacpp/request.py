@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
@@ -47,12 +46,6 @@ class LlamacppAdapter(ChatAdapter):
 
 def _quirks(*, tool_choice: bool) -> Quirks:
     return Quirks(return_reasoning="reasoning_content", tool_choice=tool_choice, probes=True)
-
-
-def create(settings: LlmConfig, provider: str) -> LlamacppAdapter:
-    """The adapter of a provider that speaks as llama.cpp does: itself, or a server of the user's own."""
-    own = settings.llamacpp if provider == PROVIDER else settings.servers[provider]
-    return LlamacppAdapter(provider=provider, reasoning_format=own.reasoning_format)
 
 
 def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool) -> Asked:

@@ -342,7 +342,6 @@ def build_messages(thread: Thread, model: Model, *, provider: str) -> Messages:
 
 
 PROVIDER = "ollama"
-RENDERER = 2
 
 _PATH = "/api/chat"
 _PROTECTED = frozenset({"model", "messages", "tools", "stream"})

@@ -424,8 +424,6 @@ def _unmet(parameters: Parameters, model: Model, reasoning: Reasoning) -> Iterat
         yield f"reasoning {wanted!r} sent as {reasoning.effort!r}, the most that {name!r} knows"
 
 
-RENDERER = 2
-
 _PATH = "/v1/responses"
 _MARKER = "prompt_cache_breakpoint"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.accounts import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, CachePolicy, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.base import Abilities, Level, Model, WireRequest
@@ -162,16 +161,6 @@ class OpenrouterAdapter(ChatAdapter):
         # Behind the parameters, which say nothing of where requests may be kept.
         routing: JsonObject = {**object_at(request.body, "provider"), "data_collection": "deny"}
         return replace(request, body={**request.body, "provider": routing})
-
-
-def create(settings: OpenrouterConfig) -> OpenrouterAdapter:
-    """The adapter of the account."""
-    return OpenrouterAdapter(_headers(settings), store=settings.store)
-
-
-def _headers(settings: OpenrouterConfig) -> tuple[tuple[str, str], ...]:
-    given = {"x-title": settings.app_name, "http-referer": settings.app_referrer}
-    return tuple((name, value) for name, value in given.items() if value)
 
 
 def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked:

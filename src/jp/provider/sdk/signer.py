@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from jp import __version__
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import WireRequest
 from jp.provider.classification import redact
-from jp.provider.clouds import Cloud, completed
+from jp.provider.clouds import completed
 from jp.provider.errors import ProviderError
 from jp.provider.framing import Frames
 from jp.provider.http import Account, Adapter, HttpProvider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected
 from jp.provider.transport import HttpRequest, Limits
+from jp.provider.vendor import Cloud, CloudCall
 
 INSTALL = "install what it takes: `pip install 'jp[sdk]'`"
 _ENTRA = "`pip install azure-identity`, then `az login`, lets jp sign in without a key"
@@ -100,16 +102,10 @@ def _sentence(error: Exception) -> str:
 
 T = TypeVar("T")
 
+_IDENTITY = "azure.identity"
+
 _LEAST_TIMEOUT = 60.0
 """Seconds: an import and several calls for credentials take longer than a server that streams is silent."""
-
-_PACKAGES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("anthropic", "bedrock"): ("anthropic", "boto3", "botocore"),
-    ("anthropic", "vertex"): ("anthropic", "google.auth", "requests"),
-    ("anthropic", "foundry"): ("anthropic",),
-    ("openai", "azure"): ("openai",),
-    ("google", "vertex"): ("google.genai",),
-}
 
 
 def check_packages(cloud: Cloud) -> None:
@@ -118,7 +114,7 @@ def check_packages(cloud: Cloud) -> None:
     Raises:
         ConfigurationError: a package is not installed.
     """
-    for name in _PACKAGES[cloud.kind, cloud.platform]:
+    for name in cloud.offer.packages:
         if not is_installed(name):
             raise missing_package(cloud, name)
 
@@ -129,6 +125,55 @@ def is_installed(name: str) -> bool:
         return find_spec(name) is not None
     except ModuleNotFoundError:  # of the package above it
         return False
+
+
+TIMEOUT = 600.0
+"""An SDK tells a server how long it waits; how long jp does is not this."""
+
+_LEFT_OUT = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
+"""Headers that the transport writes itself, no signature covers them, and those that are for another account."""
+
+
+def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]) -> HttpRequest:
+    """Return what goes over the wire for `request`, as the vendor's SDK addresses and signs it for a cloud.
+
+    This may take its time (an import, a call for credentials). Nothing of the request goes over the wire here: the
+    client that the SDK is given only keeps what it would send. `headers` are the user's own.
+
+    Raises:
+        Exception: whatever an SDK raises where it lacks something.
+    """
+    import httpx2
+
+    seen: list[httpx2.Request] = []
+
+    class Looking(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            seen.append(request)
+            return httpx2.Response(200, headers={"content-type": "application/json"}, content=b"{}", request=request)
+
+    with httpx2.Client(transport=Looking(), trust_env=False) as client:
+        call = CloudCall(
+            cloud=cloud, request=request, key=key, headers=dict((*request.headers, *headers)), client=client
+        )
+        if cloud.vendor.send is not None:
+            cloud.vendor.send(call)
+    (sent,) = seen
+    kept = tuple((name, value) for name, value in sent.headers.items() if name.lower() not in _LEFT_OUT)
+    return HttpRequest(url=str(sent.url), headers=(*kept, ("user-agent", f"jp/{__version__}")), body=sent.read())
+
+
+def below(address: str | None, path: str) -> str | None:
+    """Return an address with a path, which it may have already."""
+    return address if address is None or address.endswith(path) else address + path
+
+
+def entra_token(scope: str) -> str:
+    """Return a token of Microsoft Entra, by whatever credentials this machine or its user has."""
+    from importlib import import_module
+
+    identity: Any = import_module(_IDENTITY)
+    return identity.DefaultAzureCredential().get_token(scope).token
 
 
 class CloudSigner:
@@ -149,8 +194,6 @@ class CloudSigner:
         """See the port."""
 
         def sign() -> HttpRequest:
-            from jp.provider.sdk.clients import signed
-
             return signed(self._cloud, request, key=self._key, headers=self._headers)
 
         try:
@@ -185,9 +228,6 @@ async def _aside(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True).start()
     return await outcome
-
-
-_IDENTITY = "azure.identity"
 
 
 def create(

@@ -7,7 +7,8 @@ import pytest
 
 from jp.config.model import LlmConfig
 from jp.provider.catalogue.known import Known, known_model, listed_as
-from jp.provider.catalogue.store import Catalogue, Listed
+from jp.provider.catalogue.store import Catalogue
+from jp.provider.listing import Listed
 from jp.provider.registry import ModelId
 
 HAIKU = ModelId("anthropic", "claude-haiku-4-5")

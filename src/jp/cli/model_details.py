@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from jp.config.model import AppConfig, LlmConfig
+from jp.conversation.entries import JsonObject
 from jp.errors import JpError
 from jp.provider.base import ModelDetails
 from jp.provider.registry import ModelId
@@ -63,6 +64,16 @@ def _catalogue(settings: LlmConfig, provider: str) -> Catalogue | None:
 @cache
 def _read_once(provider: str, base_url: str) -> Catalogue | None:
     return catalogue_store().read(provider, base_url).catalogue
+
+
+def listed_abilities(config: AppConfig, model: ModelId) -> JsonObject:
+    """Return the abilities that the provider lists otherwise than jp's table has them, for the request's parameters."""
+    catalogue = _catalogue(config.providers.llm, model.provider)
+    if catalogue is None:
+        return {}
+    from jp.provider.catalogue.known import listed_abilities
+
+    return listed_abilities(config.providers.llm, model, catalogue)
 
 
 def pricing(config: AppConfig) -> DetailsOf:

@@ -15,7 +15,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `aliases` are other names that the server takes for it. `levels` are those of reasoning, least first, empty where
     none are said; `thinks` tells whether there is any. `answers` is false for what only embeds, hears or paints.
-    `mandatory` tells whether reasoning cannot be turned off; `shutdown` is the day (YYYY-MM-DD) from which the model
+    `mandatory` tells whether reasoning cannot be turned off, `thinks_by_default` whether it takes place unasked,
+    `budgets` whether it can be bounded by a number of tokens; `shutdown` is the day (YYYY-MM-DD) from which the model
     does not answer any more.
     """
 
@@ -36,6 +37,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     levels: tuple[str, ...] = ()
     answers: bool | None = None
     mandatory: bool | None = None
+    thinks_by_default: bool | None = None
+    budgets: bool | None = None
     shutdown: str = ""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
+from jp.conversation.thread import Thread
 from jp.provider.base import Abilities, Model, ModelDetails
 
 _MILLION = 1_000_000
@@ -141,6 +142,18 @@ def find_model(kind: str, name: str) -> Model:
     values: dict[str, Any] = {field: getattr(row, field) for field in ModelDetails.__struct_fields__}
     values["provider"] = kind
     return Model(details=ModelDetails(**values), abilities=table.abilities[row.abilities])
+
+
+def model_for(kind: str, thread: Thread) -> Model:
+    """Return what is known of a thread's model, with the abilities that the thread records of it."""
+    model, said = find_model(kind, thread.model), thread.parameters.abilities
+    if not said:
+        return model
+    try:
+        abilities = msgspec.convert({**msgspec.to_builtins(model.abilities), **said}, Abilities)
+    except msgspec.ValidationError:  # of a newer version
+        return model
+    return msgspec.structs.replace(model, abilities=abilities)
 
 
 def small_model(provider: str, beside: str) -> str | None:

@@ -40,6 +40,7 @@ _FOLDERS = {
 
 *_PROVIDERS, _COMPATIBLE = _FOLDERS
 PROVIDERS = tuple(_PROVIDERS)
+KINDS = tuple(_FOLDERS)
 
 
 @cache

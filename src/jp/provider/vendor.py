@@ -58,7 +58,8 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
     """How a vendor lists its models.
 
     `path` is below the base URL, `cursor` the parameter that asks for the next page, `headers` are sent besides the
-    key. `read` returns None for what is no page. Everybody may ask for a list that `is_public`. `complete` asks the
+    key. `read` returns None for what is no page. Everybody may ask for a list that `is_public`. What one that
+    `overrides` says of a model's abilities goes before jp's own table. `complete` asks the
     server for what the list does not say. With the vendor's SDK installed (the package `sdk`), `list_with_sdk` returns
     the pages.
     """
@@ -68,6 +69,7 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     is_public: bool = False
     read: Callable[[object], Page | None] = read_chat_models
+    overrides: bool = False
     complete: Callable[[ListingServer, tuple[Listed, ...]], Awaitable[tuple[Listed, ...]]] | None = None
     sdk: str = ""
     list_with_sdk: Callable[[Any, ListingServer, httpx2.AsyncClient], Awaitable[list[object]]] | None = None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 from msgspec.structs import replace
 
+from jp.cli.model_details import listed_abilities
 from jp.cli.options import GlobalOptions
 from jp.cli.output import log
 from jp.cli.query.conversation import Begun
@@ -179,6 +180,8 @@ class Titling:
         if model is None:
             return ""
         provider, thread = await self._provider_of(model), title_thread(model.name, requests)
+        parameters = replace(thread.parameters, abilities=listed_abilities(self._config, model))
+        thread = replace(thread, parameters=parameters)
         if self._plain.cap is not None:
             provider = self._paid(self._plain.cap, provider, model, thread)
         answer = await self._ask(provider, model, thread)

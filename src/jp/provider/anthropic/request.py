@@ -21,7 +21,7 @@ from jp.provider.anthropic.messages import (
 )
 from jp.provider.base import Model, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -309,7 +309,7 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
         ProviderError: a new attachment is one that the API does not take (`unsupported`), or there is nothing to send
             (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     parameters = thread.parameters
     conversation = build_messages(thread, provider=provider)
     messages = conversation.messages

@@ -1,7 +1,7 @@
 """What is known of a model, and from whom: the configuration before the provider's list before the table. Pure.
 
-For people, prices and estimates alone. A request is a function of the log and the settings: what can be in a list
-today and not tomorrow takes no part in it.
+A request is a function of the log: what can be in a list today and not tomorrow takes part in it only where it is
+recorded with it (`listed_abilities`). All else here is for people, prices and estimates.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.config.model import LlmConfig
+from jp.conversation.entries import JsonObject
 from jp.provider.base import Abilities, ModelDetails
 from jp.provider.catalogue.store import Catalogue
 from jp.provider.listing import Listed
 from jp.provider.models import canonical_name, find_model, model_table
-from jp.provider.registry import PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
+from jp.provider.registry import KINDS, PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
 
 Source = Literal["config", "catalogue", "table", "local", "inferred"]
 
@@ -107,6 +108,41 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
         listed=listed,
         trained_window=trained if is_held else None,
     )
+
+
+def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None) -> JsonObject:
+    """Return the abilities of a model that its provider lists otherwise than the table has them, and its levels.
+
+    A request may depend on them where they are recorded with it (`Parameters.abilities`).
+    """
+    kind = kind_of(settings, model.provider)
+    listed = listed_as(catalogue, model.name)
+    if listed is None or kind not in KINDS or not vendor_of(kind).models.overrides:
+        return {}
+    expected = find_model(kind, model.name).abilities
+    said = _said(expected, listed)
+    # Levels are those of the list even where the table has the same: others, which servers map, are not sent then.
+    return {name: value for name, value in said.items() if name == "levels" or value != getattr(expected, name)}
+
+
+def _said(expected: Abilities, listed: Listed) -> JsonObject:
+    images: JsonObject = {} if listed.images is None else {"images": listed.images}
+    if listed.thinks is False:
+        return {**images, "thinking": "none", "thinks_by_default": False}
+    said = images
+    if listed.thinks and expected.thinking == "none":
+        said["thinking"] = "levels" if listed.levels else "adaptive"
+    if listed.levels:
+        said["levels"] = [*listed.levels]
+    if listed.mandatory:
+        said |= {"thinking_off": "never", "thinks_by_default": True}
+    elif listed.mandatory is False and expected.thinking_off == "never":
+        said["thinking_off"] = "disabled"
+    if listed.thinks_by_default is not None and not listed.mandatory:
+        said["thinks_by_default"] = listed.thinks_by_default
+    if listed.budgets is not None:
+        said["budgets"] = listed.budgets
+    return said
 
 
 def _without_prices(details: ModelDetails) -> ModelDetails:

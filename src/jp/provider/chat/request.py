@@ -21,7 +21,7 @@ from jp.provider.chat.messages import (
     wire_message,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import merged, sampling_of
 
 PROTECTED = frozenset({"model", "messages", "tools", "stream", "n", "response_format", "cache_control"})
@@ -143,7 +143,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
         ProviderError: a new attachment is one that the server does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model, quirks, parameters = find_model(server.kind, thread.model), server.quirks, thread.parameters
+    model, quirks, parameters = model_for(server.kind, thread), server.quirks, thread.parameters
     conversation = build_messages(thread, server, model)
     choice = choice_of(parameters, thread.tools, model, quirks)
     plea = _plead(choice, conversation)

@@ -34,7 +34,7 @@ from jp.provider.arrangement import (
 from jp.provider.base import Abilities, Model, Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, thinking_of, tool_config
-from jp.provider.models import find_model, is_made_by
+from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import merged
 from jp.provider.showing import PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
 
@@ -157,7 +157,7 @@ class _Builder:
     def __init__(self, thread: Thread, provider: str) -> None:
         self._provider = provider
         self._name = thread.model
-        self._model: Model = find_model(PROVIDER, thread.model)
+        self._model: Model = model_for(PROVIDER, thread)
         self._has_tools = bool(thread.tools)
         self._newest = newest_request(thread.events)
         self._contents: list[Content] = []
@@ -330,7 +330,7 @@ def render(thread: Thread, *, provider: str = PROVIDER, store: bool | None = Non
         ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     parameters = thread.parameters
     contents = build_contents(thread, provider=provider)
     if not contents:

@@ -10,7 +10,7 @@ from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter, render
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level
 
 PROVIDER = "llamacpp"
@@ -50,7 +50,7 @@ def _quirks(*, tool_choice: bool) -> Quirks:
 
 def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool) -> Asked:
     """How the model is asked to reason and to call, where that is set; else the server's own settings hold."""
-    parameters, model = thread.parameters, find_model(PROVIDER, thread.model)
+    parameters, model = thread.parameters, model_for(PROVIDER, thread)
     fields: JsonObject = {} if reasoning_format == "auto" else {"reasoning_format": reasoning_format}
     if names_tool:
         fields["tool_choice"] = "required"

@@ -60,6 +60,6 @@ VENDOR = Vendor(
     needs_key=False,
     server=LocalServer(port=8080),
     is_local=True,
-    models=ModelList(complete=_complete),
+    models=ModelList(overrides=True, complete=_complete),
     hints=_hints,
 )

@@ -36,7 +36,7 @@ from jp.provider.arrangement import (
 )
 from jp.provider.base import Model, Sections, Unfit, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model, is_made_by
+from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
 from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
@@ -432,7 +432,7 @@ def render(thread: Thread, server: Server) -> WireRequest:
         ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     parameters = thread.parameters
     conversation = build_messages(thread, model, provider=server.provider)
     if not conversation.messages:

@@ -147,7 +147,7 @@ VENDOR = Vendor(
     needs_key=False,
     server=LocalServer(port=11434, variable="OLLAMA_HOST"),
     is_local=True,
-    models=ModelList(path="/api/tags", read=_read, complete=_complete),
+    models=ModelList(path="/api/tags", overrides=True, read=_read, complete=_complete),
     hints=_hints,
     held_window=_held_window,
 )

@@ -34,7 +34,7 @@ from jp.provider.arrangement import (
 )
 from jp.provider.base import Abilities, Level, Model, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import canonical_name, find_model, is_made_by, model_table
+from jp.provider.models import canonical_name, is_made_by, model_for, model_table
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 from jp.provider.schemas import strict_answer, strict_schema
 from jp.provider.showing import IMAGES, PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
@@ -444,7 +444,7 @@ def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto
         ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     model = msgspec.structs.replace(model, details=msgspec.structs.replace(model.details, id=thread.model))
     parameters = thread.parameters
     conversation = build_items(thread, model, provider=provider)

@@ -31,8 +31,17 @@ def _read(body: object) -> Page | None:
     return read_page(body, "data", _listed)
 
 
+def _name(value: object) -> str:
+    """Return a model's name; `~` begins one that stands for the latest of its kind."""
+    from jp.provider.listing import name, text
+
+    said = text(value)
+    found = name(said.removeprefix("~"))
+    return f"~{found}" if found and said.startswith("~") else found
+
+
 def _listed(entry: Fields) -> Listed:
-    from jp.provider.listing import LEVELS, Listed, day, fields, flag, name, price, text, texts, tokens
+    from jp.provider.listing import LEVELS, Listed, day, fields, flag, price, text, texts, tokens
 
     best = fields(entry.get("top_provider"))
     prices = fields(entry.get("pricing"))
@@ -43,7 +52,7 @@ def _listed(entry: Fields) -> Listed:
     reasoning = fields(entry.get("reasoning"))
     efforts = texts(reasoning.get("supported_efforts"))
     return Listed(
-        id=name(entry.get("id")),
+        id=_name(entry.get("id")),
         title=text(entry.get("name")),
         context_window=tokens(best.get("context_length"), entry.get("context_length")),
         max_output=tokens(best.get("max_completion_tokens")),
@@ -58,6 +67,9 @@ def _listed(entry: Fields) -> Listed:
         thinks="reasoning" in parameters if parameters else None,
         levels=tuple(level for level in LEVELS if level in efforts),
         mandatory=flag(reasoning.get("mandatory")),
+        thinks_by_default=flag(reasoning.get("default_enabled")),
+        # It is left out where it is false.
+        budgets=reasoning.get("supports_max_tokens") is True if reasoning else None,
         shutdown=day(entry.get("expiration_date")),
         answers="text" in given if given else None,
     )
@@ -68,6 +80,6 @@ VENDOR = Vendor(
     create_adapter=_adapter,
     key_variables=("OPENROUTER_API_KEY",),
     proposed="openrouter/anthropic/claude-sonnet-5.5",
-    models=ModelList(is_public=True, read=_read),
+    models=ModelList(is_public=True, overrides=True, read=_read),
     settings_hints=((b"matching your data policy", "store=true", "requests may then go to vendors that keep them"),),
 )

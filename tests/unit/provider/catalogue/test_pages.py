@@ -113,7 +113,7 @@ def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
         "pricing": {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003", "image": "1"},
         "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
         "supported_parameters": ["tools", "reasoning"],
-        "reasoning": {"mandatory": True, "supported_efforts": ["max", "high", "low"]},
+        "reasoning": {"mandatory": True, "default_enabled": True, "supported_efforts": ["max", "high", "low"]},
         "expiration_date": "2027-01-31",
     }
 
@@ -133,8 +133,12 @@ def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
         answers=True,
         levels=("low", "high", "max"),
         mandatory=True,
+        thinks_by_default=True,
+        budgets=False,
         shutdown="2027-01-31",
     )
+    latest = {"id": "~acme/large-latest", "reasoning": {"mandatory": False, "supports_max_tokens": True}}
+    assert only("openrouter", "data", latest) == Listed(id="~acme/large-latest", mandatory=False, budgets=True)
     bare = {"id": "openrouter/auto", "context_length": 2_000_000, "pricing": {"prompt": "-1", "completion": "-1"}}
     assert only("openrouter", "data", bare) == Listed(id="openrouter/auto", context_window=2_000_000)
 

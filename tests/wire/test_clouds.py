@@ -26,10 +26,10 @@ from jp.config.layers import config_of
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import Finished, Part, Provider, TextDelta
-from jp.provider.counting import counted
 from jp.provider.errors import ProviderError
 from jp.provider.http import HttpProvider
 from jp.provider.registry import ModelId, create_provider, vendor_of
+from jp.provider.vendor import counted
 from loopback import HTML, JSON, Loopback, Received, Reply
 from provider_at import KEY, provider_at, receive
 
@@ -345,7 +345,7 @@ def test_who_leaves_while_credentials_are_waited_for_does_not_wait(monkeypatch: 
         asking.set()
         answered.wait(20)
 
-    monkeypatch.setattr("jp.provider.sdk.signer.signed", ask)
+    monkeypatch.setattr("jp.provider.clouds.signed", ask)
 
     async def leave(provider: Provider) -> None:
         async with aclosing(provider.stream(provider.render(asked("bedrock")))) as parts:

@@ -14,7 +14,7 @@ from jp.provider.registry import ModelId
 from jp.turn.spending import DetailsOf
 
 if TYPE_CHECKING:
-    from jp.provider.catalogue.store import Catalogue, CatalogueStore, Kept
+    from jp.provider.catalogue.known import Catalogue, CatalogueStore, Kept
 
 
 def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
@@ -35,7 +35,7 @@ def catalogue_store() -> CatalogueStore:
     Raises:
         StorageError: there is no place for them.
     """
-    from jp.provider.catalogue.store import CatalogueStore
+    from jp.provider.catalogue.known import CatalogueStore
     from jp.workspace.layout import user_cache_directory
 
     return CatalogueStore(user_cache_directory() / "models")
@@ -43,7 +43,7 @@ def catalogue_store() -> CatalogueStore:
 
 def kept_of(settings: LlmConfig, provider: str) -> Kept:
     """What is kept of a provider's models, nothing where it has no address or there is no place."""
-    from jp.provider.catalogue.store import Kept
+    from jp.provider.catalogue.known import Kept
     from jp.provider.registry import base_url_of
 
     try:

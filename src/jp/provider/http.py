@@ -18,8 +18,7 @@ from jp.provider.keys import missing_key
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
 
 if TYPE_CHECKING:
-    from jp.provider.framing import Frames
-    from jp.provider.reader import Reader
+    from jp.provider.reader import Frames, Reader
 
 _SUCCESS = range(200, 300)
 

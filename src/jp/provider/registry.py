@@ -270,7 +270,7 @@ def create_provider(
     kind = kind_of(settings, model.provider)
     adapter = create_adapter(settings, model.provider, kind=kind)
     if (cloud := cloud_of(settings, model.provider)) is not None:
-        from jp.provider.sdk.signer import cloud_key, create
+        from jp.provider.clouds import cloud_key, create
 
         variables = _cloud_variables(settings, cloud)
         found = cloud_key(cloud, variables, environ=environ, stored=stored) if needs_key else None

@@ -5,22 +5,57 @@ A `vendor.py` imports its `request.py` and `response.py` on use: commands that o
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.config.accounts import Platform
 from jp.config.model import LlmConfig
+from jp.conversation.entries import JsonObject
+from jp.provider.base import WireRequest
+from jp.provider.errors import ProviderError
 
 if TYPE_CHECKING:
     import httpx2
 
-    from jp.provider.base import Provider, WireRequest
+    from jp.provider.base import Provider
     from jp.provider.errors import ErrorKind
     from jp.provider.http import Adapter
     from jp.provider.listing import Listed, Page
+
+
+class _Count(msgspec.Struct):
+    """What providers answer; each has one of these."""
+
+    input_tokens: int | None = None
+    total_tokens: int | None = msgspec.field(name="totalTokens", default=None)
+
+
+def count_at(request: WireRequest, path: str, names: Collection[str], *, body: JsonObject | None = None) -> WireRequest:
+    """Return what asks at `path` for the tokens of those fields of a request, or of `body`, that have `names`."""
+    whole = request.body if body is None else body
+    return replace(
+        request, path=path, body={name: value for name, value in whole.items() if name in names}, framing="json"
+    )
+
+
+def counted(provider: str, body: bytes) -> int:
+    """Return the tokens that a provider has counted.
+
+    Raises:
+        ProviderError: it does not say how many.
+    """
+    try:
+        count = msgspec.json.decode(body, type=_Count)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        count = _Count()
+    tokens = count.total_tokens if count.input_tokens is None else count.input_tokens
+    if tokens is None:
+        raise ProviderError(f"{provider} answered the request for a count without one", kind="transient")
+    return tokens
 
 
 _TITLES: dict[Platform, str] = {"bedrock": "Bedrock", "vertex": "Vertex AI", "foundry": "Foundry", "azure": "Azure"}

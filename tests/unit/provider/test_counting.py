@@ -9,11 +9,11 @@ import pytest
 from jp.conversation.thread import Thread, ToolDefinition, UserText
 from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.base import WireRequest
-from jp.provider.counting import counted
 from jp.provider.errors import ProviderError
 from jp.provider.google.vendor import GoogleAdapter
 from jp.provider.openai.vendor import OpenaiAdapter
 from jp.provider.registry import vendor_of, vendors
+from jp.provider.vendor import counted
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 

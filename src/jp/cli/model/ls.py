@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from jp.cli.model.refreshing import Asked
     from jp.cli.model.show import Models, Naming
     from jp.config.model import AppConfig
-    from jp.provider.catalogue.known import Known
-    from jp.provider.catalogue.store import Kept
+    from jp.provider.catalogue.known import Kept, Known
 
 _HEAD = ("", "model", "window", "output", "in", "out", "cached", "alias", "reasoning", "can")
 _RIGHT = frozenset({2, 3, 4, 5, 6})

@@ -17,7 +17,7 @@ from jp.provider.http import Account
 from jp.provider.registry import built_in, create_account, kind_of, limits_of, vendor_in, vendor_of
 
 if TYPE_CHECKING:
-    from jp.provider.catalogue.store import CatalogueStore, Kept
+    from jp.provider.catalogue.known import CatalogueStore, Kept
     from jp.render.channel import Channel
 
 
@@ -168,7 +168,7 @@ async def _fetched(
 ) -> Kept:
     from jp.cli.output import notice
     from jp.provider.catalogue.fetching import Server, fetch_models
-    from jp.provider.catalogue.store import Catalogue, Kept
+    from jp.provider.catalogue.known import Catalogue, Kept
     from jp.workspace.stamp import SYSTEM, timestamp
 
     vendor = vendor_of(kind_of(config.providers.llm, provider))

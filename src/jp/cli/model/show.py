@@ -11,14 +11,13 @@ import typer
 from jp.cli.options import GlobalOptions
 from jp.config.model import AppConfig, LlmConfig, resolve_alias
 from jp.errors import ConfigurationError
-from jp.provider.catalogue.known import CAPABILITIES, LIMITS, PRICES, Known, known_model, listed_as
-from jp.provider.catalogue.store import Kept
+from jp.provider.catalogue.known import CAPABILITIES, LIMITS, PRICES, Kept, Known, known_model, listed_as
 from jp.provider.models import canonical_name, known_names
 from jp.provider.registry import ModelId, account_of
 
 if TYPE_CHECKING:
     from jp.provider.base import ModelDetails
-    from jp.provider.catalogue.store import Catalogue
+    from jp.provider.catalogue.known import Catalogue
 
 
 def age_secs(catalogue: Catalogue) -> int | None:

@@ -14,9 +14,9 @@ from jp.conversation.entries import ChatRequest, JsonObject, TurnStart, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import ExitCode, UsageError
 from jp.provider.base import Sections, WireRequest
-from jp.provider.counting import counted
 from jp.provider.http import HttpProvider
 from jp.provider.registry import cloud_of, kind_of, vendor_of, vendors
+from jp.provider.vendor import counted
 from jp.render.units import count_text
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.prompt_size import prompt_size

@@ -79,7 +79,7 @@ _COUNTED = frozenset({
 
 
 def _count(request: WireRequest, _platform: str | None) -> WireRequest:
-    from jp.provider.counting import count_at
+    from jp.provider.vendor import count_at
 
     return count_at(request, f"{request.path}/count_tokens", _COUNTED)
 
@@ -127,7 +127,7 @@ _BODY_VERSIONS = {"bedrock": "bedrock-2023-05-31", "vertex": "vertex-2023-10-16"
 def _send(call: CloudCall) -> None:
     import httpx2
 
-    from jp.provider.sdk.signer import TIMEOUT
+    from jp.provider.clouds import TIMEOUT
 
     headers, body = dict(call.headers), call.request.body
     if (version := _BODY_VERSIONS.get(call.cloud.platform)) is not None:
@@ -139,7 +139,7 @@ def _send(call: CloudCall) -> None:
 
 
 def _sdk(cloud: Cloud, key: str | None, client: httpx2.Client) -> Any:
-    from jp.provider.sdk.signer import TIMEOUT, below, entra_token
+    from jp.provider.clouds import TIMEOUT, below, entra_token
 
     usual: dict[str, Any] = {"http_client": client, "timeout": TIMEOUT, "max_retries": 0}
     match cloud.platform:

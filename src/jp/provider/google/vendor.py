@@ -67,7 +67,7 @@ _COUNTED_IN_CLOUD = frozenset({"contents", "systemInstruction", "tools", "genera
 
 
 def _count(request: WireRequest, platform: str | None) -> WireRequest:
-    from jp.provider.counting import count_at
+    from jp.provider.vendor import count_at
 
     model = request.path.partition(":streamGenerateContent")[0]
     path = f"{model}:countTokens"

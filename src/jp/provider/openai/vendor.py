@@ -69,7 +69,7 @@ _COUNTED = frozenset({
 
 
 def _count(request: WireRequest, _platform: str | None) -> WireRequest:
-    from jp.provider.counting import count_at
+    from jp.provider.vendor import count_at
 
     return count_at(request, f"{request.path}/input_tokens", _COUNTED)
 
@@ -109,7 +109,7 @@ async def _list_with_sdk(module: Any, server: ListingServer, client: httpx2.Asyn
 def _send(call: CloudCall) -> None:
     import httpx2
 
-    from jp.provider.sdk.signer import TIMEOUT
+    from jp.provider.clouds import TIMEOUT
 
     path, options = call.request.path.removeprefix("/v1"), {"headers": call.headers, "timeout": TIMEOUT}
     sdk = _sdk(call.cloud, call.key, call.client)
@@ -119,7 +119,7 @@ def _send(call: CloudCall) -> None:
 def _sdk(cloud: Cloud, key: str | None, client: httpx2.Client) -> Any:
     import openai
 
-    from jp.provider.sdk.signer import TIMEOUT, below, entra_token
+    from jp.provider.clouds import TIMEOUT, below, entra_token
 
     usual: dict[str, Any] = {"http_client": client, "timeout": TIMEOUT, "max_retries": 0}
     token = entra_token("https://cognitiveservices.azure.com/.default") if key is None else None

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from jp.config.model import LlmConfig
-from jp.provider.catalogue.known import Known, known_model, listed_abilities, listed_as
-from jp.provider.catalogue.store import Catalogue
+from jp.provider.catalogue.known import Catalogue, Known, known_model, listed_abilities, listed_as
 from jp.provider.listing import Listed
 from jp.provider.registry import ModelId
 

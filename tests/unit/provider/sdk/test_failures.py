@@ -6,9 +6,9 @@ import pytest
 
 from jp.config.accounts import Platform
 from jp.errors import ConfigurationError, JpError
+from jp.provider.clouds import failure, key_hint
 from jp.provider.errors import ProviderError
 from jp.provider.registry import vendor_of
-from jp.provider.sdk.signer import failure, key_hint
 from jp.provider.vendor import Cloud
 
 

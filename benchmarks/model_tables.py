@@ -113,10 +113,11 @@ def _renamed(row: Table, vendor: str) -> Table:
 def main() -> None:
     """Write all tables, and say which changed."""
     tables = {path.parent.name: read(path.parent.name) for path in sorted(PROVIDERS.glob("*/models.json"))}
-    for kind, table in tables.items():
-        own = routed({vendor: tables[vendor] for vendor in _VENDORS}, table) if kind == "openrouter" else table
-        tables[kind], unknown = compared(kind, own)
-        state = "changed" if write(kind, table) else "as before"
+    for kind, before in tables.items():
+        own = routed({vendor: tables[vendor] for vendor in _VENDORS}, before) if kind == "openrouter" else before
+        after, unknown = compared(kind, own)
+        tables[kind] = after
+        state = "changed" if write(kind, after) else "as before"
         sys.stdout.write(f"{kind}: {state}{'; not in the table: ' + ', '.join(unknown) if unknown else ''}\n")
 
 

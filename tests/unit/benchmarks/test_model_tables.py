@@ -71,3 +71,30 @@ def test_what_a_vendor_lists_replaces_what_the_table_says_with_the_day_as_its_so
     assert (row["input_price"], row["output_price"]) == (0.5, 0.75)
     assert row["sources"] == {"input_price": "the vendor's list, 2027-02-03"}
     assert (table["checked"], unknown) == ("2027-02-03", ["brand-new"])
+
+
+def test_the_command_writes_what_the_lists_say_and_openrouter_s_table_after_those_of_its_vendors(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in KINDS:
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "models.json").write_bytes((model_tables.PROVIDERS / kind / "models.json").read_bytes())
+    listed = Listed(id="claude-haiku-4-5", input_price=7.0)
+    catalogue_store().write(
+        Catalogue(
+            provider="anthropic", base_url="https://api.anthropic.com", at="2027-02-03T04:05:06Z", models=(listed,)
+        )
+    )
+    monkeypatch.setattr(model_tables, "PROVIDERS", tmp_path)
+
+    model_tables.main()
+
+    changed = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if ": changed" in line]
+    prices = {
+        row["id"]: row["input_price"]
+        for kind in ("anthropic", "openrouter")
+        for row in model_tables.read(kind)["models"]
+        if "haiku-4" in row["id"]
+    }
+    assert changed == ["anthropic", "openrouter"]
+    assert prices == {"claude-haiku-4-5": 7.0, "anthropic/claude-haiku-4.5": 7.0}

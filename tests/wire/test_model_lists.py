@@ -238,6 +238,38 @@ def test_llamacpp_lists_its_model_without_telling_of_itself_too() -> None:
     assert fetched.models == (Listed(id="m", context_window=9),)
 
 
+def test_cerebras_tells_everybody_what_its_models_cost_and_can_do() -> None:
+    public = {
+        "id": "m",
+        "name": "M",
+        "pricing": {"prompt": "0.00000035", "completion": "0.00000075"},
+        "capabilities": {"tools": True, "vision": False, "structured_outputs": True, "reasoning": True},
+        "limits": {"max_context_length": 131_072, "max_completion_tokens": 40_960},
+    }
+    known = Listed(
+        id="m",
+        title="M",
+        context_window=131_072,
+        max_output=40_960,
+        input_price=0.35,
+        output_price=0.75,
+        tools=True,
+        images=False,
+        structured=True,
+        thinks=True,
+    )
+
+    with Loopback(answer({"data": [{"id": "m"}, {"id": "mine"}]}), answer({"data": [public, "odd"]})) as server:
+        fetched = fetch(server_at(server.url, "cerebras"))
+        targets = [request.target for request in server.requests]
+    with Loopback(answer({"data": [{"id": "m"}]}), answer({}, status=404)) as server:
+        without = fetch(server_at(server.url, "cerebras"))
+
+    assert targets == ["/v1/models", "/public/v1/models"]
+    assert fetched.models == (known, Listed(id="mine"))
+    assert without.models == (Listed(id="m"),)
+
+
 def test_a_compatible_server_is_asked_below_its_own_address_with_its_headers() -> None:
     with Loopback(answer({"data": [{"id": "m"}]})) as server:
         account = Account(

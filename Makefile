@@ -19,7 +19,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-coverage size lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-coverage size models lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -60,6 +60,9 @@ size: $(STAMP)  ## figures of the sources: modules, statements, headers, and wha
 
 bench-coverage: $(STAMP)  ## the public functions of jp.context that no command enters
 	$(BIN)/python benchmarks/entered.py
+
+models: $(STAMP)  ## each provider's models.json anew, with what `jp model refresh` has kept
+	$(BIN)/python benchmarks/model_tables.py
 
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

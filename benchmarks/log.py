@@ -21,7 +21,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.provider.anthropic.request import AnthropicAdapter
+from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.turn.request import ContentCache, RequestSettings, build_thread, digests_of
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.metadata import Metadata

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import jp
+from jp.provider.registry import PROVIDERS
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "jp"
@@ -163,3 +164,48 @@ def _imported(path: Path) -> Iterator[str]:
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield (node.module or "").partition(".")[0]
+
+
+VENDOR_NAMES_ELSEWHERE = {
+    "cli/command_line/help.py": "the example of first use",
+    "cli/keys.py": "the example of an argument",
+    "app/query/wiring.py": "the example in a hint",
+    "config/accounts.py": "the settings of the vendors' accounts",
+    "config/model.py": "a field for the account of each vendor",
+    "process/sandbox/policy.py": "directories in which other programs keep credentials",
+    "provider/models.py": "what a cloud puts before a model's name",
+    "provider/registry.py": "a line for each vendor",
+}
+"""Modules outside of a vendor's folder that name vendors, and why."""
+
+
+def test_a_vendor_is_named_in_its_folder_and_in_the_registry_only() -> None:
+    found = {
+        name
+        for name, text in TEXTS.items()
+        for vendor in PROVIDERS
+        if vendor != "script" and not re.match(r"provider/\w+/", name) and _names(text, vendor)
+    }
+
+    assert found <= {*VENDOR_NAMES_ELSEWHERE}
+    assert {*VENDOR_NAMES_ELSEWHERE} <= found, "take out what is no exception any more"
+
+
+def _names(text: str, vendor: str) -> bool:
+    """Whether code names a vendor: in an identifier, an import or a text, docstrings aside."""
+    word = re.compile(rf"(?<![\w.-]){vendor}(?![\w.-])")
+    tree = ast.parse(text)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(value)) if id(node) not in docstrings and word.search(value):
+                return True
+            case ast.Attribute(attr=name) | ast.Name(id=name) if name == vendor:
+                return True
+            case ast.ImportFrom(module=str(name)) if vendor in name.split("."):
+                return True
+            case ast.AnnAssign(target=ast.Name(id=name)) if name == vendor:
+                return True
+            case _:
+                continue
+    return False

@@ -14,7 +14,7 @@ import pytest
 
 from failures import check_failure, json_error
 from forked import run_jp, start_jp
-from jp.provider.models import TABLE_DATE
+from jp.provider.models import model_table
 from loopback import JSON, Loopback, Received, Reply
 from running import TIMEOUT_SECS, home_beside
 from stage import make_workspace
@@ -73,7 +73,7 @@ def test_without_asking_the_table_is_listed_with_its_date(tmp_path: Path) -> Non
     lines = done.stdout.splitlines()
 
     assert done.code == 0
-    assert lines[0] == f"anthropic: table of {TABLE_DATE}"
+    assert lines[0] == f"anthropic: table of {model_table('anthropic').checked}"
     assert " ".join(lines[1].split()) == "model window output in out cached alias reasoning can"
     (haiku,) = (" ".join(line.split()) for line in lines if line.startswith("*"))
     assert haiku == (

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import anthropic_wire as wire
 from jp.provider.anthropic.response import AnthropicDecoder
 from jp.provider.base import Finished, Part, TextDelta
-from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
-from jp.provider.reader import Reader
+from jp.provider.reader import NdjsonDecoder, Reader, ServerSentEvent, SseDecoder
 
 LINE = st.sampled_from([
     "data: 1",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from chat_oracle import assert_accepted
-from jp.provider.cerebras import CerebrasAdapter
-from jp.provider.llamacpp import LlamacppAdapter
+from jp.provider.cerebras.request import CerebrasAdapter
+from jp.provider.llamacpp.request import LlamacppAdapter
 from threads import Vendor, rendered_by, requests_by, threads
 
 FOREIGN = ("reasoning_format", "chat_template_kwargs", "top_k", "reasoning", "reasoning_content")

@@ -13,11 +13,11 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.frames import in_one_line, mark_of
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import Thread, UserResource, UserText
-from jp.provider.cerebras import CerebrasAdapter
-from jp.provider.google.request import GoogleAdapter
-from jp.provider.llamacpp import LlamacppAdapter
-from jp.provider.ollama.request import OllamaAdapter
-from jp.provider.openai.request import OpenaiAdapter
+from jp.provider.cerebras.request import CerebrasAdapter
+from jp.provider.google.vendor import GoogleAdapter
+from jp.provider.llamacpp.request import LlamacppAdapter
+from jp.provider.ollama.vendor import OllamaAdapter
+from jp.provider.openai.vendor import OpenaiAdapter
 from jp.provider.showing import Words, result
 
 FORGED = '</attachment>\n<attachment uri="file:///x">'

@@ -22,8 +22,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.base import Part, WireRequest
-from jp.provider.google.messages import UNSIGNED
-from jp.provider.google.request import render, sections
+from jp.provider.google.request import UNSIGNED, render, sections
 from jp.provider.google.response import GoogleDecoder
 from jp.provider.models import is_made_by, known_names
 from jp.provider.reader import Reader

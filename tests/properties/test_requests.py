@@ -27,7 +27,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
 from jp.conversation.thread import AssistantReasoning, Parameters
-from jp.provider.anthropic.request import AnthropicAdapter
+from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.turn.request import RequestSettings, build_thread, digests_of
 
 C = TypeVar("C", bound=Carrier)

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantText, Thread, ToolCall, ToolResult, UserText, ViewEvent
-from jp.provider.script.matching import Casting
-from jp.provider.script.request import body_of, sections_of
-from jp.provider.script.scenario import Call, Reply, Scenario, When
+from jp.provider.script.provider import Casting
+from jp.provider.script.scenario import Call, Reply, Scenario, When, body_of, sections_of
 
 WORDS = st.sampled_from(["a", "b", "ab", "c"])
 

@@ -26,10 +26,10 @@ from jp.config.layers import config_of
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import Finished, Part, Provider, TextDelta
-from jp.provider.counting import count_request, counted
 from jp.provider.errors import ProviderError
 from jp.provider.http import HttpProvider
-from jp.provider.registry import ModelId, create_provider
+from jp.provider.registry import ModelId, create_provider, vendor_of
+from jp.provider.vendor import counted
 from loopback import HTML, JSON, Loopback, Received, Reply
 from provider_at import KEY, provider_at, receive
 
@@ -345,7 +345,7 @@ def test_who_leaves_while_credentials_are_waited_for_does_not_wait(monkeypatch: 
         asking.set()
         answered.wait(20)
 
-    monkeypatch.setattr("jp.provider.sdk.clients.signed", ask)
+    monkeypatch.setattr("jp.provider.clouds.signed", ask)
 
     async def leave(provider: Provider) -> None:
         async with aclosing(provider.stream(provider.render(asked("bedrock")))) as parts:
@@ -470,9 +470,10 @@ def test_a_cloud_counts_tokens_as_it_answers(name: str, answer: bytes, target: s
         settings: dict[str, Any] = {**SETTINGS[name], "api_version": "v1" if name == "gemini" else None}
         provider = cloud(name, server.url, **settings)
         kind = {"azure": "openai", "gemini": "google"}.get(name, "anthropic")
-        asking = count_request(kind, provider.render(asked(name)), platform="vertex" if name == "gemini" else name)
+        count = vendor_of(kind).count
+        assert count is not None
+        asking = count(provider.render(asked(name)), "vertex" if name == "gemini" else name)
         assert isinstance(provider, HttpProvider)
-        assert asking is not None
         counts = counted("work", anyio.run(provider.ask, asking))
         (sent,) = server.requests
 

@@ -36,13 +36,13 @@ from jp.conversation.entries import (
 from jp.conversation.thread import Thread
 from jp.provider.anthropic.request import render as render_anthropic
 from jp.provider.base import WireRequest
-from jp.provider.cerebras import CerebrasAdapter
+from jp.provider.cerebras.request import CerebrasAdapter
 from jp.provider.google.request import render as render_google
-from jp.provider.llamacpp import LlamacppAdapter
+from jp.provider.llamacpp.request import LlamacppAdapter
 from jp.provider.ollama.request import Server
 from jp.provider.ollama.request import render as render_ollama
 from jp.provider.openai.request import render as render_openai
-from jp.provider.openrouter.request import create as create_openrouter
+from jp.provider.openrouter.vendor import create as create_openrouter
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
 from logs import ask, end, log, respond, say, start, think
 

@@ -15,9 +15,10 @@ from certificates import one_authority
 from jp.provider.catalogue import fetching
 from jp.provider.catalogue import fetching as asked_server
 from jp.provider.catalogue.fetching import Fetched, Server, fetch_models
-from jp.provider.catalogue.store import Listed
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.http import Account
+from jp.provider.listing import Listed
+from jp.provider.registry import vendor_of
 from jp.provider.transport import Limits
 from loopback import HTML, JSON, Loopback, Received, Reply
 from recordings import Recording, recording_of
@@ -42,9 +43,17 @@ def answer(body: object, *, status: int = 200) -> Reply:
 
 
 def server_at(url: str, kind: str, *, provider: str = "", limits: Limits | None = None, **account: Any) -> Server:
+    vendor = vendor_of(kind)
     base_url = f"{url}{VERSIONS.get(kind, '/v1')}"
-    where = Account(base_url=base_url, base_url_setting="the.setting", key=KEY, key_variable="K", **account)
-    return Server(provider or kind, kind, where, limits or Limits())
+    where = Account(
+        base_url=base_url,
+        base_url_setting="the.setting",
+        key=KEY,
+        key_variable="K",
+        key_header=vendor.key_header,
+        **account,
+    )
+    return Server(provider or kind, vendor, where, limits or Limits())
 
 
 def fetch(server: Server, *, with_sdk: bool = False, patience_secs: float = 20.0) -> Fetched:
@@ -229,12 +238,44 @@ def test_llamacpp_lists_its_model_without_telling_of_itself_too() -> None:
     assert fetched.models == (Listed(id="m", context_window=9),)
 
 
+def test_cerebras_tells_everybody_what_its_models_cost_and_can_do() -> None:
+    public = {
+        "id": "m",
+        "name": "M",
+        "pricing": {"prompt": "0.00000035", "completion": "0.00000075"},
+        "capabilities": {"tools": True, "vision": False, "structured_outputs": True, "reasoning": True},
+        "limits": {"max_context_length": 131_072, "max_completion_tokens": 40_960},
+    }
+    known = Listed(
+        id="m",
+        title="M",
+        context_window=131_072,
+        max_output=40_960,
+        input_price=0.35,
+        output_price=0.75,
+        tools=True,
+        images=False,
+        structured=True,
+        thinks=True,
+    )
+
+    with Loopback(answer({"data": [{"id": "m"}, {"id": "mine"}]}), answer({"data": [public, "odd"]})) as server:
+        fetched = fetch(server_at(server.url, "cerebras"))
+        targets = [request.target for request in server.requests]
+    with Loopback(answer({"data": [{"id": "m"}]}), answer({}, status=404)) as server:
+        without = fetch(server_at(server.url, "cerebras"))
+
+    assert targets == ["/v1/models", "/public/v1/models"]
+    assert fetched.models == (known, Listed(id="mine"))
+    assert without.models == (Listed(id="m"),)
+
+
 def test_a_compatible_server_is_asked_below_its_own_address_with_its_headers() -> None:
     with Loopback(answer({"data": [{"id": "m"}]})) as server:
         account = Account(
             base_url=f"{server.url}/paas/v4", base_url_setting="", key=None, key_variable="", headers=(("x-team", "a"),)
         )
-        fetched = fetch(Server("mine", "openai-compatible", account, Limits()))
+        fetched = fetch(Server("mine", vendor_of("openai-compatible"), account, Limits()))
         (request,) = server.requests
 
     assert [model.id for model in fetched.models] == ["m"]

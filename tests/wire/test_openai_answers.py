@@ -465,3 +465,10 @@ def test_reasoning_that_was_removed_from_the_request_is_told() -> None:
 
     changes = (InputChange(type="reasoning_removed", path="rs_7", reason="prefix_mismatch"),)
     assert InputReport(changes) in parts
+
+
+def test_who_cannot_have_summaries_is_told_how_to_do_without() -> None:
+    error = failed(400, "unsupported_value", "Your organization must be verified to generate reasoning summaries.")
+
+    assert error.kind == "invalid_request"
+    assert "`jp config set providers.llm.openai.reasoning_summary=none`" in str(error.hint)

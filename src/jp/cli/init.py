@@ -159,7 +159,7 @@ def _mention_other(options: GlobalOptions, root: Path) -> None:
 
 
 def _next_steps(config: Path, missing: list[str], model: str | None, found: tuple[Proposal, ...]) -> list[str]:
-    from jp.provider.registry import FACTS
+    from jp.provider.registry import vendors
 
     if model:
         return [f"model: {model}", *missing, 'ask it something: `jp query "hello"`']
@@ -172,7 +172,7 @@ def _next_steps(config: Path, missing: list[str], model: str | None, found: tupl
             else "several models could be used, so none is set yet:",
             *(f"  `jp config set assistant.model.id={proposal.model}` ({proposal.because})" for proposal in found),
         ]
-    example = next(facts.proposed for facts in FACTS if facts.proposed)
+    example = next(vendor.proposed for vendor in vendors() if vendor.proposed)
     provider = example.partition("/")[0]
     return [
         f"no model is set yet: `jp config set assistant.model.id={example}`",
@@ -183,11 +183,11 @@ def _next_steps(config: Path, missing: list[str], model: str | None, found: tupl
 
 def _missing_key(model: str, settings: LlmConfig) -> list[str]:
     """What is still to be done for the model's key."""
-    from jp.provider.registry import facts_in, key_variables, parse_model_id
+    from jp.provider.registry import key_variables, parse_model_id, vendor_in
 
     provider = parse_model_id(model, settings).provider
     variables = key_variables(settings, provider)
-    if not facts_in(settings, provider).needs_key or any(os.environ.get(name, "").strip() for name in variables):
+    if not vendor_in(settings, provider).needs_key or any(os.environ.get(name, "").strip() for name in variables):
         return []
     if _has_stored_key(provider):
         return []
@@ -224,11 +224,11 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
 
     from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import ConfigurationError
-    from jp.provider.registry import FACTS, parse_model_id
+    from jp.provider.registry import parse_model_id, vendors
     from jp.render.escape import escape_line
     from jp.render.prompts import ask_line
 
-    example = next(facts.proposed for facts in FACTS if facts.proposed)
+    example = next(vendor.proposed for vendor in vendors() if vendor.proposed)
     suggested = found[0].model if found else ""
     numbered = {str(number): proposal for number, proposal in enumerate(found, 1)}
     known = [

@@ -69,15 +69,15 @@ def ls(options: GlobalOptions) -> None:
     from jp.app.settings import trusted_config
     from jp.cli.output import print_result
     from jp.provider.keys import find_key
-    from jp.provider.registry import FACTS, facts_in, key_variables
+    from jp.provider.registry import key_variables, vendor_in, vendors
 
     settings = trusted_config(options).providers.llm
     found = {
         name: find_key(name, key_variables(settings, name), environ=os.environ, stored=UserKeys())
-        for name in (*(facts.id for facts in FACTS if facts.key_variables), *settings.servers)
+        for name in (*(vendor.id for vendor in vendors() if vendor.key_variables), *settings.servers)
     }
     width = max(map(len, found), default=0)
-    needed = {name: facts_in(settings, name).needs_key for name in found}
+    needed = {name: vendor_in(settings, name).needs_key for name in found}
     lines = [f"{name:<{width}}  {_source(name, key, needed=needed[name])}" for name, key in found.items()]
     value = [_as_data(provider, key) for provider, key in found.items()]
     print_result(options, text="\n".join(lines), value={"keys": value})
@@ -109,9 +109,9 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
 def _check_provider(options: GlobalOptions, provider: str) -> None:
     from jp.app.settings import trusted_config
     from jp.errors import UsageError
-    from jp.provider.registry import facts_in
+    from jp.provider.registry import vendor_in
 
-    if facts_in(trusted_config(options).providers.llm, provider).id == "script":
+    if vendor_in(trusted_config(options).providers.llm, provider).create_adapter is None:
         raise UsageError(f"{provider!r} needs no key", hint="`jp keys ls` lists the providers that do")
 
 

@@ -37,7 +37,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a model is asked. None means: the provider's default.
 
     `reasoning` is `off`, `auto`, an effort, or a budget in tokens. `tool_choice` is `auto`, `none`, `required` or a
-    tool's name. `other` goes to the provider as it is.
+    tool's name. `other` goes to the provider as it is. `abilities` are those of the model that the provider listed
+    otherwise than jp's own table has them when the request was made: recorded, so that it can be made again.
     """
 
     max_tokens: int | None = None
@@ -49,6 +50,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_choice: str = "auto"
     cache: CachePolicy = "short"
     other: JsonObject = {}
+    abilities: JsonObject = {}
 
 
 _DEFAULTS = Parameters()

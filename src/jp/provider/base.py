@@ -250,9 +250,10 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
 
     `thinking` is how much of it is asked for: by the model itself with an effort as a hint (`adaptive`), by a number
     of tokens (`budget`), by one of its `levels`, or never (`none`). `thinking_off` is how it is turned off;
-    `between_tools` and `never` leave some of it. `levels` are those that it knows, least first. `least_budget` and
-    `most_budget` bound a number of tokens. `forced_tools` and `sampling` tell whether a choice of tool and a
-    temperature are accepted at all, `sampling_while_thinking` whether they go together with thinking,
+    `between_tools` and `never` leave some of it. `levels` are those that it knows, least first. `budgets` tells whether
+    a number of tokens is accepted as well, `least_budget` and `most_budget` bound it. `forced_tools` and `sampling`
+    tell whether a choice of tool and a temperature are accepted at all, `sampling_while_thinking` whether they go
+    together with thinking,
     `bound_thinking` whether reasoning is taken back only behind the prefix that it was produced behind, `reads` the
     other models of the provider whose reasoning it takes, `structured` whether an answer can be held to a schema,
     `structured_with_tools` whether beside tools as well. `images`, `documents` (PDF) and `recordings` (audio and video)
@@ -264,6 +265,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     thinking_off: Literal["disabled", "between_tools", "never"] = "disabled"
     thinks_by_default: bool = False
     levels: tuple[Level, ...] = ("low", "medium", "high", "xhigh", "max")
+    budgets: bool = True
     least_budget: int = 1024
     most_budget: int | None = None
     tools: bool = True

@@ -132,10 +132,6 @@ _REASONING = re.compile(
     r"|encrypted content .{0,120}could not be|invalid_encrypted_content",
     re.IGNORECASE,
 )
-_SETTINGS = (  # which one lets a request through, by what an error says
-    (b"verified to generate reasoning summaries", "reasoning_summary=none", "openai", "without summaries it works"),
-    (b"matching your data policy", "store=true", "openrouter", "requests may then go to vendors that keep them"),
-)
 _PASSING = re.compile(r"unreachable|upstream", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
 _NO_MODEL = re.compile(
@@ -208,13 +204,14 @@ _STATUSES: dict[int, ErrorKind] = {
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Whose answer it is. `key_hint` mends a key that is not accepted, `hints` other errors, by their kind.
 
-    `secrets` never appear in a message.
+    `reply_hints` are words of an answer, and the hint for it. `secrets` never appear in a message.
     """
 
     provider: str
     model: str = ""
     key_hint: str = ""
     hints: Mapping[ErrorKind, str] = {}
+    reply_hints: tuple[tuple[bytes, str], ...] = ()
     base_url_setting: str = ""
     secrets: tuple[str, ...] = ()
 
@@ -425,9 +422,9 @@ def _other_models(origin: Origin) -> str:
 
 def _hint_of(reply: Reply, origin: Origin) -> str:
     """What mends the error, by the reply alone."""
-    for words, change, account, why in _SETTINGS:
+    for words, hint in origin.reply_hints:
         if words in reply.body:
-            return f"{why}: `jp config set providers.llm.{account}.{change}`"
+            return hint
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
         return f"redirects are not followed, because the key would go with them: set `{setting}`"

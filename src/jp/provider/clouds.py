@@ -1,80 +1,33 @@
-"""Which cloud an account is with, and what it needs. Pure; imported where there is one.
-
-Where requests go and how they are authenticated is the SDKs' to know: see `jp.provider.sdk`.
-"""
+"""Models in clouds: which one an account is with, and requests that the vendor's SDK signs, in a worker thread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import threading
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, Platform
-from jp.errors import ConfigurationError
-
-PLATFORMS: dict[str, tuple[Platform, ...]] = {
-    "anthropic": ("bedrock", "vertex", "foundry"),
-    "openai": ("azure",),
-    "google": ("vertex",),
-}
-"""Where the models of a kind of provider are, by the SDK of its vendor."""
-
-TITLES: dict[Platform, str] = {"bedrock": "Bedrock", "vertex": "Vertex AI", "foundry": "Foundry", "azure": "Azure"}
+from jp import __version__
+from jp.config.accounts import CloudAccount
+from jp.errors import AuthenticationError, ConfigurationError, JpError
+from jp.provider.base import WireRequest
+from jp.provider.classification import redact
+from jp.provider.errors import ProviderError
+from jp.provider.http import Account, Adapter, HttpProvider
+from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected
+from jp.provider.reader import Frames, ServerSentEvent
+from jp.provider.transport import HttpRequest, Limits
+from jp.provider.vendor import Cloud, CloudCall, Vendor
 
 _BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 """Bedrock's own keys, which its SDK finds by itself."""
-
-_KEYS: dict[Platform, str] = {"foundry": "ANTHROPIC_FOUNDRY_API_KEY", "azure": "AZURE_OPENAI_API_KEY"}
-"""The variables of those that take keys; the others know credentials of their own."""
-
-
-class Cloud(msgspec.Struct, frozen=True, kw_only=True):
-    """An account with a cloud. `provider` is under what name it is known, `kind` what it speaks."""
-
-    provider: str
-    kind: str
-    platform: Platform
-    endpoint: str | None = None
-    region: str | None = None
-    project: str | None = None
-    profile: str | None = None
-    api_version: str | None = None
-
-    @property
-    def title(self) -> str:
-        """What the cloud is called."""
-        return TITLES[self.platform]
-
-    @property
-    def key_variable(self) -> str:
-        """The variable that usually holds its key; empty where it takes none."""
-        return _KEYS.get(self.platform, "")
-
-    def setting(self, name: str) -> str:
-        """The full name of one of its settings."""
-        return f"providers.llm.{self.provider}.{name}"
-
-
-_FROM_ENVIRONMENT: dict[tuple[str, Platform], dict[str, tuple[str, ...]]] = {
-    ("anthropic", "bedrock"): {
-        "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
-        "endpoint": ("ANTHROPIC_BEDROCK_BASE_URL",),
-    },
-    ("anthropic", "vertex"): {
-        "region": ("CLOUD_ML_REGION",),
-        "project": ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"),
-        "endpoint": ("ANTHROPIC_VERTEX_BASE_URL",),
-    },
-    ("anthropic", "foundry"): {"endpoint": ("ANTHROPIC_FOUNDRY_BASE_URL",)},
-    ("openai", "azure"): {"endpoint": ("AZURE_OPENAI_ENDPOINT",), "api_version": ("OPENAI_API_VERSION",)},
-    ("google", "vertex"): {
-        "region": ("GOOGLE_CLOUD_LOCATION",),
-        "project": ("GOOGLE_CLOUD_PROJECT",),
-    },
-}
-"""The variables by which the SDKs know what is not set here."""
-
-_FOUNDRY_RESOURCE = "ANTHROPIC_FOUNDRY_RESOURCE"
 
 
 def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
@@ -83,16 +36,15 @@ def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
     Raises:
         ConfigurationError: neither says what there is no default for, or they contradict each other.
     """
+    offer = cloud.offer
     values: dict[str, str] = {}
-    for name, variables in _FROM_ENVIRONMENT[cloud.kind, cloud.platform].items():
-        if getattr(cloud, name) is None:
-            values[name] = next(filter(None, (environ.get(variable, "").strip() for variable in variables)), "")
-    values = {name: value for name, value in values.items() if value}
-    resource = environ.get(_FOUNDRY_RESOURCE, "").strip()
-    if cloud.platform == "foundry" and cloud.endpoint is None and resource:
-        values.setdefault("endpoint", f"https://{resource}.services.ai.azure.com")
-    if (cloud.kind, cloud.platform) == ("google", "vertex") and cloud.region is None:
-        values.setdefault("region", "global")
+    for name, variables in offer.variables.items():
+        values[name] = next(filter(None, (environ.get(variable, "").strip() for variable in variables)), "")
+    variable, address = offer.resource
+    if resource := environ.get(variable, "").strip():
+        values["endpoint"] = values.get("endpoint") or address.format(resource)
+    known = {**offer.defaults, **{name: value for name, value in values.items() if value}}
+    values = {name: value for name, value in known.items() if getattr(cloud, name) is None}
     if "endpoint" in values:
         values["endpoint"] = values["endpoint"].rstrip("/")
     cloud = msgspec.structs.replace(cloud, **values)
@@ -101,11 +53,9 @@ def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
 
 
 def _check(cloud: Cloud, environ: Mapping[str, str]) -> None:
-    if cloud.platform in {"azure", "foundry"} and cloud.endpoint is None:
-        host = "openai.azure.com" if cloud.platform == "azure" else "services.ai.azure.com"
-        raise _unset(cloud, "endpoint", f"https://RESOURCE.{host}")
-    if (cloud.kind, cloud.platform) == ("anthropic", "vertex") and cloud.region is None:
-        raise _unset(cloud, "region", "global")
+    for name, example in cloud.offer.required.items():
+        if getattr(cloud, name) is None:
+            raise _unset(cloud, name, example)
     if cloud.platform == "vertex" and cloud.endpoint is not None and cloud.project is None:
         raise _unset(cloud, "project", "PROJECT")
     if cloud.platform == "bedrock" and cloud.profile is not None and environ.get(_BEDROCK_KEY, "").strip():
@@ -118,18 +68,17 @@ def _unset(cloud: Cloud, name: str, example: str) -> ConfigurationError:
     return ConfigurationError(f"{where!r} is not set", hint=f"set it, such as `jp config set {where}={example}`")
 
 
-def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
-    """The cloud that the settings of an account name.
+def create_cloud(settings: CloudAccount, provider: str, *, vendor: Vendor, kinds: tuple[str, ...] = ()) -> Cloud:
+    """Return the cloud that the settings of an account name; `kinds` are those of which clouds have models.
 
     Raises:
         ConfigurationError: they name none, or one that does not have the models of this kind.
     """
     where = f"providers.llm.{provider}"
-    platforms = PLATFORMS.get(kind, ())
+    kind, platforms = vendor.id, tuple(vendor.clouds)
     if not platforms:
         message = f"'{where}.transport' is 'sdk', but no SDK knows a cloud for what speaks as {kind!r} does"
-        hint = f"set `{where}.kind` to {_either(tuple(PLATFORMS))}, or leave `transport` out"
-        raise ConfigurationError(message, hint=hint)
+        raise ConfigurationError(message, hint=f"set `{where}.kind` to {_either(kinds)}, or leave `transport` out")
     platform = settings.platform or (platforms[0] if len(platforms) == 1 else None)
     if platform is None:
         message = f"'{where}.transport' is 'sdk', but '{where}.platform' is not set"
@@ -142,7 +91,7 @@ def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
         raise ConfigurationError(message, hint=f"set it to {_either(platforms)}")
     return Cloud(
         provider=provider,
-        kind=kind,
+        vendor=vendor,
         platform=platform,
         endpoint=None if settings.endpoint is None else settings.endpoint.rstrip("/"),
         region=settings.region,
@@ -154,3 +103,347 @@ def create_cloud(settings: CloudAccount, provider: str, *, kind: str) -> Cloud:
 
 def _either(names: tuple[str, ...]) -> str:
     return " or ".join(repr(name) for name in names)
+
+
+CONTENT_TYPE = "application/vnd.amazon.eventstream"
+
+
+class _Chunk(msgspec.Struct):
+    """A message that holds an event of the model's vendor, encoded."""
+
+    bytes: str
+
+
+class _Named(msgspec.Struct):
+    """What all of them have."""
+
+    type: str = ""
+
+
+class _Exception(msgspec.Struct):
+    """What AWS says went wrong."""
+
+    message: str = ""
+
+
+class EventStreamFrames:
+    """The events of Anthropic's Messages API, out of the messages of Bedrock's stream.
+
+    A message that reports an exception becomes an `error` event, as Anthropic itself sends it.
+    """
+
+    def __init__(self) -> None:
+        # It has no type stubs.
+        self._library: Any = import_module("botocore.eventstream")
+        self._buffer: Any = self._library.EventStreamBuffer()
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Take more bytes; the events that they complete.
+
+        Raises:
+            ProviderError: they are damaged.
+        """
+        self._buffer.add_data(data)
+        try:
+            return [event for message in self._buffer if (event := _event(message)) is not None]
+        except (self._library.ParserError, ValueError) as error:  # msgspec's and base64's are ValueErrors
+            message = "the stream of Bedrock is damaged on its way"
+            raise ProviderError(message, kind="transient") from error
+
+    def close(self) -> list[ServerSentEvent]:
+        """The stream is over: of a message that is not complete nothing can be read."""
+        return []
+
+
+def _event(message: Any) -> ServerSentEvent | None:
+    headers: Mapping[str, object] = message.headers
+    payload: bytes = message.payload
+    if headers.get(":message-type") != "event":
+        return _failure(headers, payload)
+    if headers.get(":event-type") != "chunk":
+        return None
+    data = b64decode(msgspec.json.decode(payload, type=_Chunk).bytes, validate=True)
+    return ServerSentEvent(msgspec.json.decode(data, type=_Named).type, data)
+
+
+def _failure(headers: Mapping[str, object], payload: bytes) -> ServerSentEvent:
+    name = str(headers.get(":exception-type") or headers.get(":error-code") or "internalServerException")
+    try:
+        text = msgspec.json.decode(payload, type=_Exception).message
+    except ValueError:
+        text = ""
+    text = text or str(headers.get(":error-message") or "")
+    error = {"type": "error", "error": {"type": name, "message": text}}
+    return ServerSentEvent("error", msgspec.json.encode(error))
+
+
+INSTALL = "install what it takes: `pip install 'jp[sdk]'`"
+_ENTRA = "`pip install azure-identity`, then `az login`, lets jp sign in without a key"
+_LONGEST = 300
+
+_NETWORK = frozenset({"TransportError", "HTTPClientError", "ConnectionError", "EndpointConnectionError"})
+"""The errors of `google.auth`, and those that all of botocore's have above them, where nobody was reached."""
+
+_CREDENTIALS = {
+    "bedrock": "check AWS's credentials: `aws sts get-caller-identity`; `aws configure` or `aws sso login` makes some",
+    "vertex": "`gcloud auth application-default login` makes some, or GOOGLE_APPLICATION_CREDENTIALS names their file",
+}
+_OF_CREDENTIALS = ("botocore", "google.auth", "azure")
+
+
+def key_hint(cloud: Cloud) -> str:
+    """What mends it where the cloud takes none of what it is shown."""
+    if cloud.platform in _CREDENTIALS:
+        return _CREDENTIALS[cloud.platform]
+    return f"store a key with `jp keys set {cloud.provider}`, or export {cloud.key_variable}=…; {_ENTRA}"
+
+
+def missing_package(cloud: Cloud, name: str) -> ConfigurationError:
+    """A package is not installed."""
+    return ConfigurationError(f"{cloud.title} takes the package {name!r}, which is not installed", hint=INSTALL)
+
+
+def failure(error: Exception, cloud: Cloud) -> JpError:
+    """What `error`, raised while a request was prepared, means."""
+    for cause in _causes(error):
+        if isinstance(cause, JpError):
+            return cause
+        if isinstance(cause, ModuleNotFoundError):
+            return _not_installed(cloud, cause.name or "?")
+    text = _sentence(error)
+    is_about_credentials = type(error).__module__.startswith(_OF_CREDENTIALS)
+    if is_about_credentials and _NETWORK.intersection(base.__name__ for base in type(error).__mro__):
+        return ProviderError(f"{cloud.title}'s credentials cannot be had: {text}", kind="connect")
+    if is_about_credentials or "credentials" in text or "token" in text:
+        return _unauthenticated(cloud, text)
+    if isinstance(error, ValueError | RuntimeError):
+        return ConfigurationError(f"no request can be made for {cloud.title}: {text}", hint=_settings(cloud))
+    return ProviderError(f"no request can be made for {cloud.title}: {text}", kind="other", hint=_settings(cloud))
+
+
+def _not_installed(cloud: Cloud, package: str) -> JpError:
+    if package.partition(".")[0] == "azure":
+        return _unauthenticated(cloud, "there is neither a key nor another way to sign in")
+    return missing_package(cloud, package)
+
+
+def _unauthenticated(cloud: Cloud, text: str) -> ProviderError:
+    return ProviderError(f"no credentials for {cloud.title}: {text}", kind="authentication", hint=key_hint(cloud))
+
+
+def _settings(cloud: Cloud) -> str:
+    match cloud.platform:
+        case "bedrock":
+            names = ("region", "profile")
+        case "vertex":
+            names = ("project", "region")
+        case "foundry" | "azure":
+            names = ("endpoint",)
+    return "check " + " and ".join(f"`{cloud.setting(name)}`" for name in names)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, in one line."""
+    text = redact(" ".join(str(error).split()), ())
+    return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…") or type(error).__name__
+
+
+T = TypeVar("T")
+
+_IDENTITY = "azure.identity"
+
+_LEAST_TIMEOUT = 60.0
+"""Seconds: an import and several calls for credentials take longer than a server that streams is silent."""
+
+
+def check_packages(cloud: Cloud) -> None:
+    """Refuse a cloud whose SDK is not there, without importing it.
+
+    Raises:
+        ConfigurationError: a package is not installed.
+    """
+    for name in cloud.offer.packages:
+        if not is_installed(name):
+            raise missing_package(cloud, name)
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package is there; it is not imported, only what is above it."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package above it
+        return False
+
+
+TIMEOUT = 600.0
+"""An SDK tells a server how long it waits; how long jp does is not this."""
+
+_LEFT_OUT = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
+"""Headers that the transport writes itself, no signature covers them, and those that are for another account."""
+
+
+def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]) -> HttpRequest:
+    """Return what goes over the wire for `request`, as the vendor's SDK addresses and signs it for a cloud.
+
+    This may take its time (an import, a call for credentials). Nothing of the request goes over the wire here: the
+    client that the SDK is given only keeps what it would send. `headers` are the user's own.
+
+    Raises:
+        Exception: whatever an SDK raises where it lacks something.
+    """
+    import httpx2
+
+    seen: list[httpx2.Request] = []
+
+    class Looking(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            seen.append(request)
+            return httpx2.Response(200, headers={"content-type": "application/json"}, content=b"{}", request=request)
+
+    with httpx2.Client(transport=Looking(), trust_env=False) as client:
+        call = CloudCall(
+            cloud=cloud, request=request, key=key, headers=dict((*request.headers, *headers)), client=client
+        )
+        if cloud.vendor.send is not None:
+            cloud.vendor.send(call)
+    (sent,) = seen
+    kept = tuple((name, value) for name, value in sent.headers.items() if name.lower() not in _LEFT_OUT)
+    return HttpRequest(url=str(sent.url), headers=(*kept, ("user-agent", f"jp/{__version__}")), body=sent.read())
+
+
+def below(address: str | None, path: str) -> str | None:
+    """Return an address with a path, which it may have already."""
+    return address if address is None or address.endswith(path) else address + path
+
+
+def entra_token(scope: str) -> str:
+    """Return a token of Microsoft Entra, by whatever credentials this machine or its user has."""
+    from importlib import import_module
+
+    identity: Any = import_module(_IDENTITY)
+    return identity.DefaultAzureCredential().get_token(scope).token
+
+
+class CloudSigner:
+    """Signs requests for one cloud; see `jp.provider.http.Signer`.
+
+    `headers` are the user's own. `patience` is how many seconds a server may be silent, None where there is no limit.
+    """
+
+    def __init__(
+        self, cloud: Cloud, *, key: str | None, headers: tuple[tuple[str, str], ...], patience: float | None
+    ) -> None:
+        self._cloud = cloud
+        self._key = key
+        self._headers = headers
+        self._timeout = None if patience is None else max(patience, _LEAST_TIMEOUT)
+
+    async def sign(self, request: WireRequest) -> HttpRequest:
+        """See the port."""
+
+        def sign() -> HttpRequest:
+            return signed(self._cloud, request, key=self._key, headers=self._headers)
+
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await _aside(sign)
+        except TimeoutError:
+            message = f"{self._cloud.title}'s credentials did not come in time"
+            hint = "`assistant.request.stream_idle_timeout_secs` says how long jp waits"
+            raise ProviderError(message, kind="timeout", hint=hint) from None
+        except Exception as error:
+            raise failure(error, self._cloud) from error
+
+    def frames(self, headers: Mapping[str, str]) -> Frames | None:
+        """See the port."""
+        return EventStreamFrames() if headers.get("content-type", "").startswith(CONTENT_TYPE) else None
+
+
+async def _aside(work: Callable[[], T]) -> T:
+    """What `work` gives, in a thread that neither a cancelled task nor the end of the process waits for."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        try:
+            settle = partial(outcome.set_result, work())
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+            settle = partial(outcome.set_exception, error)
+        with suppress(RuntimeError):  # nobody is there any more
+            loop.call_soon_threadsafe(lambda: outcome.done() or settle())
+
+    threading.Thread(target=run, daemon=True).start()
+    return await outcome
+
+
+def create(
+    cloud: Cloud,
+    adapter: Adapter,
+    limits: Limits,
+    *,
+    headers: tuple[tuple[str, str], ...],
+    key: FoundKey | None,
+    environ: Mapping[str, str] | None,
+) -> HttpProvider:
+    """The provider of a cloud's models; `headers` are the user's own.
+
+    Without `environ` it only renders requests, and nothing has to be there.
+
+    Raises:
+        AuthenticationError: the cloud takes a key and there is neither one nor another way to sign in.
+        ConfigurationError: a package is missing, or a setting.
+    """
+    if environ is not None:
+        check_packages(cloud)
+        cloud = completed(cloud, environ)
+        _check_key(cloud, key)
+    account = Account(
+        base_url=cloud.endpoint or "",
+        base_url_setting=cloud.setting("endpoint"),
+        key=None,
+        key_variable=cloud.key_variable,
+        needs_key=False,
+        key_hint=_key_hint(cloud, key),
+        headers=headers,
+    )
+    signer = CloudSigner(cloud, key=None if key is None else key.key, headers=headers, patience=limits.idle_timeout)
+    return HttpProvider(adapter, account, limits, signer=signer)
+
+
+def cloud_key(
+    cloud: Cloud, variables: Sequence[str], *, environ: Mapping[str, str], stored: StoredKeys | None
+) -> FoundKey | None:
+    """The key for a cloud that takes one; the others are never shown a stored one.
+
+    Raises:
+        JpError: what is stored cannot be read, or is no key.
+    """
+    return find_key(cloud.provider, variables, environ=environ, stored=stored) if cloud.key_variable else None
+
+
+def _check_key(cloud: Cloud, key: FoundKey | None) -> None:
+    if not cloud.key_variable or key is not None:
+        return
+
+    if is_installed(_IDENTITY):
+        return
+
+    raise AuthenticationError(
+        f"no key for {cloud.provider!r} at {cloud.title}: the environment variable {cloud.key_variable!r} is not set, "
+        "and no key is stored",
+        hint=key_hint(cloud),
+    )
+
+
+def _key_hint(cloud: Cloud, key: FoundKey | None) -> str:
+    if key is not None:
+        return hint_for_rejected(cloud.provider, key)
+
+    return key_hint(cloud)

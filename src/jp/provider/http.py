@@ -18,8 +18,7 @@ from jp.provider.keys import missing_key
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
 
 if TYPE_CHECKING:
-    from jp.provider.framing import Frames
-    from jp.provider.reader import Reader
+    from jp.provider.reader import Frames, Reader
 
 _SUCCESS = range(200, 300)
 
@@ -77,10 +76,6 @@ class Adapter(Protocol):
         """What reads the response to `request`."""
         ...
 
-    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The headers that carry the key."""
-        ...
-
 
 class Signer(Protocol):
     """Who makes of a request one that a cloud accepts, where that takes more than a key in a header."""
@@ -104,18 +99,27 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     `key_hint` is what mends it where the provider does not accept the key, `reach_hint` where nobody answers at the
     address; `hints` mend other errors, by their kind. A server that `needs_key` is sent nothing without one. `headers`
-    are the user's own.
+    are the user's own. `key_header` carries the key, with what stands before it. `reply_hints` are words of an error
+    and the hint for it.
     """
 
     base_url: str
     base_url_setting: str
     key: str | None
     key_variable: str
+    key_header: tuple[str, str] = ("authorization", "Bearer ")
     needs_key: bool = True
     key_hint: str = ""
     reach_hint: str = ""
     hints: Mapping[ErrorKind, str] = {}
+    reply_hints: tuple[tuple[bytes, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key_headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers that carry the key, none without one."""
+        name, before = self.key_header
+        return () if self.key is None else ((name, f"{before}{self.key}"),)
 
 
 def joined(base_url: str, path: str) -> str:
@@ -268,7 +272,7 @@ class HttpProvider:
             ("content-type", "application/json"),
             ("accept", _ACCEPT[request.framing]),
             ("user-agent", f"jp/{__version__}"),
-            *(() if key is None else self._adapter.authorization(key)),
+            *self._account.key_headers,
             *request.headers,
             *self._account.headers,
         )
@@ -291,6 +295,7 @@ class HttpProvider:
             model=request.model,
             key_hint=account.key_hint,
             hints=account.hints,
+            reply_hints=account.reply_hints,
             base_url_setting=account.base_url_setting,
             secrets=secrets,
         )

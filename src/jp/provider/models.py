@@ -1,19 +1,18 @@
-"""What is known of models: the tables, what is inferred, prices, and facts about prompt caches. Pure."""
+"""What is known of models: each vendor's table, what a name lets expect, prices, and facts about prompt caches."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Protocol, cast
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
+from jp.conversation.thread import Thread
 from jp.provider.base import Abilities, Model, ModelDetails
-
-TABLE_DATE = "2026-11-22"
-"""When the table was last compared with what the providers publish."""
 
 _MILLION = 1_000_000
 _CLOUD = re.compile(r"\A(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?)?\Z")
@@ -23,45 +22,92 @@ _DATES = ("-20260102", "-2026-01-02")
 """How the date of a snapshot stands at the end of a name."""
 
 
-class _Table(Protocol):
-    """What a module of `jp.provider.table` gives: newest models first."""
+class CacheFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """When a prompt can be expected to be read from a provider's cache.
 
-    MODELS: tuple[Model, ...]
-    SMALL: str
-    is_own: Callable[[str], bool]
-    inferred: Callable[[str], Abilities]
+    It needs at least `minimum` tokens, and is kept for `short_secs` or `long_secs` after it was used last. `is_certain`
+    is false where nobody says that there is a cache: then one is expected only once it has shown itself.
+    """
 
+    minimum: int = 1024
+    short_secs: float = 300.0
+    long_secs: float = 3600.0
+    is_certain: bool = True
 
-def _table(kind: str) -> _Table | None:
-    """The table of a provider's models; each is imported when it is asked for."""
-    match kind:
-        case "anthropic":
-            from jp.provider.table import anthropic as table
-        case "google":
-            from jp.provider.table import google as table
-        case "openai":
-            from jp.provider.table import openai as table
-        case "ollama":
-            from jp.provider.table import ollama as table
-        case "cerebras":
-            from jp.provider.table import cerebras as table
-        case "llamacpp":
-            from jp.provider.table import llamacpp as table
-        case "openrouter":
-            from jp.provider.table import openrouter as table
-        case _:
-            return None
-    return cast("_Table", table)
+    def lifetime(self, policy: str) -> float:
+        """For how many seconds a prompt is kept under a policy, `short` or `long`."""
+        return self.long_secs if policy == "long" else self.short_secs
 
 
-@cache
-def _by_name(kind: str) -> dict[str, Model]:
-    table = _table(kind)
-    return {} if table is None else {model.details.id: model for model in table.MODELS}
+class _Row(ModelDetails, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model in a `models.json`; `abilities` names an entry of the file, `sources` say where single facts are from."""
+
+    provider: str = ""
+    abilities: str
+    cache: CacheFacts = CacheFacts()
+    sources: Mapping[str, str] = {}
+
+
+class _Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a name that begins with `match` says of abilities: all of them, and those that are `also` different."""
+
+    match: str
+    abilities: str = ""
+    also: JsonObject = {}
+
+
+class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a vendor's models: `models.json` in its folder.
+
+    `checked` is the day (YYYY-MM-DD) on which it was last compared with `source`, `small` the cheap model for what jp
+    itself asks. It says for certain whether the vendor `caches_prompts`. Names that begin with `own` are the vendor's,
+    others those of servers that only speak its protocol.
+    Newest `models` first; of rules in `inferred`, the last that matches counts.
+    """
+
+    checked: str = ""
+    source: str = ""
+    small: str = ""
+    caches_prompts: bool = False
+    own: str = "."
+    abilities: dict[str, Abilities] = {}
+    models: tuple[_Row, ...] = ()
+    inferred: tuple[_Rule, ...] = ()
+
+    def is_own(self, name: str) -> bool:
+        """Return whether the vendor itself has a model of that name."""
+        return re.match(self.own, name) is not None
+
+    def infer(self, name: str) -> Abilities:
+        """Return what a model that is not in the table can be expected to do."""
+        # A variant (`:free`, `:nitro`) can do what the model itself can.
+        variant, colon, _ = name.partition(":")
+        known = next((row for row in self.models if row.id == variant), None) if colon else None
+        if known is not None:
+            return self.abilities[known.abilities]
+        abilities = _ANY
+        for rule in self.inferred:
+            if re.match(rule.match, name):
+                abilities = self.abilities[rule.abilities] if rule.abilities else abilities
+                if rule.also:
+                    abilities = msgspec.convert({**msgspec.to_builtins(abilities), **rule.also}, Abilities)
+        return abilities
 
 
 _ANY = Abilities(thinking="none", levels=(), sampling=True, documents=False)
 """What is expected of a model of which nothing is known."""
+
+
+@cache
+def model_table(kind: str) -> ModelTable:
+    """Return the table of a kind of provider, an empty one where it has none."""
+    path = Path(__file__).parent / kind / "models.json"
+    # A log may name a provider that nobody knows.
+    return (
+        msgspec.json.decode(path.read_bytes(), type=ModelTable)
+        if kind.isidentifier() and path.is_file()
+        else ModelTable()
+    )
 
 
 def canonical_name(name: str) -> str:
@@ -75,19 +121,39 @@ def canonical_name(name: str) -> str:
     return name
 
 
+def _row(table: ModelTable, name: str) -> _Row | None:
+    by_name = {row.id: row for row in table.models}
+    return by_name.get(name) or by_name.get(canonical_name(name))
+
+
+@cache
 def find_model(kind: str, name: str) -> Model:
     """What is known of a model.
 
     `kind` is a provider of this version: a server under a name of the user's own is of one of these, and what its
     models cost is not what they cost there. One that is not in the table gets what its name lets expect.
     """
-    models = _by_name(kind)
-    found = models.get(name) or models.get(canonical_name(name))
-    if found is not None:
-        return found
-    table = _table(kind)
-    abilities = _ANY if table is None else table.inferred(canonical_name(name))
-    return Model(details=ModelDetails(provider=kind, id=name), abilities=abilities, known=False)
+    table = model_table(kind)
+    row = _row(table, name)
+    if row is None:
+        return Model(
+            details=ModelDetails(provider=kind, id=name), abilities=table.infer(canonical_name(name)), known=False
+        )
+    values: dict[str, Any] = {field: getattr(row, field) for field in ModelDetails.__struct_fields__}
+    values["provider"] = kind
+    return Model(details=ModelDetails(**values), abilities=table.abilities[row.abilities])
+
+
+def model_for(kind: str, thread: Thread) -> Model:
+    """Return what is known of a thread's model, with the abilities that the thread records of it."""
+    model, said = find_model(kind, thread.model), thread.parameters.abilities
+    if not said:
+        return model
+    try:
+        abilities = msgspec.convert({**msgspec.to_builtins(model.abilities), **said}, Abilities)
+    except msgspec.ValidationError:  # of a newer version
+        return model
+    return msgspec.structs.replace(model, abilities=abilities)
 
 
 def small_model(provider: str, beside: str) -> str | None:
@@ -95,15 +161,22 @@ def small_model(provider: str, beside: str) -> str | None:
 
     A server that only speaks the provider's protocol has models of other names.
     """
-    table = _table(provider)
-    if table is None or not table.SMALL or not (find_model(provider, beside).known or table.is_own(beside)):
-        return None
-    return table.SMALL
+    table = model_table(provider)
+    is_there = bool(table.small) and (_row(table, beside) is not None or table.is_own(beside))
+    return table.small if is_there else None
+
+
+def cache_facts(kind: str, name: str) -> CacheFacts:
+    """What is known of the cache for a model. `kind` is a provider of this version, as for `find_model`."""
+    table = model_table(kind)
+    row = _row(table, name)
+    facts = CacheFacts() if row is None else row.cache
+    return msgspec.structs.replace(facts, is_certain=table.caches_prompts)
 
 
 def known_names(provider: str) -> tuple[str, ...]:
     """The models of a provider that the table holds, newest first."""
-    return tuple(_by_name(provider))
+    return tuple(row.id for row in model_table(provider).models)
 
 
 def cost(usage: Usage, details: ModelDetails, *, long_cache: bool = False) -> float | None:
@@ -142,35 +215,3 @@ def is_made_by(metadata: JsonObject | None, provider: str, model: str) -> bool:
     if given.get("provider") != provider or not isinstance(maker, str):
         return False
     return canonical_name(maker) == canonical_name(model)
-
-
-class CacheFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """When a prompt can be expected to be read from a provider's cache.
-
-    It needs at least `minimum` tokens, and is kept for `short_secs` or `long_secs` after it was used last. `is_certain`
-    is false where nobody says that there is a cache: then one is expected only once it has shown itself.
-    """
-
-    minimum: int = 1024
-    short_secs: float = 300.0
-    long_secs: float = 3600.0
-    is_certain: bool = True
-
-    def lifetime(self, policy: str) -> float:
-        """For how many seconds a prompt is kept under a policy, `short` or `long`."""
-        return self.long_secs if policy == "long" else self.short_secs
-
-
-_CERTAIN = frozenset({"anthropic", "cerebras", "google", "openai", "openrouter", "script"})
-_MINIMUM = {
-    "claude-haiku-4-5": 4096,
-    "claude-opus-4-5": 4096,
-    "claude-opus-4-6": 4096,
-    "claude-sonnet-4-6": 2048,
-}
-"""Models that take more than the usual minimum."""
-
-
-def cache_facts(kind: str, name: str) -> CacheFacts:
-    """What is known of the cache for a model. `kind` is a provider of this version, as for `find_model`."""
-    return CacheFacts(minimum=_MINIMUM.get(canonical_name(name), 1024), is_certain=kind in _CERTAIN)

@@ -1,4 +1,4 @@
-"""Parameters that every request has: effort, sampling, and what only the provider knows. Pure."""
+"""Errors that a stream reports in place of an event. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import CachePolicy, Effort, Parameters
 from jp.errors import ConfigurationError
 from jp.provider.base import Level
+from jp.provider.errors import ProviderError
 
 SHARES: dict[Effort, int] = {"none": 0, "xlow": 10, "low": 20, "medium": 50, "high": 80, "xhigh": 90, "max": 100}
 """Thinking tokens for an effort, in percent of the longest output."""
@@ -161,3 +162,16 @@ def merged(body: JsonObject, other: JsonObject, *, protected: Collection[str]) -
         both = isinstance(old, dict) and isinstance(value, dict)
         result[name] = {**cast("JsonObject", old), **value} if both else value
     return result
+
+
+LEAST_WAIT = 3.0
+"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
+
+
+def reported(data: bytes, provider: str, model: str) -> ProviderError:
+    """The error that a stream reports in place of an event."""
+    from jp.provider.classification import Origin, Reply, classify
+
+    error = classify(Reply(body=data), Origin(provider=provider, model=model), now=0.0)
+    error.least_wait = LEAST_WAIT
+    return error

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jp.config.model import LlmConfig
-from jp.provider.registry import FACTS, LocalServer, ProviderFacts, account_of, address_of
+from jp.provider.registry import account_of, address_of, vendors
+from jp.provider.vendor import LocalServer, Vendor
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -111,22 +112,23 @@ def proposals(
     environ: Mapping[str, str],
     *,
     has_stored_key: Callable[[str], bool],
-    known: Sequence[ProviderFacts] = FACTS,
+    known: Sequence[Vendor] | None = None,
 ) -> tuple[Proposal, ...]:
-    """One model for each provider that can be used here, in the order of `known`.
+    """One model for each provider that can be used here, in the order of `known`, which are all by default.
 
     `has_stored_key` is asked only where the environment has no key. Servers get a third of a second, all at once.
     """
-    servers = {facts.id: facts.server for facts in known if facts.server is not None}
+    known = vendors() if known is None else known
+    servers = {vendor.id: vendor.server for vendor in known if vendor.server is not None}
     addresses = _configured(settings, servers)
     running = {server.provider: server for server in running_servers(servers, environ, configured=addresses)}
     found: list[Proposal] = []
-    for facts in known:
-        found += _by_key(facts, settings, environ, has_stored_key)
-        server = running.get(facts.id)
+    for vendor in known:
+        found += _by_key(vendor, settings, environ, has_stored_key)
+        server = running.get(vendor.id)
         models = () if server is None else _conversing(server.models)
         if server is not None and models:
-            model = f"{facts.id}/{models[0]}"
+            model = f"{vendor.id}/{models[0]}"
             found.append(Proposal(model=model, because=f"a server answers at {server.address}"))
     return tuple(found)
 
@@ -147,14 +149,14 @@ def _conversing(models: Sequence[str]) -> Sequence[str]:
 
 
 def _by_key(
-    facts: ProviderFacts, settings: LlmConfig, environ: Mapping[str, str], has_stored_key: Callable[[str], bool]
+    vendor: Vendor, settings: LlmConfig, environ: Mapping[str, str], has_stored_key: Callable[[str], bool]
 ) -> Iterator[Proposal]:
-    if not (facts.proposed and facts.key_variables):
+    if not (vendor.proposed and vendor.key_variables):
         return
-    account = account_of(settings, facts.id)
+    account = account_of(settings, vendor.id)
     configured = () if account is None or account.api_key_env is None else (account.api_key_env,)
-    variable = next((name for name in (*configured, *facts.key_variables) if environ.get(name, "").strip()), None)
+    variable = next((name for name in (*configured, *vendor.key_variables) if environ.get(name, "").strip()), None)
     if variable is not None:
-        yield Proposal(model=facts.proposed, because=f"{variable} is set")
-    elif has_stored_key(facts.id):
-        yield Proposal(model=facts.proposed, because="its key is stored")
+        yield Proposal(model=vendor.proposed, because=f"{variable} is set")
+    elif has_stored_key(vendor.id):
+        yield Proposal(model=vendor.proposed, because="its key is stored")

@@ -1,34 +1,62 @@
-"""From a model id to a provider and its adapter. Each is imported when it is asked for."""
+"""From a model id to its vendor, and to a provider for an account. This is the only place that lists the vendors."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, GoogleConfig, ModelFactsConfig, OpenaiConfig, ServerConfig
+from jp.config.accounts import CloudAccount, ModelFactsConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
 from jp.likeness import nearest
 from jp.provider.base import Provider
-from jp.provider.errors import ErrorKind
-from jp.provider.http import Adapter
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
 from jp.provider.models import known_names
 from jp.provider.transport import Limits
+from jp.provider.vendor import LocalServer, Vendor
 
 if TYPE_CHECKING:
-    from jp.provider.clouds import Cloud
-    from jp.provider.http import Account
+    from jp.provider.http import Account, Adapter
+    from jp.provider.vendor import Cloud
 
 
-class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server usually listens, and the variable that says otherwise; it lists models as OpenAI's API does."""
+_FOLDERS = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "google": "google",
+    "openrouter": "openrouter",
+    "cerebras": "cerebras",
+    "ollama": "ollama",
+    "llamacpp": "llamacpp",
+    "script": "script",
+    "openai-compatible": "compatible",
+}
+"""Each kind of provider, and its folder. The last is what a server of the user's own is without another `kind`."""
 
-    port: int
-    variable: str = ""
+*_PROVIDERS, _COMPATIBLE = _FOLDERS
+PROVIDERS = tuple(_PROVIDERS)
+KINDS = tuple(_FOLDERS)
+
+
+@cache
+def vendor_of(kind: str) -> Vendor:
+    """Return the vendor of a kind of provider. Its module is imported when it is asked for."""
+    return import_module(f"jp.provider.{_FOLDERS[kind]}.vendor").VENDOR
+
+
+def vendors() -> tuple[Vendor, ...]:
+    """Return the vendor of every provider of this version."""
+    return tuple(map(vendor_of, PROVIDERS))
+
+
+def built_in(provider: str) -> Vendor | None:
+    """Return the vendor that is called so, None where that is a server of the user's own, or nobody."""
+    return vendor_of(provider) if provider in PROVIDERS else None
 
 
 def is_loopback(base_url: str) -> bool:
@@ -65,68 +93,11 @@ def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or server.port}"
 
 
-def hints_of(kind: str, provider: str, model: str) -> Mapping[ErrorKind, str]:
-    """Hints by the kind of the error. `kind` is what the server called `provider` speaks, `model` what is asked."""
-    match kind:
-        case "ollama":
-            setting = f"`providers.llm.{provider}.context_window`"
-            return {
-                "model_not_found": f"`ollama pull {model}` gets it, `ollama list` says which are there",
-                "context_too_long": f"set {setting} higher, as far as the model and the memory go, or send less",
-            }
-        case "llamacpp":
-            return {"context_too_long": "start the server with more room (`llama-server --ctx-size …`), or send less"}
-        case "openai-compatible":
-            return {
-                "invalid_request": f"`providers.llm.{provider}` has settings for what a server does not take, such as "
-                "`structured`; `jp query --dry-run --format json …` shows what is sent"
-            }
-        case _:
-            return {}
-
-
-class ProviderFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the commands that set jp up have to know of a provider.
-
-    `key_variables` are where it is usual to keep its key, none where it knows of none; whether it `needs_key` is
-    another matter. `proposed` is the model that somebody who has just begun is offered, empty where that takes more
-    than a key. `server` is what listens on the user's own machine.
-    """
-
-    id: str
-    key_variables: tuple[str, ...] = ()
-    needs_key: bool = True
-    proposed: str = ""
-    server: LocalServer | None = None
-
-
-FACTS = (
-    ProviderFacts(id="anthropic", key_variables=("ANTHROPIC_API_KEY",), proposed="anthropic/claude-sonnet-5-5"),
-    ProviderFacts(id="openai", key_variables=("OPENAI_API_KEY",), proposed="openai/gpt-6.1-sol"),
-    ProviderFacts(id="google", key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), proposed="google/gemini-3.8-flash"),
-    ProviderFacts(
-        id="openrouter", key_variables=("OPENROUTER_API_KEY",), proposed="openrouter/anthropic/claude-sonnet-5.5"
-    ),
-    ProviderFacts(id="cerebras", key_variables=("CEREBRAS_API_KEY",), proposed="cerebras/gpt-oss-120b"),
-    ProviderFacts(
-        id="ollama",
-        key_variables=("OLLAMA_API_KEY",),
-        needs_key=False,
-        server=LocalServer(port=11434, variable="OLLAMA_HOST"),
-    ),
-    ProviderFacts(id="llamacpp", key_variables=("LLAMACPP_API_KEY",), needs_key=False, server=LocalServer(port=8080)),
-    ProviderFacts(id="script", needs_key=False),
-)
-"""The providers of this version; what `jp init` and `jp keys` know of them comes from here."""
-
 _SLIP = 0.8
 """How alike two names are that differ by a letter or two."""
 
-_AT_HOME = frozenset({"ollama", "llamacpp"})
 _PATIENCE_AT_HOME_SECS = 600.0
 _FIRST_BYTE_SECS = 120.0
-
-PROVIDERS = tuple(facts.id for facts in FACTS)
 
 _HINT = "a model is `provider/name`, such as `anthropic/claude-sonnet-5-5`, or an alias of `providers.llm.aliases`"
 
@@ -159,9 +130,9 @@ class _AccountSettings(Protocol):
 
 
 def account_of(settings: LlmConfig, provider: str) -> _AccountSettings | None:
-    """The settings of a provider's account; `script` has none."""
+    """The settings of a provider's account; one that talks to no server has none."""
     if provider in PROVIDERS:
-        return None if provider == "script" else getattr(settings, provider)
+        return None if vendor_of(provider).create_adapter is None else getattr(settings, provider)
     return settings.servers.get(provider)
 
 
@@ -202,41 +173,36 @@ def parse_model_id(text: str, settings: LlmConfig) -> ModelId:
     return ModelId(provider, name)
 
 
-def facts_of(provider: str) -> ProviderFacts:
-    """What is known of a provider.
-
-    Raises:
-        ConfigurationError: this version does not know it.
-    """
-    for facts in FACTS:
-        if facts.id == provider:
-            return facts
-    raise _unknown_provider(provider)
-
-
-def facts_in(settings: LlmConfig, provider: str) -> ProviderFacts:
-    """What is known of a provider, or of a server that the user has declared.
+def vendor_in(settings: LlmConfig, provider: str) -> Vendor:
+    """Return the vendor that is called so, or that of the kind of a server which the user has declared.
 
     Raises:
         ConfigurationError: nobody knows it.
     """
     own = settings.servers.get(provider)
     if provider in PROVIDERS:
-        return facts_of(provider)
+        return vendor_of(provider)
     if own is None:
         raise _unknown_provider(provider, settings.servers)
     variables = () if own.api_key_env is None else (own.api_key_env,)
-    return ProviderFacts(id=provider, key_variables=variables, needs_key=own.api_key_env is not None)
+    return msgspec.structs.replace(
+        vendor_of(own.kind),
+        id=provider,
+        key_variables=variables,
+        needs_key=own.api_key_env is not None,
+        proposed="",
+        server=None,
+    )
 
 
 def key_variables(settings: LlmConfig, provider: str) -> tuple[str, ...]:
     """The environment variables that may hold a provider's key: the configured one goes before the usual ones."""
     if (cloud := cloud_of(settings, provider)) is not None:
         return _cloud_variables(settings, cloud)
-    facts = facts_in(settings, provider)
+    vendor = vendor_in(settings, provider)
     account = account_of(settings, provider)
     configured = () if account is None or account.api_key_env is None else (account.api_key_env,)
-    return tuple(dict.fromkeys((*configured, *facts.key_variables)))
+    return tuple(dict.fromkeys((*configured, *vendor.key_variables)))
 
 
 def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
@@ -266,7 +232,8 @@ def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
         return None
     from jp.provider.clouds import create_cloud
 
-    return create_cloud(account, provider, kind=kind_of(settings, provider))
+    kinds = tuple(kind for kind in _FOLDERS if vendor_of(kind).clouds)
+    return create_cloud(account, provider, vendor=vendor_of(kind_of(settings, provider)), kinds=kinds)
 
 
 def kind_of(settings: LlmConfig, provider: str) -> str:
@@ -294,27 +261,30 @@ def create_provider(
         ConfigurationError: the provider is unknown, or its settings are malformed.
     """
     settings = config.providers.llm
-    if model.provider == "script":
-        from jp.provider.script.provider import create
-
-        return create(model.name, root=root, scenario=settings.script.scenario)
-    facts = facts_in(settings, model.provider)
+    vendor = vendor_in(settings, model.provider)
+    if vendor.create_provider is not None:
+        return vendor.create_provider(settings, model.name, root)
 
     from jp.provider.http import HttpProvider
 
     kind = kind_of(settings, model.provider)
     adapter = create_adapter(settings, model.provider, kind=kind)
     if (cloud := cloud_of(settings, model.provider)) is not None:
-        from jp.provider.sdk.signer import cloud_key, create
+        from jp.provider.clouds import cloud_key, create
 
         variables = _cloud_variables(settings, cloud)
         found = cloud_key(cloud, variables, environ=environ, stored=stored) if needs_key else None
         headers = _headers(settings, model.provider)
         limits = limits_for(kind, "", config.assistant.request)
         return create(cloud, adapter, limits, headers=headers, key=found, environ=environ if needs_key else None)
-    found = _key(settings, facts, environ, stored) if needs_key else None
-    account = _account(settings, facts, environ, found)
-    account = msgspec.structs.replace(account, hints=hints_of(kind, model.provider, model.name))
+    found = _key(settings, vendor, environ, stored) if needs_key else None
+    account = _account(settings, vendor, environ, found)
+    replies = tuple(
+        (words, f"{why}: `jp config set providers.llm.{kind}.{change}`") for words, change, why in vendor.settings_hints
+    )
+    account = msgspec.structs.replace(account, reply_hints=replies)
+    if vendor.hints is not None:
+        account = msgspec.structs.replace(account, hints=vendor.hints(model.provider, model.name))
     return HttpProvider(adapter, account, limits_for(kind, account.base_url, config.assistant.request))
 
 
@@ -337,26 +307,27 @@ def create_account(
     if (cloud := cloud_of(settings, provider)) is not None:
         message = f"{provider!r} is in a cloud ({cloud.title}), which tells its models on its own pages only"
         raise ConfigurationError(message, hint=f"use one of them all the same: `--model {provider}/NAME`")
-    facts = facts_in(settings, provider)
+    vendor = vendor_in(settings, provider)
     if not needs_key:
-        facts = msgspec.structs.replace(facts, needs_key=False)
-    return _account(settings, facts, environ, _key(settings, facts, environ, stored))
+        vendor = msgspec.structs.replace(vendor, needs_key=False)
+    return _account(settings, vendor, environ, _key(settings, vendor, environ, stored))
 
 
-def _account(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], found: FoundKey | None) -> Account:
+def _account(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], found: FoundKey | None) -> Account:
     from jp.provider.http import Account
 
-    where = _address_setting(facts.id)
-    variable = next(iter(key_variables(settings, facts.id)), "")
+    where = _address_setting(vendor.id)
+    variable = next(iter(key_variables(settings, vendor.id)), "")
     return Account(
-        base_url=_base_url(settings, facts, environ),
+        base_url=_base_url(settings, vendor, environ),
         base_url_setting=where,
         key=None if found is None else found.key,
         key_variable=variable,
-        needs_key=facts.needs_key,
-        key_hint=hint_for_wanted(facts.id, variable) if found is None else hint_for_rejected(facts.id, found),
-        reach_hint=_reach_hint(facts, where),
-        headers=_headers(settings, facts.id),
+        key_header=vendor.key_header,
+        needs_key=vendor.needs_key,
+        key_hint=hint_for_wanted(vendor.id, variable) if found is None else hint_for_rejected(vendor.id, found),
+        reach_hint=_reach_hint(vendor, where),
+        headers=_headers(settings, vendor.id),
     )
 
 
@@ -366,21 +337,21 @@ def base_url_of(settings: LlmConfig, provider: str, environ: Mapping[str, str]) 
     Raises:
         ConfigurationError: the provider is unknown, or nothing says where it is.
     """
-    return _base_url(settings, facts_in(settings, provider), environ)
+    return _base_url(settings, vendor_in(settings, provider), environ)
 
 
 def _address_setting(provider: str) -> str:
     return f"providers.llm.{provider}.base_url"
 
 
-def _base_url(settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str]) -> str:
-    where = _address_setting(facts.id)
-    account = account_of(settings, facts.id)
+def _base_url(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str]) -> str:
+    where = _address_setting(vendor.id)
+    account = account_of(settings, vendor.id)
     configured = None if account is None else account.base_url
     if configured is not None:
         return configured.rstrip("/").removesuffix(_ENDPOINT)
-    if facts.server is not None:
-        return address_of(facts.server, environ)
+    if vendor.server is not None:
+        return address_of(vendor.server, environ)
     hint = f"set it, such as `jp config set {where}=http://127.0.0.1:8000/v1`"
     raise ConfigurationError(f"{where!r} is not set", hint=hint)
 
@@ -390,22 +361,20 @@ def _headers(settings: LlmConfig, provider: str) -> tuple[tuple[str, str], ...]:
     return () if own is None or provider in PROVIDERS else tuple(own.headers.items())
 
 
-def _reach_hint(facts: ProviderFacts, where: str) -> str:
-    is_anothers = facts.server is None and facts.id in PROVIDERS
+def _reach_hint(vendor: Vendor, where: str) -> str:
+    is_anothers = vendor.server is None and vendor.id in PROVIDERS
     return "" if is_anothers else f"is the server running? `{where}` says where it is looked for"
 
 
-def _key(
-    settings: LlmConfig, facts: ProviderFacts, environ: Mapping[str, str], stored: StoredKeys | None
-) -> FoundKey | None:
-    variables = key_variables(settings, facts.id)
-    if not facts.needs_key:
-        found = find_key(facts.id, variables, environ=environ, stored=None)
-        if found is not None or stored is None or not stored.may_have(facts.id):
+def _key(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], stored: StoredKeys | None) -> FoundKey | None:
+    variables = key_variables(settings, vendor.id)
+    if not vendor.needs_key:
+        found = find_key(vendor.id, variables, environ=environ, stored=None)
+        if found is not None or stored is None or not stored.may_have(vendor.id):
             return found
-    found = find_key(facts.id, variables, environ=environ, stored=stored)
-    if found is None and facts.needs_key:
-        raise missing_key(facts.id, variables[0])
+    found = find_key(vendor.id, variables, environ=environ, stored=stored)
+    if found is None and vendor.needs_key:
+        raise missing_key(vendor.id, variables[0])
     return found
 
 
@@ -416,12 +385,13 @@ def limits_for(kind: str, base_url: str, request: RequestConfig) -> Limits:
     model and to read a long prompt, without a byte.
     """
     limits = limits_of(request)
-    is_local = kind in _AT_HOME or is_loopback(base_url)
+    is_at_home = vendor_of(kind).is_local
+    is_local = is_at_home or is_loopback(base_url)
     first_byte = request.first_byte_timeout_secs
     if first_byte is None:
         first_byte = 0 if is_local else _FIRST_BYTE_SECS
     idle = limits.idle_timeout
-    if kind in _AT_HOME and request.stream_idle_timeout_secs == RequestConfig().stream_idle_timeout_secs:
+    if is_at_home and request.stream_idle_timeout_secs == RequestConfig().stream_idle_timeout_secs:
         idle = _PATIENCE_AT_HOME_SECS
     return msgspec.structs.replace(limits, first_byte_timeout=first_byte or None, idle_timeout=idle)
 
@@ -438,69 +408,12 @@ def limits_of(request: RequestConfig) -> Limits:
 
 
 def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
-    """The adapter of a provider that speaks as `kind` does: itself, or for a server of the user's own, another.
+    """Return the adapter of a provider that speaks as `kind` does: itself, or for a server of the user's own, another.
 
     Raises:
         ConfigurationError: nobody speaks so.
     """
-    match kind:
-        case "anthropic":
-            from jp.provider.anthropic.request import AnthropicAdapter
-
-            own = settings.anthropic
-            return AnthropicAdapter(own.beta_headers, provider=provider, chains=own.chain_on_max_tokens)
-        case "openai":
-            from jp.provider.openai.request import OpenaiAdapter
-
-            summary = settings.openai.reasoning_summary
-            return OpenaiAdapter(provider=provider, summary=summary, store=_may_store(settings, provider))
-        case "ollama":
-            from jp.provider.ollama.request import adapter_of
-
-            return adapter_of(settings, provider)
-        case "google":
-            from jp.provider.google.request import GoogleAdapter
-
-            # Vertex AI does not know the field: nothing is kept there unless the project says so.
-            in_cloud = _account_of(settings, provider).transport == "sdk"
-            return GoogleAdapter(provider=provider, store=None if in_cloud else _may_store(settings, provider))
-        case _:
-            return _speaking_chat(settings, provider, kind=kind)
-
-
-def _account_of(settings: LlmConfig, provider: str) -> OpenaiConfig | GoogleConfig | ServerConfig:
-    """The account of one that speaks as OpenAI or Google do."""
-    match provider:
-        case "openai":
-            return settings.openai
-        case "google":
-            return settings.google
-        case _:
-            return settings.servers[provider]
-
-
-def _may_store(settings: LlmConfig, provider: str) -> bool:
-    return _account_of(settings, provider).store
-
-
-def _speaking_chat(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
-    """The adapter of one that speaks Chat Completions."""
-    match kind:
-        case "openai-compatible":
-            from jp.provider import compatible
-
-            return compatible.create(settings.servers[provider], provider)
-        case "cerebras":
-            from jp.provider.cerebras import CerebrasAdapter
-
-            return CerebrasAdapter()
-        case "llamacpp":
-            from jp.provider import llamacpp
-
-            return llamacpp.create(settings, provider)
-        case "openrouter":
-            from jp.provider.openrouter import request
-
-            return request.create(settings.openrouter)
-        case _:
-            raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")
+    vendor = vendor_of(kind) if kind in _FOLDERS else None
+    if vendor is None or vendor.create_adapter is None:
+        raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")
+    return vendor.create_adapter(settings, provider)

@@ -25,3 +25,12 @@ def test_a_prompt_is_kept_as_long_as_the_policy_asks_for() -> None:
     facts = cache_facts("anthropic", "m")
 
     assert (facts.lifetime("short"), facts.lifetime("long")) == (300, 3600)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("openai", "gpt-6.1-terra"), ("openai", "gpt-5.6"), ("openrouter", "openai/gpt-6.2-sol")]
+)
+def test_openai_keeps_a_prompt_for_half_an_hour_whatever_is_asked_for(kind: str, name: str) -> None:
+    facts = cache_facts(kind, name)
+
+    assert (facts.lifetime("short"), facts.lifetime("long")) == (1800, 1800)

@@ -321,12 +321,6 @@ def test_openai_s_words_decide_the_kind(status: int | None, error: object, kind:
     assert classified(status, error, origin=Origin(provider="openai", model="gpt-9")).kind == kind
 
 
-def test_who_cannot_have_summaries_is_told_how_to_do_without() -> None:
-    hint = classified(400, openai("unsupported_value", UNVERIFIED), origin=Origin(provider="openai")).hint
-
-    assert "`jp config set providers.llm.openai.reasoning_summary=none`" in hint
-
-
 @pytest.mark.parametrize("status", [200, 204, 404])
 @pytest.mark.parametrize("title", ["login", "Your quota exceeded: no such model upstream"])
 def test_a_page_in_place_of_an_answer_leads_to_the_address(status: int, title: str) -> None:

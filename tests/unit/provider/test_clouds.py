@@ -14,9 +14,10 @@ from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError
 from jp.provider.catalogue.known import known_model
-from jp.provider.clouds import PLATFORMS, Cloud, completed, create_cloud
+from jp.provider.clouds import completed, create_cloud
 from jp.provider.keys import FoundKey
-from jp.provider.registry import ModelId, cloud_of, create_account, create_provider, key_variables
+from jp.provider.registry import ModelId, cloud_of, create_account, create_provider, key_variables, vendor_of, vendors
+from jp.provider.vendor import Cloud
 
 PAGE = Path(__file__, "../../../../docs/providers.md").resolve()
 SECTION = PAGE.read_text(encoding="utf-8").partition("\n## Clouds\n")[2]
@@ -39,14 +40,14 @@ def config(**accounts: dict[str, Any]) -> AppConfig:
     return config_of(read_partial({"providers": {"llm": accounts}}))
 
 
-@pytest.mark.parametrize(("kind", "platform"), [(kind, one) for kind, those in PLATFORMS.items() for one in those])
+@pytest.mark.parametrize(("kind", "platform"), [(vendor.id, one) for vendor in vendors() for one in vendor.clouds])
 def test_a_kind_is_where_its_sdk_knows_it_to_be(kind: str, platform: str) -> None:
-    assert create_cloud(account(platform=platform), "work", kind=kind).platform == platform
+    assert create_cloud(account(platform=platform), "work", vendor=vendor_of(kind)).platform == platform
 
 
 def test_a_kind_that_is_in_one_cloud_need_not_say_which() -> None:
-    assert create_cloud(account(), "work", kind="openai").platform == "azure"
-    assert create_cloud(account(), "work", kind="google").platform == "vertex"
+    assert create_cloud(account(), "work", vendor=vendor_of("openai")).platform == "azure"
+    assert create_cloud(account(), "work", vendor=vendor_of("google")).platform == "vertex"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_a_kind_that_is_in_one_cloud_need_not_say_which() -> None:
 )
 def test_a_cloud_that_cannot_be_is_an_error(kind: str, settings: dict[str, str], message: str, hint: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
-        create_cloud(account(**settings), "work", kind=kind)
+        create_cloud(account(**settings), "work", vendor=vendor_of(kind))
 
     assert message in raised.value.message
     assert hint in str(raised.value.hint)
@@ -71,13 +72,13 @@ def test_an_address_of_the_vendor_s_is_none_of_a_cloud(settings: type[CloudAccou
     given = {"transport": "sdk", "platform": "bedrock", "base_url": "https://a.example"}
 
     with pytest.raises(ConfigurationError, match=r"'providers.llm.work.base_url' is set") as raised:
-        create_cloud(msgspec.convert(given, settings), "work", kind="anthropic")
+        create_cloud(msgspec.convert(given, settings), "work", vendor=vendor_of("anthropic"))
 
     assert "`providers.llm.work.endpoint`" in str(raised.value.hint)
 
 
 def cloud(kind: str, platform: str, **settings: str) -> Cloud:
-    return create_cloud(account(platform=platform, **settings), "work", kind=kind)
+    return create_cloud(account(platform=platform, **settings), "work", vendor=vendor_of(kind))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_an_account_is_in_a_cloud_where_it_says_so() -> None:
 
     found = cloud_of(settings, "work")
     assert found is not None
-    assert (found.provider, found.kind, found.title) == ("work", "anthropic", "Bedrock")
+    assert (found.provider, found.vendor.id, found.title) == ("work", "anthropic", "Bedrock")
     assert cloud_of(settings, "anthropic") is None
     assert cloud_of(settings, "ollama") is None
     assert cloud_of(settings, "nobody") is None

@@ -7,12 +7,13 @@ import msgspec
 import pytest
 
 from jp.conversation.thread import Thread, ToolDefinition, UserText
-from jp.provider.anthropic.request import AnthropicAdapter
+from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.base import WireRequest
-from jp.provider.counting import count_request, counted
 from jp.provider.errors import ProviderError
-from jp.provider.google.request import GoogleAdapter
-from jp.provider.openai.request import OpenaiAdapter
+from jp.provider.google.vendor import GoogleAdapter
+from jp.provider.openai.vendor import OpenaiAdapter
+from jp.provider.registry import vendor_of, vendors
+from jp.provider.vendor import counted
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 
@@ -25,9 +26,9 @@ def thread(model: str) -> Thread:
 
 
 def counting(kind: str, request: WireRequest, **where: str) -> WireRequest:
-    found = count_request(kind, request, **where)
-    assert found is not None
-    return found
+    count = vendor_of(kind).count
+    assert count is not None
+    return count(request, where.get("platform"))
 
 
 @cache
@@ -84,11 +85,12 @@ def test_google_s_cloud_counts_what_it_has_a_name_for() -> None:
     assert asking.body["contents"] == request.body["contents"]
 
 
-@pytest.mark.parametrize(("kind", "platform"), [("ollama", None), ("openrouter", None), ("anthropic", "bedrock")])
-def test_others_do_not_count(kind: str, platform: str | None) -> None:
-    request = AnthropicAdapter().render(thread("claude-opus-4-6"))
+def test_others_do_not_count() -> None:
+    counting = {vendor.id for vendor in vendors() if vendor.count is not None}
+    clouds = {cloud for vendor in vendors() for cloud, offer in vendor.clouds.items() if offer.counts}
 
-    assert count_request(kind, request, platform=platform) is None
+    assert counting == {"anthropic", "openai", "google"}
+    assert clouds == {"vertex", "foundry", "azure"}
 
 
 def test_a_count_is_read() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.provider.errors import ProviderError
-from jp.provider.framing import NdjsonDecoder, ServerSentEvent, SseDecoder
+from jp.provider.reader import NdjsonDecoder, ServerSentEvent, SseDecoder
 
 
 def events_of(*chunks: bytes) -> list[ServerSentEvent]:

@@ -8,7 +8,8 @@ import pytest
 from jp.config.model import LlmConfig
 from jp.provider.models import known_names
 from jp.provider.proposals import Proposal, RunningServer, proposals, running_servers
-from jp.provider.registry import FACTS, LocalServer, ProviderFacts, address_of, facts_of
+from jp.provider.registry import address_of, vendor_of, vendors
+from jp.provider.vendor import LocalServer, Vendor
 from loopback import JSON, Loopback, Reply
 
 LISTED = b'{"object": "list", "data": [{"id": "small", "x": 1}, {"id": "large"}]}'
@@ -86,11 +87,11 @@ def test_where_no_provider_has_a_server_nobody_is_asked() -> None:
 
 def test_what_can_be_used_is_proposed_in_the_order_of_the_providers() -> None:
     known = (
-        ProviderFacts(id="a", key_variables=("A_KEY", "A_TOKEN"), proposed="a/one"),
-        ProviderFacts(id="b", key_variables=("B_KEY",), proposed="b/one"),
-        ProviderFacts(id="c", key_variables=("C_KEY",), proposed="c/one"),
-        ProviderFacts(id="script"),
-        ProviderFacts(id="ollama", server=OLLAMA),
+        Vendor(id="a", key_variables=("A_KEY", "A_TOKEN"), proposed="a/one"),
+        Vendor(id="b", key_variables=("B_KEY",), proposed="b/one"),
+        Vendor(id="c", key_variables=("C_KEY",), proposed="c/one"),
+        Vendor(id="script"),
+        Vendor(id="ollama", server=OLLAMA),
     )
     asked: list[str] = []
 
@@ -116,7 +117,7 @@ def test_a_configured_variable_and_a_configured_server_count() -> None:
         settings = msgspec.convert(
             {"openai": {"api_key_env": "MINE"}, "llamacpp": {"base_url": f"{server.url}/v1"}}, LlmConfig
         )
-        known = (facts_of("openai"), facts_of("llamacpp"))
+        known = (vendor_of("openai"), vendor_of("llamacpp"))
 
         def find() -> tuple[Proposal, ...]:
             return proposals(settings, {"MINE": "k"}, has_stored_key=lambda _: False, known=known)
@@ -131,6 +132,6 @@ def test_a_configured_variable_and_a_configured_server_count() -> None:
 
 
 def test_what_is_proposed_is_in_the_table_of_its_provider() -> None:
-    for facts in FACTS:
+    for facts in vendors():
         names = known_names(facts.id)
         assert not facts.proposed or not names or facts.proposed.removeprefix(f"{facts.id}/") in names, facts

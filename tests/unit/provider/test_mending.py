@@ -1,6 +1,14 @@
 from __future__ import annotations
 
-from jp.provider.registry import hints_of
+from collections.abc import Mapping
+
+from jp.provider.errors import ErrorKind
+from jp.provider.registry import vendor_of
+
+
+def hints_of(kind: str, provider: str, model: str) -> Mapping[ErrorKind, str]:
+    hints = vendor_of(kind).hints
+    return {} if hints is None else hints(provider, model)
 
 
 def test_a_model_of_ollama_can_be_pulled_and_its_window_be_set() -> None:

@@ -9,7 +9,7 @@ from jp.config.accounts import ServerConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
-from jp.provider.anthropic.request import RENDERER
+from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, misspelt, parse_model_id
 
 ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
@@ -77,7 +77,7 @@ def test_rendering_needs_no_key() -> None:
     thread = Thread(model=HAIKU.name, system=(), tools=(), events=(UserText(text="Hi", turn=0),))
 
     assert provider.id == "anthropic"
-    assert provider.renderer == RENDERER
+    assert provider.renderer == AnthropicAdapter.renderer
     assert provider.sections(provider.render(thread)).messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
 
 

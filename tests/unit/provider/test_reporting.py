@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.provider.reporting import reported
+from jp.provider.parameters import reported
 
 
 def test_an_error_in_a_stream_is_told_apart_and_takes_a_while_to_pass() -> None:

@@ -20,7 +20,8 @@ from jp.app.compaction.summarizer import (
     texts_of,
     window_of,
 )
-from jp.app.models import details_of, known_of
+from jp.app.estimates import known_of
+from jp.app.models import details_of
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary

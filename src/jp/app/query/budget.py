@@ -118,7 +118,7 @@ def _last_prompt(entries: Sequence[AnyEntry], settings: RequestSettings) -> int:
 
 
 def _ratio(model: ModelId) -> float:
-    from jp.app.models import known_of
+    from jp.app.estimates import known_of
 
     return known_of(str(model)).ratio
 

@@ -12,9 +12,9 @@ from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
 from jp.errors import UsageError
 from jp.provider.base import Sections, WireRequest
-from jp.provider.counting import COUNTING, count_request, counted
 from jp.provider.http import HttpProvider
-from jp.provider.registry import cloud_of, kind_of
+from jp.provider.registry import cloud_of, kind_of, vendor_of, vendors
+from jp.provider.vendor import counted
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.prompt_size import prompt_size
 from jp.turn.request import InlineLoader, build_thread
@@ -31,14 +31,15 @@ async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
     settings, name = wiring.config.providers.llm, wiring.model.provider
     provider = wiring.provider if wiring.cap is None else wiring.cap.inner
     cloud = cloud_of(settings, name)
-    asking = count_request(kind_of(settings, name), request, platform=None if cloud is None else cloud.platform)
-    if asking is None or not isinstance(provider, HttpProvider):
+    count = None if cloud is not None and not cloud.offer.counts else vendor_of(kind_of(settings, name)).count
+    if count is None or not isinstance(provider, HttpProvider):
         who = repr(name) if cloud is None else f"{name!r} ({cloud.title})"
-        counting = ", ".join(COUNTING)
+        counting = ", ".join(vendor.id for vendor in vendors() if vendor.count is not None)
         raise UsageError(
             f"{who} does not count tokens, so --exact is of no use",
             hint=f"leave --exact out for an estimate; those that count are: {counting}",
         )
+    asking = count(request, None if cloud is None else cloud.platform)
     return counted(name, await provider.ask(asking))
 
 
@@ -106,7 +107,8 @@ async def preview_request(
 
 
 def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
-    from jp.app.models import details_of, known_of
+    from jp.app.estimates import known_of
+    from jp.app.models import details_of
 
     known = known_of(str(wiring.model))
     size = prompt_size(sections).scaled(known.ratio)

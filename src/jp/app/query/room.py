@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from jp.app.compaction.applying import turns_text
 from jp.app.compaction.order import Order, order_of
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
-from jp.app.models import known_of
+from jp.app.estimates import known_of
 from jp.app.places import AnyWorkspace
 from jp.app.query.budget import payment
 from jp.app.query.wiring import Wiring

@@ -379,7 +379,7 @@ async def _with_tools(
 def _learn(options: Options, wiring: Wiring) -> None:
     """Keep how far estimates were off."""
     if wiring.measuring is not None and wiring.measuring.measured and options.persist:
-        from jp.app.models import learn
+        from jp.app.estimates import learn
 
         learn(wiring.model.provider, wiring.measuring.measured)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 from msgspec.structs import replace
 
+from jp.app.models import listed_abilities
 from jp.app.options import Options
 from jp.app.query.conversation import Begun
 from jp.app.query.screen import Screen
@@ -177,6 +178,8 @@ class Titling:
         if model is None:
             return ""
         provider, thread = await self._provider_of(model), title_thread(model.name, requests)
+        parameters = replace(thread.parameters, abilities=listed_abilities(self._config, model))
+        thread = replace(thread, parameters=parameters)
         if self._plain.cap is not None:
             provider = self._paid(self._plain.cap, provider, model, thread)
         answer = await self._ask(provider, model, thread)

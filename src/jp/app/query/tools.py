@@ -21,7 +21,7 @@ from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
 from jp.provider.models import find_model
-from jp.provider.registry import ModelId, kind_of
+from jp.provider.registry import ModelId, built_in, kind_of
 from jp.tool.toolbox import standing_names
 
 if TYPE_CHECKING:
@@ -162,9 +162,6 @@ def _sentences(enabled: Collection[str]) -> tuple[str, ...]:
 
 Making = Callable[[], "Tool"]
 
-_ALL_CALL = frozenset({"anthropic", "google", "openai", "script"})
-"""Providers whose models all call tools, also those that are not in the table."""
-
 
 class Standing:
     """What decides which of them a request offers, besides the other tools that it offers.
@@ -214,7 +211,9 @@ class Standing:
     def _may_call(self, model: ModelId) -> bool:
         """Whether tools that nobody has asked for do no harm: many a model of one's own refuses every request."""
         found = find_model(kind_of(self._config.providers.llm, model.provider), model.name)
-        may_call = found.abilities.tools and (found.known or model.provider in _ALL_CALL)
+        vendor = built_in(model.provider)
+        is_expected = vendor is not None and vendor.calls_tools
+        may_call = found.abilities.tools and (found.known or is_expected)
         return may_call and (found.abilities.structured_with_tools or not self._is_structured)
 
     def _refresh_resource(self) -> Tool:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.keys import UserKeys
+from jp.app.models import listed_abilities
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.conversation import Place
@@ -19,7 +20,16 @@ from jp.app.query.screen import Dialogue, Screen
 from jp.app.toolset import Toolset
 from jp.compaction.fact_lines import FactLines
 from jp.config.model import AppConfig, DeduplicationConfig
-from jp.conversation.entries import AnyEntry, ChatRequest, Question, ToolCallRequest, TurnStart, Usage, add_usage
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    JsonObject,
+    Question,
+    ToolCallRequest,
+    TurnStart,
+    Usage,
+    add_usage,
+)
 from jp.conversation.json_text import JsonValue, find_json
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import ConfigurationError, UsageError
@@ -112,15 +122,20 @@ _ATTEMPTS = 2
 class ModelRespondent:
     """A `Respondent` that asks a model. `cap` may forbid it; `log` hears why there is no answer."""
 
-    def __init__(self, model: ModelId, provider: Provider, *, cap: Cap, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, model: ModelId, provider: Provider, *, cap: Cap, log: Callable[[str], None], abilities: JsonObject
+    ) -> None:
         self._model = model
+        self._abilities = abilities
         self._provider = provider
         self._cap = cap
         self._log = log
 
     async def answer(self, question: Question, call: ToolCallRequest, stream: Stream) -> Answer | Unanswered:
         """Ask, and once more where what comes is no answer."""
-        request = self._provider.render(inquiry_thread(self._model.name, question, call, stream.entries))
+        thread = inquiry_thread(self._model.name, question, call, stream.entries)
+        parameters = msgspec.structs.replace(thread.parameters, abilities=self._abilities)
+        request = self._provider.render(msgspec.structs.replace(thread, parameters=parameters))
         asked = _Asked()
         problem = ""
         for _ in range(_ATTEMPTS):
@@ -165,7 +180,7 @@ class _Asked:
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom tools may ask. `log` hears why the model gave no answer."""
+    """Whom tools may ask. `log` hears why the model gave no answer. `abilities` are those that its provider lists."""
 
     model: ModelId
     provider: Provider
@@ -173,6 +188,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     screen: Screen
     log: Callable[[str], None]
     cap: Cap = NoCap()
+    abilities: JsonObject = {}
 
     def of(self, toolbox: Toolbox) -> Callable[[ToolCallRequest, Stream], Inquirer]:
         """Who answers a call of the tools in `toolbox`. Nothing for it is imported before there is a call."""
@@ -193,7 +209,9 @@ class _Made:
         from jp.tool.consent import Inquiries
 
         around = self._with
-        model = ModelRespondent(around.model, around.provider, cap=around.cap, log=around.log)
+        model = ModelRespondent(
+            around.model, around.provider, cap=around.cap, log=around.log, abilities=around.abilities
+        )
         return Inquiries(self._toolbox, person=around.screen.respondent(around.dialogue), model=model)
 
 
@@ -246,8 +264,15 @@ def wire(
     cap = _cap(config, arguments, provider, model)
     provider = provider if cap is None else cap
     dialogue = Dialogue()
+    abilities = listed_abilities(config, model)
     answering = Answering(
-        model=model, provider=provider, cap=cap or NoCap(), dialogue=dialogue, screen=screen, log=options.log
+        model=model,
+        provider=provider,
+        cap=cap or NoCap(),
+        dialogue=dialogue,
+        screen=screen,
+        log=options.log,
+        abilities=abilities,
     )
     toolset = Toolset(
         config,
@@ -263,7 +288,7 @@ def wire(
         renderer=rendering_version(provider.renderer),
         system=system_parts(config.assistant),
         tools=canonical_tools(tools.definitions),
-        parameters=parameters_of(config.assistant),
+        parameters=msgspec.structs.replace(parameters_of(config.assistant), abilities=abilities),
     )
     _check_choice(settings)
     return Wiring(

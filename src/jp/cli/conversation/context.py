@@ -301,8 +301,9 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     from msgspec.structs import replace
 
     from jp.app.compaction.preview import gains_of
+    from jp.app.estimates import known_of
     from jp.app.held import read_conversation
-    from jp.app.models import details_of, known_of
+    from jp.app.models import details_of
     from jp.app.reports import Known, report_of
     from jp.cli.looks import look_of_stdout, width_of_stdout
     from jp.cli.output import print_result

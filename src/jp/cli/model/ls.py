@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from jp.cli.model.refreshing import Asked
     from jp.cli.model.show import Models, Naming
     from jp.config.model import AppConfig
-    from jp.provider.catalogue.known import Known
-    from jp.provider.catalogue.store import Kept
+    from jp.provider.catalogue.known import Kept, Known
 
 _HEAD = ("", "model", "window", "output", "in", "out", "cached", "alias", "reasoning", "can")
 _RIGHT = frozenset({2, 3, 4, 5, 6})
@@ -89,14 +88,14 @@ def _providers(config: AppConfig, provider: str | None) -> list[str]:
         UsageError: it has no models.
     """
     from jp.errors import UsageError
-    from jp.provider.registry import FACTS, facts_in
+    from jp.provider.registry import vendor_in, vendors
 
     settings = config.providers.llm
     if provider is None:
-        own = [name for name in settings.servers if all(name != facts.id for facts in FACTS)]
-        return [*(facts.id for facts in FACTS if facts.id != "script"), *own]
-    if facts_in(settings, provider).id == "script":
-        raise UsageError("'script' has no models: it plays scenario files", hint="`jp model ls` lists all others")
+        own = [name for name in settings.servers if all(name != vendor.id for vendor in vendors())]
+        return [*(vendor.id for vendor in vendors() if vendor.create_adapter is not None), *own]
+    if vendor_in(settings, provider).create_adapter is None:
+        raise UsageError(f"{provider!r} has no models: it plays scenario files", hint="`jp model ls` lists all others")
     return [provider]
 
 

@@ -14,10 +14,10 @@ from jp.cli.options import GlobalOptions
 from jp.config.model import AppConfig
 from jp.errors import AuthenticationError, ExitCode, JpError
 from jp.provider.http import Account
-from jp.provider.registry import create_account, facts_in, kind_of, limits_of
+from jp.provider.registry import built_in, create_account, kind_of, limits_of, vendor_in, vendor_of
 
 if TYPE_CHECKING:
-    from jp.provider.catalogue.store import CatalogueStore, Kept
+    from jp.provider.catalogue.known import CatalogueStore, Kept
     from jp.render.channel import Channel
 
 
@@ -74,8 +74,6 @@ class Progress:
 
 
 _AT_ONCE = 8
-_PUBLIC = frozenset({"openrouter"})
-"""Who lists models for everybody."""
 
 
 class Asked(msgspec.Struct, kw_only=True):
@@ -119,7 +117,8 @@ def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, name
     accounts: dict[str, Account] = {}
     settings, stored = config.providers.llm, UserKeys()
     for provider in providers:
-        needs_key = not (named and provider in _PUBLIC)
+        vendor = built_in(provider)
+        needs_key = not (named and vendor is not None and vendor.models.is_public)
         try:
             accounts[provider] = create_account(
                 settings, provider, environ=os.environ, stored=stored, needs_key=needs_key
@@ -136,7 +135,7 @@ def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, name
 
 def _forgive_absence(config: AppConfig, asked: Asked) -> None:
     for provider, error in [*asked.failed.items()]:
-        is_local = facts_in(config.providers.llm, provider).server is not None
+        is_local = vendor_in(config.providers.llm, provider).server is not None
         if is_local and getattr(error, "kind", "") == "connect":
             del asked.failed[provider]
             asked.absent.append(provider)
@@ -168,11 +167,11 @@ async def _fetched(
     options: GlobalOptions, config: AppConfig, provider: str, account: Account, store: CatalogueStore
 ) -> Kept:
     from jp.provider.catalogue.fetching import Server, fetch_models
-    from jp.provider.catalogue.store import Catalogue, Kept
+    from jp.provider.catalogue.known import Catalogue, Kept
     from jp.workspace.stamp import SYSTEM, timestamp
 
-    kind = kind_of(config.providers.llm, provider)
-    server = Server(provider, kind, account, limits_of(config.assistant.request))
+    vendor = vendor_of(kind_of(config.providers.llm, provider))
+    server = Server(provider, vendor, account, limits_of(config.assistant.request))
     fetched = await fetch_models(server)
     catalogue = Catalogue(
         provider=provider,

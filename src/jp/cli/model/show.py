@@ -11,14 +11,13 @@ import typer
 from jp.cli.options import GlobalOptions
 from jp.config.model import AppConfig, LlmConfig, resolve_alias
 from jp.errors import ConfigurationError
-from jp.provider.catalogue.known import CAPABILITIES, LIMITS, PRICES, Known, known_model, listed_as
-from jp.provider.catalogue.store import Kept
-from jp.provider.models import TABLE_DATE, canonical_name, known_names
+from jp.provider.catalogue.known import CAPABILITIES, LIMITS, PRICES, Kept, Known, known_model, listed_as
+from jp.provider.models import canonical_name, known_names
 from jp.provider.registry import ModelId, account_of
 
 if TYPE_CHECKING:
     from jp.provider.base import ModelDetails
-    from jp.provider.catalogue.store import Catalogue
+    from jp.provider.catalogue.known import Catalogue
 
 
 def age_secs(catalogue: Catalogue) -> int | None:
@@ -96,7 +95,7 @@ def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *,
     known = tuple(known_model(settings, ModelId(provider, name), catalogue) for name in names)
     return Models(
         provider=provider,
-        table_date=TABLE_DATE if any(model.in_table for model in known) else None,
+        table_date=next((model.table_date for model in known if model.in_table), None),
         kept=kept,
         known=known,
         left_out=left_out,
@@ -194,7 +193,6 @@ def show(
     from jp.app.settings import trusted_config
     from jp.cli.output import print_result
     from jp.provider.catalogue.known import known_model
-    from jp.provider.models import TABLE_DATE
     from jp.provider.registry import parse_model_id
 
     config = trusted_config(options, say=True)
@@ -212,7 +210,7 @@ def show(
         "cache_write_long_price": details.cache_write_long_price,
         "long_prompt": details.long_prompt,
         "long_prompt_factor": details.long_prompt_factor,
-        "table_date": TABLE_DATE if known.in_table else None,
+        "table_date": known.table_date,
         "catalogue_at": None if kept.catalogue is None else kept.catalogue.at,
     }
     print_result(options, text=_text(known, kept, naming), value={"model": value})
@@ -293,13 +291,11 @@ def _money(price: float | None) -> str:
 
 
 def _origin(fact: _Fact, known: Known, kept: Kept) -> str:
-    from jp.provider.models import TABLE_DATE
-
     match known.sources.get(fact.field):
         case "catalogue" if kept.catalogue is not None:
             return f"catalogue of {kept.catalogue.at[:10]}"
         case "table":
-            return f"table of {TABLE_DATE}"
+            return f"table of {known.table_date}"
         case "local":
             return "your own machine"
         case source:

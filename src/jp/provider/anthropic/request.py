@@ -19,9 +19,9 @@ from jp.provider.anthropic.messages import (
     settle_trailing_answer,
     text_block,
 )
-from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
+from jp.provider.base import Model, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -240,8 +240,6 @@ def _asked(
             yield _ATTACHED if block is last_resource else _ASKED
 
 
-RENDERER = 3
-
 VERSION = "2023-06-01"
 """The version of the API. Later ones take no temperature, which models up to 4.6 know."""
 
@@ -311,7 +309,7 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
         ProviderError: a new attachment is one that the API does not take (`unsupported`), or there is nothing to send
             (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     parameters = thread.parameters
     conversation = build_messages(thread, provider=provider)
     messages = conversation.messages
@@ -370,50 +368,3 @@ def sections(request: WireRequest) -> Sections:
             (msgspec.json.encode(message["role"]), *map(_canonical, message["content"])) for message in messages
         ),
     )
-
-
-class AnthropicAdapter:
-    """Anthropic's Messages API.
-
-    `provider` is under what name it is known. `betas` are sent with every request; `chains` says whether an answer at
-    its longest output is to be continued.
-    """
-
-    renderer = RENDERER
-
-    def __init__(self, betas: Sequence[str] = (), *, provider: str = PROVIDER, chains: bool = True) -> None:
-        self.id = provider
-        self._betas = tuple(betas)
-        self._chains = chains
-
-    def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
-        return render(thread, betas=self._betas, provider=self.id)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see."""
-        return sections(request)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """The origins of the reasoning that `error` is about. This is hardly ever asked for."""
-        from jp.provider.anthropic.messages import locate
-
-        return locate(self.render(thread), thread, error.message, provider=self.id)
-
-    def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """What reads the response to `request`. It is not needed before there is one."""
-        from jp.provider.anthropic.response import AnthropicDecoder
-        from jp.provider.schemas import is_wrapped
-
-        wanted: JsonObject | None = request.body.get("output_config", {}).get("format")
-        return AnthropicDecoder(
-            model=request.model,
-            provider=self.id,
-            is_structured=wanted is not None,
-            is_wrapped=wanted is not None and is_wrapped(wanted),
-            chains=self._chains,
-        )
-
-    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The header that carries the key."""
-        return (("x-api-key", key),)

@@ -22,8 +22,8 @@ from jp.provider.base import (
     UsageReport,
 )
 from jp.provider.errors import ProviderError
+from jp.provider.parameters import reported
 from jp.provider.reader import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
-from jp.provider.reporting import reported
 from jp.provider.schemas import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]

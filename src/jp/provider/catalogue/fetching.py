@@ -3,66 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 from msgspec.structs import replace
 
 from jp import __version__
 from jp.errors import JpError
-from jp.provider.catalogue.pages import fields, read_ollama, read_page, with_properties
-from jp.provider.catalogue.store import Listed, Page
 from jp.provider.errors import ProviderError
 from jp.provider.http import Account, joined
+from jp.provider.listing import Listed, Page
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, get, post
+from jp.provider.vendor import ModelList, Vendor
 
 if TYPE_CHECKING:
     import httpx2
 
 
-_PAGE_SIZE = 1000
-"""As many as the servers that have pages give at once."""
-
-_PATHS = {
-    "anthropic": f"/v1/models?limit={_PAGE_SIZE}",
-    "openai": "/v1/models",
-    "google": f"/v1beta/models?pageSize={_PAGE_SIZE}",
-    "openrouter": "/v1/models",
-    "cerebras": "/v1/models",
-    "ollama": "/api/tags",
-    "llamacpp": "/v1/models",
-}
-_ANY_SERVER = "/models"
-_CURSORS = {"anthropic": "after_id", "google": "pageToken"}
-
-
-def list_path(kind: str, cursor: str = "") -> str:
+def list_path(models: ModelList, cursor: str = "") -> str:
     """The path of a list's first page, or of the one that `cursor` asks for."""
-    path = _PATHS.get(kind, _ANY_SERVER)
     if not cursor:
-        return path
+        return models.path
     from urllib.parse import quote
 
-    return f"{path}&{_CURSORS.get(kind, 'after')}={quote(cursor, safe='')}"
-
-
-def key_headers(kind: str, key: str | None) -> tuple[tuple[str, str], ...]:
-    """The headers that carry a key, and what else a kind of server wants in them."""
-    match kind:
-        case "anthropic":
-            version = ("anthropic-version", "2023-06-01")
-            return (version,) if key is None else (version, ("x-api-key", key))
-        case "google":
-            return () if key is None else (("x-goog-api-key", key),)
-        case _:
-            return () if key is None else (("authorization", f"Bearer {key}"),)
-
-
-def server_root(base_url: str) -> str:
-    """The address of a server without the version of its API, below which it says what it is itself."""
-    return base_url.rstrip("/").removesuffix("/v1")
+    return f"{models.path}&{models.cursor}={quote(cursor, safe='')}"
 
 
 _MOST_BYTES = 32 * 1024 * 1024
@@ -72,9 +38,9 @@ _SUCCESS = range(200, 300)
 class Server:
     """A provider's server, which is asked what it is and has."""
 
-    def __init__(self, provider: str, kind: str, account: Account, limits: Limits) -> None:
+    def __init__(self, provider: str, vendor: Vendor, account: Account, limits: Limits) -> None:
         self.provider = provider
-        self.kind = kind
+        self.vendor = vendor
         self.base_url = account.base_url
         self._account = account
         self._limits = replace(limits, max_response_bytes=_MOST_BYTES)
@@ -105,6 +71,20 @@ class Server:
         request = HttpRequest(url=joined(self.base_url, path), headers=headers, body=msgspec.json.encode(body))
         return await self._answer(post(request, self._limits))
 
+    async def get_optional(self, url: str) -> object:
+        """Return the JSON at an address, None where it did not come: not every version of a server has it."""
+        try:
+            return await self.get_at(url)
+        except ProviderError:
+            return None
+
+    async def post_optional(self, path: str, body: object) -> object:
+        """Return the JSON that answers `body`, None where it did not come."""
+        try:
+            return await self.post(path, body)
+        except ProviderError:
+            return None
+
     def refuse(self) -> NoReturn:
         """Say that what came is no list of models.
 
@@ -121,7 +101,8 @@ class Server:
         return (
             ("accept", "application/json"),
             ("user-agent", f"jp/{__version__}"),
-            *key_headers(self.kind, self._account.key),
+            *self.vendor.models.headers,
+            *self._account.key_headers,
             *self._account.headers,
         )
 
@@ -161,16 +142,11 @@ class Server:
         return error
 
 
-_MODULES = {"anthropic": "anthropic", "openai": "openai", "google": "google.genai"}
-_NO_KEY = "-"
-"""What an SDK believes to be the key: it needs none, since our headers are sent."""
-
-
 def has_sdk(server: Server) -> bool:
     """Whether there is an SDK for a provider; a server that only speaks as one may not have all that an SDK expects."""
     from importlib.util import find_spec
 
-    module = _MODULES.get(server.kind, "") if server.provider == server.kind else ""
+    module = server.vendor.models.sdk if server.provider == server.vendor.id else ""
     try:
         return bool(module) and find_spec(module) is not None
     except ModuleNotFoundError:  # of the package above it
@@ -188,17 +164,12 @@ async def bodies_of_sdk(server: Server) -> list[object]:
 
     from anyio.to_thread import run_sync
 
+    models = server.vendor.models
     # Importing takes a second, in which others are asked.
-    module = await run_sync(import_module, _MODULES[server.kind], abandon_on_cancel=True)
+    module = await run_sync(import_module, models.sdk, abandon_on_cancel=True)
     async with _client(server) as client:
         try:
-            match server.kind:
-                case "anthropic":
-                    return await _anthropic(module, server, client)
-                case "openai":
-                    return await _openai(module, server, client)
-                case _:
-                    return await _google(module, server, client)
+            return [] if models.list_with_sdk is None else await models.list_with_sdk(module, server, client)
         except Exception as error:
             raise _ours(error) from error
 
@@ -228,43 +199,8 @@ def _client(server: Server) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=Transport(), trust_env=False)
 
 
-async def _anthropic(module: Any, server: Server, client: httpx2.AsyncClient) -> list[object]:
-    sdk = module.AsyncAnthropic(
-        api_key=_NO_KEY, base_url=server_root(server.base_url), http_client=client, max_retries=0
-    )
-    return await _all_pages(await sdk.models.list(limit=_PAGE_SIZE))
-
-
-async def _openai(module: Any, server: Server, client: httpx2.AsyncClient) -> list[object]:
-    base_url = f"{server_root(server.base_url)}/v1"
-    sdk = module.AsyncOpenAI(api_key=_NO_KEY, base_url=base_url, http_client=client, max_retries=0)
-    return await _all_pages(await sdk.models.list())
-
-
-async def _all_pages(page: Any) -> list[object]:
-    pages: list[object] = [page.model_dump(mode="json", by_alias=True)]
-    while page.has_next_page():
-        page = await page.get_next_page()
-        pages.append(page.model_dump(mode="json", by_alias=True))
-    return pages
-
-
-async def _google(module: Any, server: Server, client: httpx2.AsyncClient) -> list[object]:
-    import logging
-
-    # It warns of variables that do not count here.
-    logging.getLogger("google_genai").setLevel(logging.ERROR)
-    base_url, _, version = server.base_url.rstrip("/").rpartition("/")
-    options = {"base_url": base_url, "api_version": version, "httpx_async_client": client}
-    sdk = module.Client(api_key=_NO_KEY, vertexai=False, http_options=options)
-    found = await sdk.aio.models.list(config={"page_size": _PAGE_SIZE})
-    models = [model.model_dump(mode="json", by_alias=True, exclude_none=True) async for model in found]
-    return [{"models": models}]
-
-
 _MOST_PAGES = 100
 _PATIENCE_SECS = 120.0
-_AT_ONCE = 4
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
@@ -303,8 +239,8 @@ async def _fetch(server: Server, *, sdk: bool) -> Fetched:
         for model in page.models:
             models.setdefault(model.id, model)
     found = tuple(models.values())
-    if server.kind == "ollama":
-        found = await _shown(server, found)
+    if server.vendor.models.complete is not None:
+        found = await server.vendor.models.complete(server, found)
     return Fetched(models=found, skipped=sum(page.skipped for page in pages))
 
 
@@ -323,8 +259,8 @@ async def _pages_of_sdk(server: Server) -> list[Page] | None:
 async def _pages(server: Server) -> AsyncGenerator[Page, None]:
     cursor, seen = "", set[str]()
     while len(seen) < _MOST_PAGES:
-        page = _read(server, await server.get(list_path(server.kind, cursor)))
-        yield await _with_properties(server, page) if server.kind == "llamacpp" else page
+        page = _read(server, await server.get(list_path(server.vendor.models, cursor)))
+        yield page
         cursor = page.next
         if not cursor or cursor in seen:
             return
@@ -332,40 +268,7 @@ async def _pages(server: Server) -> AsyncGenerator[Page, None]:
 
 
 def _read(server: Server, body: object) -> Page:
-    page = read_page(server.kind, body)
+    page = server.vendor.models.read(body)
     if page is None:
         server.refuse()
     return page
-
-
-async def _with_properties(server: Server, page: Page) -> Page:
-    properties = await _optional(lambda: server.get_at(f"{server_root(server.base_url)}/props"))
-    return with_properties(page, properties)
-
-
-async def _optional(ask: Callable[[], Awaitable[object]]) -> object:
-    """What `ask` gets, None where it fails: not all versions of a server know it, and the list stands without it."""
-    try:
-        return await ask()
-    except ProviderError:
-        return None
-
-
-async def _shown(server: Server, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
-    """Ollama's models, each with what the server shows of it where its list says too little, as that of old ones."""
-    from anyio import CapacityLimiter, create_task_group
-
-    found = {model.id: model for model in models}
-    places = CapacityLimiter(_AT_ONCE)
-
-    async def show(model: Listed) -> None:
-        async with places:
-            body = await _optional(lambda: server.post("/api/show", {"model": model.id}))
-        shown = read_ollama({**fields(body), "model": model.id})
-        found[model.id] = replace(shown, context_window=shown.context_window or model.context_window)
-
-    async with create_task_group() as tasks:
-        for model in models:
-            if model.context_window is None or model.answers is None:
-                tasks.start_soon(show, model)
-    return tuple(found.values())

@@ -1,31 +1,118 @@
-"""What is known of a model, and from whom: the configuration before the provider's list before the table. Pure.
+"""What is known of a model, and from whom: the configuration before the provider's list before the table.
 
-For people, prices and estimates alone. A request is a function of the log and the settings: what can be in a list
-today and not tomorrow takes no part in it.
+Lists are kept in small files. A request is a function of the log: what can be in a list today and not tomorrow takes
+part in it only where it is recorded with it (`listed_abilities`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.config.model import LlmConfig
+from jp.conversation.entries import JsonObject
+from jp.errors import StorageError
 from jp.provider.base import Abilities, ModelDetails
-from jp.provider.catalogue.store import Catalogue, Listed
-from jp.provider.models import canonical_name, find_model
-from jp.provider.registry import ModelId, account_of, kind_of
+from jp.provider.listing import Listed
+from jp.provider.models import canonical_name, find_model, model_table
+from jp.provider.registry import KINDS, PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
+from jp.reading import read_beginning
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a provider listed, when (`at`, RFC 3339 UTC), and at which address."""
+
+    provider: str
+    base_url: str
+    at: str
+    models: tuple[Listed, ...]
+    skipped: int = 0
+
+    def find(self, name: str) -> Listed | None:
+        """The model that the provider knows by a name."""
+        return next((model for model in self.models if name == model.id or name in model.aliases), None)
+
+
+_VERSION = 1
+_LARGEST = 32 * 1024 * 1024
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a provider, if anything; `problem` says why something that is there does not count."""
+
+    catalogue: Catalogue | None = None
+    problem: str = ""
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True):
+    version: int
+    catalogue: msgspec.Raw
+
+
+class CatalogueStore:
+    """The catalogues in a directory, which need not exist."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, provider: str) -> Path:
+        """Where the catalogue of a provider is; a server may have any name."""
+        from urllib.parse import quote
+
+        return self._directory / f"{quote(provider, safe='')}.json"
+
+    def read(self, provider: str, base_url: str) -> Kept:
+        """What is kept of a provider at an address. A list of what another address has says nothing of this one."""
+        path = self.path(provider)
+        try:
+            data = read_beginning(path, _LARGEST)
+        except FileNotFoundError:
+            return Kept()
+        except OSError as error:
+            return Kept(problem=f"{str(path)!r} cannot be read: {error.strerror or error}")
+        try:
+            stored = msgspec.json.decode(data, type=_File)
+            if stored.version != _VERSION:
+                return Kept(problem=f"{str(path)!r} was written by another version of jp")
+            catalogue = msgspec.json.decode(stored.catalogue, type=Catalogue)
+        except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            return Kept(problem=f"{str(path)!r} is not what jp writes there")
+        is_meant = (catalogue.provider, catalogue.base_url) == (provider, base_url)
+        return Kept(catalogue=catalogue) if is_meant else Kept()
+
+    def write(self, catalogue: Catalogue) -> None:
+        """Keep a catalogue in the place of the one that is there.
+
+        Raises:
+            StorageError: it could not be written; what was there still is.
+        """
+        path = self.path(catalogue.provider)
+        temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
+        stored = _File(version=_VERSION, catalogue=msgspec.Raw(msgspec.json.encode(catalogue)))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(msgspec.json.encode(stored))
+            temporary.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            message = f"cannot write {str(path)!r}: {error.strerror or error}"
+            raise StorageError(
+                message, hint="check its directory with `ls -ld`; `df` shows whether it is full"
+            ) from None
+
 
 Source = Literal["config", "catalogue", "table", "local", "inferred"]
 
 LIMITS = ("context_window", "max_output")
 PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 CAPABILITIES = ("tools", "images", "documents", "structured")
-
-_FREE = frozenset({"llamacpp", "ollama", "script"})
-"""Providers that run on the user's own machine, and cost nothing unless the configuration says otherwise."""
 
 _NOTHING = Listed(id="")
 
@@ -37,7 +124,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     first; `budget` where it is a number of tokens, `auto` where it only decides by itself, nothing where it never
     does. `sources` says from whom each value is that is known; `local` is the price of what runs on one's own machine.
     `trained_window` is the model's own window where its server holds less. A model that is not `in_table` may still be
-    one that the provider lists.
+    one that the provider lists; `table_date` is the day (YYYY-MM-DD) on which its table was last checked.
     """
 
     model: ModelId
@@ -46,6 +133,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: tuple[str, ...]
     sources: Mapping[str, Source]
     in_table: bool
+    table_date: str | None = None
     listed: Listed | None = None
     trained_window: int | None = None
 
@@ -68,7 +156,7 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     is_vendors = kind == model.provider and getattr(account, "transport", "http") == "http"
     details = expected.details if is_vendors else _without_prices(expected.details)
     listed = listed_as(catalogue, model.name)
-    holder = settings.script if model.provider == "script" else account
+    holder = getattr(settings, model.provider) if model.provider in PROVIDERS else account
     configured = None if holder is None else holder.models.get(model.name)
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
@@ -82,13 +170,15 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
             if value is not None:
                 values[field], sources[field] = value, source
                 break
-    if model.provider in _FREE and not {"input_price", "output_price"} & sources.keys():
+    vendor = built_in(model.provider)
+    # What runs on the user's own machine costs nothing.
+    if vendor is not None and vendor.is_local and not {"input_price", "output_price"} & sources.keys():
         values |= dict.fromkeys(PRICES, 0.0)
         sources |= dict.fromkeys(PRICES, "local")
     if sources.get("cache_write_price") in {"config", "local"}:
         values["cache_write_long_price"] = values["cache_write_price"]
     trained = values.get("context_window")
-    held = _held_window(settings, model.provider, kind)
+    held = _held_window(settings, model.provider)
     is_held = held is not None and (trained is None or held < trained)
     if is_held:
         values["context_window"], sources["context_window"] = held, "config"
@@ -102,9 +192,45 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
         reasoning=reasoning,
         sources=sources,
         in_table=expected.known,
+        table_date=model_table(kind).checked if expected.known else None,
         listed=listed,
         trained_window=trained if is_held else None,
     )
+
+
+def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None) -> JsonObject:
+    """Return the abilities of a model that its provider lists otherwise than the table has them, and its levels.
+
+    A request may depend on them where they are recorded with it (`Parameters.abilities`).
+    """
+    kind = kind_of(settings, model.provider)
+    listed = listed_as(catalogue, model.name)
+    if listed is None or kind not in KINDS or not vendor_of(kind).models.overrides:
+        return {}
+    expected = find_model(kind, model.name).abilities
+    said = _said(expected, listed)
+    # Levels are those of the list even where the table has the same: others, which servers map, are not sent then.
+    return {name: value for name, value in said.items() if name == "levels" or value != getattr(expected, name)}
+
+
+def _said(expected: Abilities, listed: Listed) -> JsonObject:
+    images: JsonObject = {} if listed.images is None else {"images": listed.images}
+    if listed.thinks is False:
+        return {**images, "thinking": "none", "thinks_by_default": False}
+    said = images
+    if listed.thinks and expected.thinking == "none":
+        said["thinking"] = "levels" if listed.levels else "adaptive"
+    if listed.levels:
+        said["levels"] = [*listed.levels]
+    if listed.mandatory:
+        said |= {"thinking_off": "never", "thinks_by_default": True}
+    elif listed.mandatory is False and expected.thinking_off == "never":
+        said["thinking_off"] = "disabled"
+    if listed.thinks_by_default is not None and not listed.mandatory:
+        said["thinks_by_default"] = listed.thinks_by_default
+    if listed.budgets is not None:
+        said["budgets"] = listed.budgets
+    return said
 
 
 def _without_prices(details: ModelDetails) -> ModelDetails:
@@ -117,11 +243,10 @@ def _without_prices(details: ModelDetails) -> ModelDetails:
     )
 
 
-def _held_window(settings: LlmConfig, provider: str, kind: str) -> int | None:
-    """What an Ollama server is told to hold of a conversation, however much its model could."""
-    if kind != "ollama":
-        return None
-    return getattr(account_of(settings, provider), "context_window", None) or settings.ollama.context_window
+def _held_window(settings: LlmConfig, provider: str) -> int | None:
+    """Return what a server is told to hold of a conversation, however much its model could."""
+    vendor = vendor_of(kind_of(settings, provider)) if provider in {*PROVIDERS, *settings.servers} else None
+    return None if vendor is None or vendor.held_window is None else vendor.held_window(settings, provider)
 
 
 def _abilities(

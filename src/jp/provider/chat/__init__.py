@@ -4,5 +4,5 @@ An adapter says what is peculiar to its server in a `Server` (its name, whose mo
 a `ChatAdapter`, with a pure function from a thread to what only this server is asked (`Asked`: fields of the body such
 as those of reasoning, headers, sentences about what is left out). What does not fit there (another choice of tool, say)
 it does to the thread before it calls `request.render`, `request.sections` and `response.ChatDecoder.of` itself.
-`jp.provider.compatible` is the smallest example.
+`jp.provider.compatible.request` is the smallest example.
 """

@@ -10,10 +10,18 @@ from jp.context.cache_hints import Piece, place_hints
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread, ToolDefinition
 from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
-from jp.provider.chat.messages import Messages, build_messages, response_format, system_texts, text_part, wire_message
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import (
+    Messages,
+    Quirks,
+    Server,
+    build_messages,
+    response_format,
+    system_texts,
+    text_part,
+    wire_message,
+)
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import merged, sampling_of
 
 PROTECTED = frozenset({"model", "messages", "tools", "stream", "n", "response_format", "cache_control"})
@@ -135,7 +143,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
         ProviderError: a new attachment is one that the server does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model, quirks, parameters = find_model(server.kind, thread.model), server.quirks, thread.parameters
+    model, quirks, parameters = model_for(server.kind, thread), server.quirks, thread.parameters
     conversation = build_messages(thread, server, model)
     choice = choice_of(parameters, thread.tools, model, quirks)
     plea = _plead(choice, conversation)
@@ -257,7 +265,3 @@ class ChatAdapter:
         from jp.provider.chat.response import ChatDecoder
 
         return ChatDecoder.of(request, self._server)
-
-    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The header that carries the key."""
-        return (("authorization", f"Bearer {key}"),)

@@ -17,7 +17,7 @@ from jp.provider.base import (
     UsageReport,
     WireRequest,
 )
-from jp.provider.chat.messages import strict_schema
+from jp.provider.chat.messages import Server, strict_schema
 from jp.provider.chat.pieces import (
     CallPiece,
     Calls,
@@ -33,10 +33,9 @@ from jp.provider.chat.pieces import (
     says_something,
     usage_of,
 )
-from jp.provider.chat.quirks import Server
 from jp.provider.errors import ProviderError
+from jp.provider.parameters import LEAST_WAIT, reported
 from jp.provider.reader import CallStarts, unreadable
-from jp.provider.reporting import LEAST_WAIT, reported
 from jp.provider.schemas import StrictText
 
 _GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}

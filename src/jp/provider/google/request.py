@@ -1,19 +1,302 @@
-"""A thread as a request of `streamGenerateContent`. Pure."""
+"""Render a thread as a request of `streamGenerateContent`. Pure."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, assert_never
 
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import Thread, ToolDefinition
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.conversation.resource import Resource
+from jp.conversation.thread import (
+    AssistantData,
+    AssistantReasoning,
+    AssistantText,
+    Thread,
+    ToolCall,
+    ToolDefinition,
+    UserResource,
+    UserText,
+    ViewEvent,
+)
+from jp.provider.arrangement import (
+    NOT_SHOWN,
+    Answered,
+    Arranged,
+    Called,
+    arguments_of,
+    arranged,
+    newest_request,
+    request_of,
+)
+from jp.provider.base import Abilities, Model, Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.google.messages import PROVIDER, build_contents, text_part
 from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, thinking_of, tool_config
-from jp.provider.models import find_model
-from jp.provider.parameters import merged, object_at
+from jp.provider.models import is_made_by, model_for
+from jp.provider.parameters import merged
+from jp.provider.showing import PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
 
-RENDERER = 3
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+_RECORDINGS = frozenset({
+    *("audio/wav", "audio/x-wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"),
+    *("video/mp4", "video/mpeg", "video/quicktime", "video/x-msvideo", "video/x-flv", "video/webm", "video/3gpp"),
+})
+_IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", PDF})
+"""What the API takes beside the words of a function's response."""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """The part that answers a call, and what has to be shown after all answers, because it may not stand in it."""
+
+    part: JsonObject
+    beside: tuple[JsonObject, ...] = ()
+
+
+def text_part(text: str) -> JsonObject:
+    """A part of text. The API refuses an empty one: so must the caller."""
+    return {"text": text}
+
+
+def _taken(abilities: Abilities) -> frozenset[str]:
+    taken = _IMAGES if abilities.images else frozenset[str]()
+    if abilities.documents:
+        taken |= {PDF}
+    return taken | _RECORDINGS if abilities.recordings else taken
+
+
+def _inline(media: Media) -> JsonObject:
+    return {"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+
+
+def _part(shown: Shown) -> JsonObject:
+    match shown:
+        case Words(text=text):
+            return text_part(text)
+        case Media():
+            return _inline(shown)
+        case _:
+            assert_never(shown)
+
+
+def _types(abilities: Abilities) -> str:
+    kinds = ["text", *(["PDF"] if abilities.documents else []), *(["PNG, JPEG, WebP"] if abilities.images else [])]
+    if abilities.recordings:
+        kinds.append("the usual formats of audio and video")
+    return ", ".join(kinds)
+
+
+def attachment_parts(resource: Resource, abilities: Abilities, *, provider: str, is_new: bool) -> list[JsonObject]:
+    """A resource that the user attached.
+
+    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
+    for good, perhaps for another provider: where the model does not take it, a note stands for it.
+
+    Raises:
+        ProviderError: it is new and the model takes no content of that type, of kind `unsupported`.
+    """
+    shown = attachment(resource, takes=_taken(abilities))
+    if shown is not None:
+        return [_part(piece) for piece in shown]
+    if is_new:
+        raise not_taken(resource, provider, _types(abilities))
+    return [text_part(not_shown(resource.uri, resource.mime_type, len(shown_of(resource))))]
+
+
+def function_response(answered: Answered, abilities: Abilities) -> Response:
+    """The result of a call. The API wants the function's name again, and an object."""
+    taken = _taken(abilities) & _IN_RESULTS
+    pieces = result(answered.content, takes=taken, is_error=answered.is_error)
+    text = "\n".join(piece.text for piece in pieces if isinstance(piece, Words))
+    media = [piece for piece in pieces if isinstance(piece, Media)]
+    response: JsonObject = {
+        "id": answered.wire_id,
+        "name": answered.call.name,
+        "response": {"error" if answered.is_error else "output": text},
+    }
+    if not media or abilities.media_in_results:
+        within: JsonObject = {"parts": [_inline(piece) for piece in media]} if media else {}
+        return Response(part={"functionResponse": {**response, **within}})
+    heading = text_part(f"What {answered.call.name!r} ({answered.wire_id}) returned besides text:")
+    return Response(part={"functionResponse": response}, beside=(heading, *_all_inline(media)))
+
+
+def _all_inline(media: Sequence[Media]) -> list[JsonObject]:
+    return [_inline(piece) for piece in media]
+
+
+PROVIDER = "google"
+
+UNSIGNED = "skip_thought_signature_validator"
+"""In place of the signature of a call that the model did not make, or not in this form: Gemini refuses one without."""
+
+_Speaker = Literal["user", "model", "results"]
+"""Who speaks in a content. Answers to calls have one to themselves: the API counts them against the calls before."""
+
+
+class Content(msgspec.Struct, kw_only=True):
+    """A content as it grows."""
+
+    speaker: _Speaker
+    parts: list[JsonObject]
+
+    @property
+    def wire(self) -> JsonObject:
+        """The content as the API takes it."""
+        return {"role": "model" if self.speaker == "model" else "user", "parts": self.parts}
+
+
+def signature_of(metadata: JsonObject | None) -> str | None:
+    """The signature in the metadata of a part, where it has one."""
+    signature = (metadata or {}).get("signature")
+    return signature if isinstance(signature, str) and signature else None
+
+
+class _Builder:
+    def __init__(self, thread: Thread, provider: str) -> None:
+        self._provider = provider
+        self._name = thread.model
+        self._model: Model = model_for(PROVIDER, thread)
+        self._has_tools = bool(thread.tools)
+        self._newest = newest_request(thread.events)
+        self._contents: list[Content] = []
+        self._beside: list[JsonObject] = []
+
+    def add(self, event: Arranged) -> None:
+        if self._beside and not isinstance(event, Answered):
+            self._show_beside()
+        match event:
+            case UserText():
+                self._say("user", *(text_part(text) for text in (event.text, *self._rules(event)) if text.strip()))
+            case UserResource(resource=resource):
+                is_new = request_of(event) == self._newest
+                abilities = self._model.abilities
+                self._say("user", *attachment_parts(resource, abilities, provider=self._provider, is_new=is_new))
+            case AssistantText(text=text, metadata=metadata) | AssistantData(text=text, metadata=metadata):
+                self._say("model", *self._signed(text, metadata))
+            case AssistantReasoning(text=text, metadata=metadata):
+                self._say("model", *self._thought(text, metadata))
+            case Called():
+                self._say("model", self._call(event))
+            case Answered():
+                response = function_response(event, self._model.abilities)
+                self._say("results", response.part)
+                self._beside += response.beside
+            case _:
+                assert_never(event)
+
+    def finish(self) -> list[Content]:
+        self._show_beside()
+        self._end_answer()
+        return self._contents
+
+    def _show_beside(self) -> None:
+        self._say("user", *self._beside)
+        self._beside.clear()
+
+    def _is_own(self, metadata: JsonObject | None) -> bool:
+        return is_made_by(metadata, self._provider, self._name)
+
+    def _signed(self, text: str, metadata: JsonObject | None) -> list[JsonObject]:
+        if not text.strip():
+            return []
+        signature = signature_of(metadata) if self._is_own(metadata) else None
+        return [text_part(text) if signature is None else {"text": text, "thoughtSignature": signature}]
+
+    def _thought(self, text: str, metadata: JsonObject | None) -> list[JsonObject]:
+        """Return the model's own thought as it came, and nothing of any other."""
+        if not self._is_own(metadata):
+            return []
+        signature = signature_of(metadata)
+        if signature is None:
+            return [{"text": text, "thought": True}] if text.strip() else []
+        # A signature may come in a part that has nothing else, and is no thought.
+        kind: JsonObject = {} if (metadata or {}).get("part") == "text" else {"thought": True}
+        return [{"text": text, **kind, "thoughtSignature": signature}]
+
+    def _call(self, called: Called) -> JsonObject:
+        call = called.call
+        part: JsonObject = {
+            "functionCall": {"id": called.wire_id, "name": call.name, "args": arguments_of(call)},
+        }
+        # Of calls that were made at once only the first is signed, and the others have to stay without.
+        signature = signature_of(call.metadata) if self._is_own(call.metadata) else UNSIGNED
+        return part if signature is None else {**part, "thoughtSignature": signature}
+
+    def _rules(self, request: UserText) -> tuple[str, ...]:
+        """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
+        if request.schema is None or held_schema(request.schema, self._model, has_tools=self._has_tools) is not None:
+            return ()
+        from jp.provider.schemas import in_words
+
+        return (in_words(request.schema),)
+
+    def _say(self, speaker: _Speaker, *parts: JsonObject) -> None:
+        if not parts:
+            return
+        if speaker != "model":
+            self._end_answer()
+        elif not self._contents:
+            self._contents.append(Content(speaker="user", parts=[text_part(NOT_SHOWN)]))
+        if not self._contents or self._contents[-1].speaker != speaker:
+            self._contents.append(Content(speaker=speaker, parts=[]))
+        self._contents[-1].parts += parts
+
+    def _end_answer(self) -> None:
+        """Close the last content where it is the model's: it does not end with a thought, nor is it empty."""
+        if not self._contents or self._contents[-1].speaker != "model":
+            return
+        parts = self._contents[-1].parts
+        end = len(parts)
+        while end and (parts[end - 1].get("thought") or not parts[end - 1].get("text", "call").strip()):
+            end -= 1
+        del parts[end:]
+        if not parts:
+            self._contents.pop()
+
+
+def build_contents(thread: Thread, *, provider: str = PROVIDER) -> list[Content]:
+    """The contents of `thread`. The user speaks first, and each call is answered at once.
+
+    Raises:
+        ProviderError: a new attachment is of a type that the model does not take, of kind `unsupported`.
+    """
+    builder = _Builder(thread, provider)
+    for event in arranged(thread.events):
+        builder.add(event)
+    return builder.finish()
+
+
+_FUNCTION = re.compile(r"function call\s+`(?:\w+:)?([^`]+)`", re.IGNORECASE)
+"""How the API names the call whose signature it misses, with the namespace in which it keeps functions."""
+
+
+def _current_turn(events: Sequence[ViewEvent]) -> Sequence[ViewEvent]:
+    """The events after what the user said last: the only ones whose signatures the API checks."""
+    for position in range(len(events) - 1, -1, -1):
+        if isinstance(events[position], (UserText, UserResource)):
+            return events[position + 1 :]
+    return events
+
+
+def locate(thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
+    """The origins of the events in `thread` whose signatures an error's `message` can be about.
+
+    Only the current turn is checked, and the API does not say which signature is corrupted; where it names a function,
+    the calls of that function are meant.
+    """
+    signed = [
+        event
+        for event in _current_turn(thread.events)
+        if not isinstance(event, (UserText, UserResource))
+        and (metadata := getattr(event, "metadata", None)) is not None
+        and is_made_by(metadata, provider, thread.model)
+        and (signature_of(metadata) is not None or isinstance(event, ToolCall))
+    ]
+    named = _FUNCTION.search(message)
+    meant = [event for event in signed if named and isinstance(event, ToolCall) and event.name == named[1]]
+    return tuple(event.origin for event in meant or signed)
 
 
 def _path(model: str) -> str:
@@ -47,7 +330,7 @@ def render(thread: Thread, *, provider: str = PROVIDER, store: bool | None = Non
         ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     parameters = thread.parameters
     contents = build_contents(thread, provider=provider)
     if not contents:
@@ -88,40 +371,3 @@ def sections(request: WireRequest) -> Sections:
         system=tuple(map(_canonical, system.get("parts", ()))),
         messages=tuple((_canonical(content["role"]), *map(_canonical, content["parts"])) for content in contents),
     )
-
-
-class GoogleAdapter:
-    """Gemini's `streamGenerateContent`. `provider` is under what name it is known, `store` see `render`."""
-
-    renderer = RENDERER
-
-    def __init__(self, *, provider: str = PROVIDER, store: bool | None = False) -> None:
-        self.id = provider
-        self._store = store
-
-    def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
-        return render(thread, provider=self.id, store=self._store)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see."""
-        return sections(request)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """The origins of the signatures that `error` can be about. This is hardly ever asked for."""
-        from jp.provider.google.messages import locate
-
-        return locate(thread, error.message, provider=self.id)
-
-    def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """What reads the response to `request`. It is not needed before there is one."""
-        from jp.provider.google.response import GoogleDecoder
-
-        config = object_at(request.body, "generationConfig")
-        return GoogleDecoder(
-            model=request.model, provider=self.id, is_structured=config.get("responseMimeType") == "application/json"
-        )
-
-    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The header that carries the key: in the address it would be in every proxy's log."""
-        return (("x-goog-api-key", key),)

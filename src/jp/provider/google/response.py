@@ -19,9 +19,9 @@ from jp.provider.base import (
     UsageReport,
 )
 from jp.provider.errors import ErrorKind, ProviderError
-from jp.provider.google.messages import PROVIDER
+from jp.provider.google.request import PROVIDER
+from jp.provider.parameters import reported
 from jp.provider.reader import UNREADABLE, CallStarts, counted, text_of, unreadable
-from jp.provider.reporting import reported
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset({

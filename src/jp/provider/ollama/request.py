@@ -1,13 +1,18 @@
-"""A thread as a request of Ollama's chat API. Pure."""
+"""Render a thread as a request of Ollama's chat API, and tell whether it fits the window. Pure.
+
+A server that is not told otherwise, and any server before 0.12.6, silently shortens a request that is too long; only
+its token count shows that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, assert_never, cast
 
 import msgspec
 
-from jp.config.model import LlmConfig
+from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import (
     AssistantData,
@@ -29,14 +34,136 @@ from jp.provider.arrangement import (
     newest_request,
     request_of,
 )
-from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
+from jp.provider.base import Model, Sections, Unfit, WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.models import find_model, is_made_by
-from jp.provider.ollama.window import unfit
+from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
 from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
-from jp.provider.table.ollama import is_in_cloud
+
+_REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
+"""What a tokenizer may have one token for, however long it is."""
+
+_MARGIN = 2
+"""No vocabulary that is in use takes fewer tokens for a text than the estimate divided by this."""
+
+_CROWDED = 0.75
+"""The share of the window from which on an estimate does not rule out that the prompt did not fit."""
+
+_SHORTEST = 1024
+"""No model that is in use was made for fewer tokens than this: a shorter request was not cut, whatever is counted."""
+
+_BRIM = 1
+"""How far from the window a count is that fills it."""
+
+_KEPT = 16
+"""How many tokens of the beginning a server keeps at most when it throws away half of a prompt, unless told."""
+
+_LOADED_NANOSECONDS = 1_000_000_000
+"""A server that took longer than this to load the model has nothing of the prompt in its cache."""
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What the server counted: tokens, None where it does not say; and how long the model took to load.
+
+    `prompt` is not to be relied on as it is: some versions leave out what they had in their cache.
+    """
+
+    prompt: int | None = None
+    cached: int | None = None
+    output: int = 0
+    load_nanoseconds: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `prompt` certainly counts all that was read, cached or not."""
+        return self.cached is not None or self.load_nanoseconds >= _LOADED_NANOSECONDS
+
+
+def window_of(body: JsonObject) -> int | None:
+    """The window that a request asks for, None where it leaves that to the server."""
+    options: object = body.get("options")
+    window = cast("JsonObject", options).get("num_ctx") if isinstance(options, dict) else None
+    return window if isinstance(window, int) else None
+
+
+def hint(body: JsonObject, provider: str) -> str:
+    """How more of a conversation fits."""
+    return (
+        f"set `providers.llm.{provider}.context_window` higher than {window_of(body)}, as far as the model and the "
+        "memory go, or send less: fewer attachments, or a new conversation with `jp query --new`"
+    )
+
+
+def unfit(body: JsonObject, provider: str) -> Unfit | None:
+    """Why a request need not be sent: it is certain not to fit. None where it may."""
+    window = window_of(body)
+    if window is None or (least := least_tokens(body, more_than=window)) <= window:
+        return None
+    message = f"{provider} holds {window} tokens, and the request has {least} at the very least"
+    return Unfit(message=message, hint=hint(body, provider))
+
+
+def shortfall(body: JsonObject, counted: Counted) -> str:
+    """What the server's count says of how much it has read, empty where that may be all.
+
+    Either it stopped at the brim; or it threw half away, as servers that make room do; or it read less than there
+    is in any case, where the count can be relied on.
+    """
+    window, prompt = window_of(body), counted.prompt
+    if window is None or prompt is None:
+        return ""
+    if abs(prompt - window) <= _BRIM:
+        return f"the request filled all of the {window} tokens that it holds"
+    estimate = _estimate(body)
+    if 0 <= prompt - window // 2 <= _KEPT and estimate > window * _CROWDED:
+        return f"it has read {prompt} tokens of about {estimate}"
+    is_suspect = counted.is_whole and estimate > _SHORTEST and prompt < estimate // _MARGIN
+    if is_suspect and prompt < least_tokens(body, more_than=prompt):
+        return f"it has read {prompt} tokens of about {estimate}"
+    return ""
+
+
+def is_full(body: JsonObject, counted: Counted) -> bool:
+    """Whether prompt and answer together are all that the server holds."""
+    window = window_of(body)
+    return window is not None and counted.prompt is not None and counted.prompt + counted.output >= window - _BRIM
+
+
+def least_tokens(body: JsonObject, *, more_than: int) -> int:
+    """How many tokens a request certainly has; any number up to `more_than` where it is no more than that."""
+    texts = tuple(_texts(body))
+    if sum(map(len, texts)) <= more_than:
+        return more_than
+    return sum(estimate_tokens(_REPEATED.sub(r"\1\1\1", text)) for text in texts) // _MARGIN
+
+
+def _estimate(body: JsonObject) -> int:
+    return sum(map(estimate_tokens, _texts(body)))
+
+
+def _texts(body: JsonObject) -> Iterator[str]:
+    """The texts that every template shows a model: not what it thought before, and of tools what they say in words."""
+    messages: list[JsonObject] = body["messages"]
+    for message in messages:
+        yield message["content"]
+        for call in message.get("tool_calls", ()):
+            yield from _leaves(call)
+    tools: list[JsonObject] = body.get("tools", [])
+    for tool in tools:
+        yield tool["function"]["description"]
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in cast("Mapping[str, object]", value).values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _leaves(item)
+
 
 _ASSUMED_OUTPUT = 16_384
 """What a share of the longest output is taken of, where that is not set."""
@@ -215,7 +342,6 @@ def build_messages(thread: Thread, model: Model, *, provider: str) -> Messages:
 
 
 PROVIDER = "ollama"
-RENDERER = 2
 
 _PATH = "/api/chat"
 _PROTECTED = frozenset({"model", "messages", "tools", "stream"})
@@ -289,7 +415,9 @@ def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | N
     if isinstance(options, dict) and "num_ctx" in options:
         wanted = cast("JsonObject", options)["num_ctx"]
     if wanted is None:
-        return (None if server.is_hosted or is_in_cloud(model) else server.context_window), other
+        return (
+            None if server.is_hosted or model.lower().endswith(("-cloud", ":cloud")) else server.context_window
+        ), other
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
         message = f"{wanted!r} is no context window"
         raise ConfigurationError(message, hint=f"it is a number of tokens: `--param other.{_WINDOW}:=32768`")
@@ -304,7 +432,7 @@ def render(thread: Thread, server: Server) -> WireRequest:
         ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
             send (`invalid_request`).
     """
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     parameters = thread.parameters
     conversation = build_messages(thread, model, provider=server.provider)
     if not conversation.messages:
@@ -366,63 +494,4 @@ def _parts(message: JsonObject) -> tuple[bytes, ...]:
     return _canonical(message["role"]), _canonical(fields)
 
 
-_CLOUD = "https://ollama.com"
 """Where Ollama itself runs models."""
-
-
-class OllamaAdapter:
-    """Ollama's chat API.
-
-    `provider` is under what name the server is known, `context_window` how many tokens of a conversation it is asked
-    to hold, `keep_alive` how long it is asked to keep the model in memory, None for as long as it likes. One that
-    `is_hosted` gives each model its whole window, whatever it is asked for.
-    """
-
-    renderer = RENDERER
-
-    def __init__(
-        self,
-        *,
-        context_window: int,
-        provider: str = PROVIDER,
-        keep_alive: str | None = None,
-        is_hosted: bool = False,
-    ) -> None:
-        self.id = provider
-        self._server = Server(
-            provider=provider, context_window=context_window, keep_alive=keep_alive, is_hosted=is_hosted
-        )
-
-    def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
-        return render(thread, self._server)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see."""
-        return sections(request)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """None: reasoning goes back as text, and nothing about it can be rejected."""
-        del thread, error
-        return ()
-
-    def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """What reads the response to `request`. It is not needed before there is one."""
-        from jp.provider.ollama.response import OllamaDecoder
-
-        return OllamaDecoder(request, provider=self.id)
-
-    def authorization(self, key: str) -> tuple[tuple[str, str], ...]:
-        """The header that carries the key, for servers behind a gateway and for Ollama's own cloud."""
-        return (("authorization", f"Bearer {key}"),)
-
-
-def adapter_of(settings: LlmConfig, provider: str) -> OllamaAdapter:
-    """The adapter of a provider that speaks as Ollama does: itself, or a server of the user's own."""
-    own = settings.ollama if provider == PROVIDER else settings.servers[provider]
-    return OllamaAdapter(
-        context_window=own.context_window or settings.ollama.context_window,
-        provider=provider,
-        keep_alive=own.keep_alive,
-        is_hosted=(own.base_url or "").startswith(_CLOUD),
-    )

@@ -22,9 +22,9 @@ from jp.provider.base import (
 )
 from jp.provider.chat.pieces import Split, ThinkSplitter, arguments_text
 from jp.provider.errors import ProviderError
-from jp.provider.ollama.window import Counted, hint, is_full, shortfall
+from jp.provider.ollama.request import Counted, hint, is_full, shortfall
+from jp.provider.parameters import reported
 from jp.provider.reader import UNREADABLE, CallStarts, counted, unreadable
-from jp.provider.reporting import reported
 
 _Kind = Literal["reasoning", "text"]
 

@@ -22,10 +22,9 @@ from jp.provider.base import (
     WireRequest,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.openai.items import ANSWER, PROVIDER
-from jp.provider.parameters import object_at
+from jp.provider.openai.request import ANSWER, PROVIDER
+from jp.provider.parameters import object_at, reported
 from jp.provider.reader import UNREADABLE, CallStarts, counted, input_changes, unreadable
-from jp.provider.reporting import reported
 from jp.provider.schemas import StrictText
 
 

@@ -7,21 +7,20 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.accounts import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, CachePolicy, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.base import Abilities, Level, Model, WireRequest
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter, choice_of, render
-from jp.provider.models import find_model, is_made_by
+from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent, object_at, sampling_of
 
 PROVIDER = "openrouter"
 
 _LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "xhigh")
 _LEAST_BUDGET = 1024
-_HIDDEN: JsonObject = {"effort": "minimal", "exclude": True}
-"""As little as there is, unseen: for models that cannot be kept from it."""
+_ASSUMED_OUTPUT = 32_000
+"""What a number of tokens is a share of, where no longest output is set."""
 
 _OFF: JsonObject = {"enabled": False}
 
@@ -43,7 +42,7 @@ def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
         why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason"
         return Reasoning(wire=None, is_active=False, left_out=(why,) if is_unmet else ())
     if is_off(parameters):
-        return _off(abilities, thread.model)
+        return _off(parameters, abilities, thread.model)
     is_active = wanted is not None or abilities.thinks_by_default
     if is_active and abilities.thinking_off == "disabled" and _must_not(thread, forced=forced):
         why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason about this call"
@@ -53,10 +52,19 @@ def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
     return Reasoning(wire=wire, is_active=is_active, left_out=left_out)
 
 
-def _off(abilities: Abilities, name: str) -> Reasoning:
+def _off(parameters: Parameters, abilities: Abilities, name: str) -> Reasoning:
     if abilities.thinking_off == "disabled":
         return Reasoning(wire=_OFF, is_active=False)
-    return Reasoning(wire=_HIDDEN, is_active=True, left_out=(f"{name!r} cannot wholly be kept from reasoning",))
+    least = nearest_level("xlow", _levels(parameters, abilities))
+    hidden: JsonObject = {"effort": least, "exclude": True}
+    return Reasoning(wire=hidden, is_active=True, left_out=(f"{name!r} cannot wholly be kept from reasoning",))
+
+
+def _levels(parameters: Parameters, abilities: Abilities) -> tuple[Level, ...]:
+    """Return the levels that a model is sent: those that OpenRouter lists for it, else all that OpenRouter maps."""
+    if "levels" in parameters.abilities:
+        return abilities.levels
+    return (*_LEVELS, "max") if "max" in abilities.levels else _LEVELS
 
 
 def _must_not(thread: Thread, *, forced: bool) -> bool:
@@ -64,7 +72,7 @@ def _must_not(thread: Thread, *, forced: bool) -> bool:
 
     A call cannot be forced then, and an answer that called a tool has to have begun with a thought.
     """
-    return thread.model.startswith("anthropic/") and (forced or _goes_on_without_thought(thread))
+    return _maker(thread.model) == "anthropic" and (forced or _goes_on_without_thought(thread))
 
 
 def _goes_on_without_thought(thread: Thread) -> bool:
@@ -92,12 +100,12 @@ def _wire(parameters: Parameters, abilities: Abilities) -> JsonObject | None:
             return None
         case "auto":
             return {"enabled": True}
-        case int(tokens):
+        case int(tokens) if abilities.budgets:
             return {"max_tokens": max(_LEAST_BUDGET, min(tokens, _ceiling(parameters, tokens)))}
         case _:
-            effort = effort_of(parameters, 1)
-            levels: tuple[Level, ...] = (*_LEVELS, "max") if "max" in abilities.levels else _LEVELS
-            return {"effort": None if effort is None else nearest_level(effort, levels)}
+            effort = effort_of(parameters, parameters.max_tokens or _ASSUMED_OUTPUT)
+            level = None if effort is None else nearest_level(effort, _levels(parameters, abilities))
+            return {"enabled": True} if level is None else {"effort": level}
 
 
 def _ceiling(parameters: Parameters, tokens: int) -> int:
@@ -108,10 +116,13 @@ def _ceiling(parameters: Parameters, tokens: int) -> int:
 
 def _unmet(parameters: Parameters, wire: JsonObject) -> Iterator[str]:
     """Sentences about reasoning that is not sent as it was asked for."""
-    wanted = parameters.reasoning
-    if wanted == "max" and wire["effort"] != "max":
-        yield f"reasoning 'max' sent as {wire['effort']!r}, the most that the model is known to take"
-    elif isinstance(wanted, int) and wire["max_tokens"] != wanted:
+    wanted, level = parameters.reasoning, wire.get("effort")
+    if wanted == "max" and level != "max":
+        yield f"reasoning 'max' sent as {level!r}, the most that the model is known to take"
+    elif isinstance(wanted, int) and wire.get("max_tokens") != wanted:
+        if "max_tokens" not in wire:
+            yield f"reasoning {wanted} sent as {level!r}: the model takes no number of tokens"
+            return
         sent = wire["max_tokens"]
         why = (
             "the least that there is"
@@ -119,6 +130,8 @@ def _unmet(parameters: Parameters, wire: JsonObject) -> Iterator[str]:
             else f"the longest output, {parameters.max_tokens}, holds the answer too"
         )
         yield f"reasoning {wanted} sent as {sent}: {why}"
+    elif parameters.abilities and level is not None and wanted not in {"xlow", level}:
+        yield f"reasoning {wanted!r} sent as {level!r}, the nearest that OpenRouter lists for the model"
 
 
 QUIRKS = Quirks(
@@ -155,7 +168,7 @@ class OpenrouterAdapter(ChatAdapter):
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        server = _MISTRAL if thread.model.startswith("mistralai/") else _SERVER
+        server = _MISTRAL if _maker(thread.model) == "mistralai" else _SERVER
         request = render(thread, server, asked(thread, headers=self._headers))
         if self._store:
             return request
@@ -164,20 +177,10 @@ class OpenrouterAdapter(ChatAdapter):
         return replace(request, body={**request.body, "provider": routing})
 
 
-def create(settings: OpenrouterConfig) -> OpenrouterAdapter:
-    """The adapter of the account."""
-    return OpenrouterAdapter(_headers(settings), store=settings.store)
-
-
-def _headers(settings: OpenrouterConfig) -> tuple[tuple[str, str], ...]:
-    given = {"x-title": settings.app_name, "http-referer": settings.app_referrer}
-    return tuple((name, value) for name, value in given.items() if value)
-
-
 def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked:
     """What only OpenRouter is asked: to reason, to keep a conversation at one vendor, to remember its beginning."""
     parameters = thread.parameters
-    model = find_model(PROVIDER, thread.model)
+    model = model_for(PROVIDER, thread)
     choice = choice_of(parameters, thread.tools, model, QUIRKS)
     reasoning = reasoning_of(thread, model, forced=choice.forces)
     fields: JsonObject = {} if reasoning.wire is None else {"reasoning": reasoning.wire}
@@ -187,7 +190,7 @@ def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked
     takes_sampling = abilities.sampling and (abilities.sampling_while_thinking or not reasoning.is_active)
     unsampled = () if takes_sampling else tuple(sampling_of(parameters))
     why = f"{thread.model!r} takes none{' while it reasons' if abilities.sampling else ''}"
-    is_told = thread.model.startswith("anthropic/")
+    is_told = _maker(thread.model) == "anthropic"
     kept = () if is_told else cache_not_sent(parameters.cache, f"{thread.model!r} keeps what its vendor wants")
     return Asked(
         fields=fields,
@@ -202,6 +205,11 @@ def _marker(model: str, policy: CachePolicy) -> JsonObject | None:
     """What marks the places up to which a cache keeps its work; other vendors find them by themselves."""
     if policy == "off":
         return None
-    if model.startswith("anthropic/"):
+    if _maker(model) == "anthropic":
         return {"type": "ephemeral", "ttl": "1h"} if policy == "long" else {"type": "ephemeral"}
-    return {"type": "ephemeral"} if model.startswith("google/") else None
+    return {"type": "ephemeral"} if _maker(model) == "google" else None
+
+
+def _maker(model: str) -> str:
+    """Return whose model it is; `~` begins the names of those that stand for the latest of their kind."""
+    return model.removeprefix("~").partition("/")[0]

@@ -34,7 +34,7 @@ def respond(
 ) -> tuple[Answer | Unanswered, list[str]]:
     log: list[str] = []
     cap = NoCap() if permitted is None else Purse(permitted)
-    respondent = ModelRespondent(MODEL, ScriptedProvider(*answers), cap=cap, log=log.append)
+    respondent = ModelRespondent(MODEL, ScriptedProvider(*answers), cap=cap, abilities={}, log=log.append)
     stream = MemoryRecorder([ChatRequest(content="earlier"), ChatRequest(content="write it")])
     return anyio.run(respondent.answer, question, CALL, stream), log
 

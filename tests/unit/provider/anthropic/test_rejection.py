@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantReasoning, AssistantText, Thread, ToolCall, ToolResult, UserText, ViewEvent
-from jp.provider.anthropic.request import AnthropicAdapter
+from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.errors import ProviderError
 
 MODEL = "claude-haiku-4-5"

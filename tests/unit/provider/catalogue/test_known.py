@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from jp.config.model import LlmConfig
-from jp.provider.catalogue.known import Known, known_model, listed_as
-from jp.provider.catalogue.store import Catalogue, Listed
+from jp.provider.catalogue.known import Catalogue, Known, known_model, listed_abilities, listed_as
+from jp.provider.listing import Listed
 from jp.provider.registry import ModelId
 
 HAIKU = ModelId("anthropic", "claude-haiku-4-5")
@@ -161,3 +161,50 @@ def test_the_day_on_which_a_provider_shuts_a_model_down_goes_before_the_table() 
     catalogue = catalogue_of(Listed(id=HAIKU.name, shutdown="2027-02-03"))
 
     assert known_model(LlmConfig(), HAIKU, catalogue).details.shutdown == "2027-02-03"
+
+
+OPUS = ModelId("openrouter", "anthropic/claude-opus-5")
+"""It reasons by itself, and can be kept from it."""
+
+
+@pytest.mark.parametrize(
+    ("said", "abilities"),
+    [
+        ({}, {}),
+        ({"thinks": True, "mandatory": False, "levels": ("low", "max")}, {"levels": ["low", "max"]}),
+        ({"mandatory": True}, {"thinking_off": "never"}),
+        ({"thinks_by_default": False}, {"thinks_by_default": False}),
+        ({"thinks_by_default": False, "mandatory": True}, {"thinking_off": "never"}),
+        ({"levels": ("low",), "budgets": False}, {"levels": ["low"], "budgets": False}),
+        ({"thinks": False, "mandatory": True}, {"thinking": "none", "thinks_by_default": False}),
+        ({"images": False}, {"images": False}),
+        ({"documents": False, "tools": False, "structured": False}, {}),
+    ],
+)
+def test_a_list_decides_of_reasoning_and_images_only_where_it_differs(
+    said: dict[str, Any], abilities: dict[str, Any]
+) -> None:
+    catalogue = catalogue_of(Listed(id=OPUS.name, **said), provider="openrouter")
+
+    assert listed_abilities(LlmConfig(), OPUS, catalogue) == abilities
+
+
+def test_a_list_can_say_that_a_model_reasons_after_all() -> None:
+    never = catalogue_of(Listed(id="openai/gpt-4o", thinks=True, levels=("low",)), provider="openrouter")
+    always = catalogue_of(Listed(id="openai/o3", mandatory=False), provider="openrouter")
+    shown = catalogue_of(Listed(id="llama3:8b", thinks=True), provider="ollama")
+
+    assert listed_abilities(LlmConfig(), ModelId("openrouter", "openai/gpt-4o"), never) == {
+        "thinking": "levels",
+        "levels": ["low"],
+    }
+    assert listed_abilities(LlmConfig(), ModelId("openrouter", "openai/o3"), always) == {"thinking_off": "disabled"}
+    assert listed_abilities(LlmConfig(), ModelId("ollama", "llama3:8b"), shown) == {"thinking": "adaptive"}
+
+
+def test_lists_of_vendors_whose_models_jp_knows_better_decide_nothing() -> None:
+    listed = Listed(id=HAIKU.name, thinks=False, images=False)
+
+    assert listed_abilities(LlmConfig(), HAIKU, catalogue_of(listed)) == {}
+    assert listed_abilities(LlmConfig(), HAIKU, None) == {}
+    assert listed_abilities(LlmConfig(), ModelId("nobody", "m"), catalogue_of(Listed(id="m", thinks=False))) == {}

@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.catalogue.pages import read_ollama, read_page, with_properties
-from jp.provider.catalogue.store import Listed, Page
+from jp.provider.listing import Listed, Page
+from jp.provider.llamacpp.vendor import with_properties
+from jp.provider.ollama.vendor import listed as read_ollama
+from jp.provider.registry import vendor_of
+
+
+def read_page(kind: str, body: object) -> Page | None:
+    return vendor_of("openai-compatible" if kind == "x" else kind).models.read(body)
 
 
 def only(kind: str, where: str, entry: object) -> Listed:
@@ -107,7 +113,7 @@ def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
         "pricing": {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003", "image": "1"},
         "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
         "supported_parameters": ["tools", "reasoning"],
-        "reasoning": {"mandatory": True, "supported_efforts": ["max", "high", "low"]},
+        "reasoning": {"mandatory": True, "default_enabled": True, "supported_efforts": ["max", "high", "low"]},
         "expiration_date": "2027-01-31",
     }
 
@@ -127,8 +133,12 @@ def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
         answers=True,
         levels=("low", "high", "max"),
         mandatory=True,
+        thinks_by_default=True,
+        budgets=False,
         shutdown="2027-01-31",
     )
+    latest = {"id": "~acme/large-latest", "reasoning": {"mandatory": False, "supports_max_tokens": True}}
+    assert only("openrouter", "data", latest) == Listed(id="~acme/large-latest", mandatory=False, budgets=True)
     bare = {"id": "openrouter/auto", "context_length": 2_000_000, "pricing": {"prompt": "-1", "completion": "-1"}}
     assert only("openrouter", "data", bare) == Listed(id="openrouter/auto", context_window=2_000_000)
 
@@ -177,15 +187,15 @@ def test_ollama_says_more_of_a_model_when_it_is_shown() -> None:
 
 
 def test_llamacpp_holds_what_it_was_told_to_hold_of_the_one_model_that_it_has() -> None:
-    page = Page(models=(Listed(id="m", context_window=262_144),))
-    two = Page(models=(Listed(id="m"), Listed(id="n")))
+    page = (Listed(id="m", context_window=262_144),)
+    two = (Listed(id="m"), Listed(id="n"))
     properties = {
         "default_generation_settings": {"n_ctx": 8192},
         "modalities": {"vision": True},
         "chat_template_caps": {"supports_tools": True},
     }
 
-    assert with_properties(page, properties).models == (Listed(id="m", context_window=8192, images=True, tools=True),)
+    assert with_properties(page, properties) == (Listed(id="m", context_window=8192, images=True, tools=True),)
     assert with_properties(two, properties) == two
     for nothing in (None, {}, {"default_generation_settings": {"n_ctx": 0}}):
         assert with_properties(page, nothing) == page

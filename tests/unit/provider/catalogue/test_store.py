@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.errors import StorageError
-from jp.provider.catalogue.store import Catalogue, CatalogueStore, Kept, Listed
+from jp.provider.catalogue.known import Catalogue, CatalogueStore, Kept, Listed
 
 URL = "http://x/v1"
 

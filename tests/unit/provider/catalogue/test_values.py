@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.catalogue.pages import fields, flag, items, name, price, text, texts, tokens
+from jp.provider.listing import fields, flag, items, name, price, text, texts, tokens
 
 
 def test_what_is_of_another_form_says_nothing() -> None:

@@ -6,7 +6,7 @@ from chat_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, AssistantText, Parameters, Thread, ToolDefinition, UserText
 from jp.provider.base import WireRequest
-from jp.provider.cerebras import CerebrasAdapter
+from jp.provider.cerebras.request import CerebrasAdapter
 
 RUN = ToolDefinition(name="run", description="", parameters={"type": "object", "properties": {}})
 OSS, GLM, SILENT, NEW = "gpt-oss-120b", "zai-glm-4.7", "llama3.1-8b", "brand-new"

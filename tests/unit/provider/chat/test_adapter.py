@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from jp.conversation.thread import Thread, UserText
 from jp.provider.base import TextDelta
-from jp.provider.chat.quirks import Server
+from jp.provider.chat.messages import Server
 from jp.provider.chat.request import RENDERER, Asked, ChatAdapter
 from jp.provider.errors import ProviderError
 
@@ -18,7 +18,6 @@ def test_an_adapter_renders_reads_and_names_itself() -> None:
     assert request.body["seed"] == 1
     assert adapter.sections(request).messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
     assert adapter.decoder(request).feed("", b'{"choices":[{"delta":{"content":"a"}}]}') == [TextDelta(0, "a")]
-    assert adapter.authorization("k") == (("authorization", "Bearer k"),)
     assert adapter.locate_rejected(HI, ProviderError("x", kind="rejected_reasoning")) == ()
 
 

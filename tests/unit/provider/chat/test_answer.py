@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.entries import JsonObject
-from jp.provider.chat.messages import response_format, rules, strict_schema
-from jp.provider.chat.quirks import Quirks, Structured
+from jp.provider.chat.messages import Quirks, Structured, response_format, rules, strict_schema
 from jp.provider.models import find_model
 from jp.provider.schemas import in_words
 

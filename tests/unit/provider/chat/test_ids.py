@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.provider.chat.quirks import plain, short, wire_id
+from jp.provider.chat.messages import plain, short, wire_id
 
 
 def test_an_id_is_left_as_it_is_unless_it_is_too_long() -> None:

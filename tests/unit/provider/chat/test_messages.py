@@ -19,8 +19,7 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.provider.chat.messages import build_messages, joined, wire_message
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server, build_messages, joined, wire_message
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.thread import Parameters, ToolDefinition
-from jp.provider.chat.quirks import Quirks
+from jp.provider.chat.messages import Quirks
 from jp.provider.chat.request import Choice, choice_of, tool
 from jp.provider.models import find_model
 

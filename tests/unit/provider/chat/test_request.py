@@ -20,7 +20,7 @@ from jp.conversation.thread import (
 )
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, render, sections
 from jp.provider.errors import ProviderError
 

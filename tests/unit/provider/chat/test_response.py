@@ -19,7 +19,7 @@ from jp.provider.base import (
     UsageReport,
     WireRequest,
 )
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.response import ChatDecoder
 from jp.provider.errors import ProviderError
 from jp.provider.reader import Reader

@@ -9,8 +9,8 @@ import pytest
 from jp.config.accounts import ServerConfig
 from jp.config.assignment import read_partial
 from jp.config.layers import config_of
-from jp.provider.chat.quirks import Quirks
-from jp.provider.compatible import create
+from jp.provider.chat.messages import Quirks
+from jp.provider.compatible.request import create
 
 PAGE = Path(__file__, "../../../../../docs/providers.md").resolve()
 SECTION = PAGE.read_text(encoding="utf-8").partition("\n## Any other server\n")[2].partition("\n## ")[0]

@@ -19,8 +19,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.google.messages import UNSIGNED
-from jp.provider.google.request import render
+from jp.provider.google.request import UNSIGNED, render
 
 MODEL = "gemini-3.8-flash"
 HI = UserText(text="Hi", turn=0, origin="r0")

@@ -15,7 +15,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.google.request import GoogleAdapter
+from jp.provider.google.vendor import GoogleAdapter
 
 MODEL = "gemini-3.8-flash"
 MADE: JsonObject = {"provider": "google", "model": MODEL}

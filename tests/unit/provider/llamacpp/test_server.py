@@ -7,7 +7,7 @@ from chat_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, AssistantText, Parameters, Thread, ToolDefinition, UserText
 from jp.provider.base import WireRequest
-from jp.provider.llamacpp import LlamacppAdapter, ReasoningFormat
+from jp.provider.llamacpp.request import LlamacppAdapter, ReasoningFormat
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 RUN = ToolDefinition(name="run", description="", parameters={"type": "object", "properties": {}})

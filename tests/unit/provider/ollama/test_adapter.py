@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from jp.conversation.thread import Thread, UserText
 from jp.provider.errors import ProviderError
-from jp.provider.ollama.request import OllamaAdapter
+from jp.provider.ollama.vendor import OllamaAdapter
 from provider_at import provider_at
 
 ASKED = Thread(model="m", system=(), tools=(), events=(UserText(text="Hi", turn=0),))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.provider.ollama.window import Counted, is_full, least_tokens, shortfall, unfit, window_of
+from jp.provider.ollama.request import Counted, is_full, least_tokens, shortfall, unfit, window_of
 
 WORDS = " ".join(["lorem"] * 4000)
 """6,000 tokens by the estimate; in no vocabulary fewer than 3,000."""

@@ -26,7 +26,8 @@ from jp.conversation.thread import (
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.openai.request import OpenaiAdapter, render, sections
+from jp.provider.openai.request import render, sections
+from jp.provider.openai.vendor import OpenaiAdapter
 from jp.provider.schemas import in_words
 from openai_oracle import assert_accepted
 

@@ -22,7 +22,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.base import WireRequest
-from jp.provider.openrouter.request import create
+from jp.provider.openrouter.vendor import create
 
 CLAUDE, MINI = "anthropic/claude-haiku-4.5", "openai/gpt-5-mini"
 HI = Thread(model=CLAUDE, system=("Be brief.",), tools=(), events=(UserText(text="Hi", turn=0),), conversation="jp-c1")

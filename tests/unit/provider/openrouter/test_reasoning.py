@@ -14,7 +14,7 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.openrouter.request import Reasoning, reasoning_of
 
 OFF: JsonObject = {"enabled": False}
@@ -26,12 +26,16 @@ HAIKU = "anthropic/claude-haiku-4.5"
 ASKED = UserText(text="q", turn=0)
 
 
+MANDATORY: JsonObject = {"thinking_off": "never", "thinks_by_default": True, "levels": ["low", "high"]}
+"""What OpenRouter may list of a model that jp does not know."""
+
+
 def reasoning(
     wanted: Any, *, model: str = OPUS, forced: bool = False, events: tuple[ViewEvent, ...] = (ASKED,), **more: Any
 ) -> Reasoning:
     parameters = Parameters(reasoning=wanted, **more)
     thread = Thread(model=model, system=(), tools=(), events=events, parameters=parameters)
-    return reasoning_of(thread, find_model("openrouter", model), forced=forced)
+    return reasoning_of(thread, model_for("openrouter", thread), forced=forced)
 
 
 @pytest.mark.parametrize(
@@ -140,3 +144,42 @@ def test_an_answer_that_called_without_a_thought_goes_on_without_one(
     events: tuple[ViewEvent, ...], wire: JsonObject
 ) -> None:
     assert reasoning("high", events=events).wire == wire
+
+
+@pytest.mark.parametrize(
+    ("wanted", "wire", "told"),
+    [
+        ("off", {"effort": "low", "exclude": True}, "cannot wholly be kept from reasoning"),
+        ("xlow", {"effort": "low"}, ""),
+        ("medium", {"effort": "low"}, "reasoning 'medium' sent as 'low', the nearest that OpenRouter lists"),
+        ("high", {"effort": "high"}, ""),
+        ("max", {"effort": "high"}, "reasoning 'max' sent as 'high'"),
+        ("auto", {"enabled": True}, ""),
+        (None, None, ""),
+    ],
+)
+def test_a_model_is_sent_only_levels_that_are_listed_for_it(wanted: Any, wire: JsonObject | None, told: str) -> None:
+    found = reasoning(wanted, model="acme/thinker", abilities=MANDATORY)
+
+    assert found.wire == wire
+    assert found.is_active
+    assert told in " ".join(found.left_out)
+    assert bool(told) is bool(found.left_out)
+
+
+def test_a_model_that_takes_no_number_of_tokens_is_sent_a_level() -> None:
+    found = reasoning(20_000, model="acme/thinker", abilities={**MANDATORY, "budgets": False}, max_tokens=30_000)
+
+    assert found.wire == {"effort": "high"}
+    assert found.left_out == ("reasoning 20000 sent as 'high': the model takes no number of tokens",)
+
+
+def test_abilities_that_only_a_newer_version_knows_do_not_count() -> None:
+    assert reasoning("off", model="acme/thinker", abilities={"thinking_off": "tomorrow"}).wire == OFF
+
+
+def test_the_latest_of_a_vendors_models_is_treated_as_one_of_that_vendor() -> None:
+    events = (ASKED, ToolCall(call_id="c", name="t", arguments={}, origin="o", turn=0))
+    found = reasoning("high", model="~anthropic/claude-opus-latest", events=events)
+
+    assert found.wire == OFF

@@ -17,9 +17,8 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.provider.script.matching import Casting, filled, input_tokens
-from jp.provider.script.request import Body, body_of
-from jp.provider.script.scenario import Call, Failure, Reply, Scenario, When
+from jp.provider.script.provider import Casting, filled, input_tokens
+from jp.provider.script.scenario import Body, Call, Failure, Reply, Scenario, When, body_of
 
 FALLBACK = Reply(text="fallback")
 

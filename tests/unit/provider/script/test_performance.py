@@ -15,10 +15,8 @@ from jp.provider.base import (
     ToolCallStart,
     UsageReport,
 )
-from jp.provider.script.matching import Casting
-from jp.provider.script.provider import response_to
-from jp.provider.script.request import body_of
-from jp.provider.script.scenario import Call, Failure, Reply, Scenario, Tokens
+from jp.provider.script.provider import Casting, response_to
+from jp.provider.script.scenario import Call, Failure, Reply, Scenario, Tokens, body_of
 
 NO_TOKENS = Tokens()
 ASKED = (UserText(text='Say "hi"', turn=0),)

@@ -25,7 +25,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.script.request import Body, body_of, sections_of
+from jp.provider.script.scenario import Body, body_of, sections_of
 
 TOOL = ToolDefinition(name="read", description="Reads.", parameters={"type": "object"})
 

@@ -4,15 +4,17 @@ from typing import Any
 
 import pytest
 
+from jp.config.accounts import Platform
 from jp.errors import ConfigurationError, JpError
-from jp.provider.clouds import Cloud, Platform
+from jp.provider.clouds import failure, key_hint
 from jp.provider.errors import ProviderError
-from jp.provider.sdk.signer import failure, key_hint
+from jp.provider.registry import vendor_of
+from jp.provider.vendor import Cloud
 
 
 def cloud(platform: Platform = "bedrock") -> Cloud:
     kind = "openai" if platform == "azure" else "anthropic"
-    return Cloud(provider="work", kind=kind, platform=platform)
+    return Cloud(provider="work", vendor=vendor_of(kind), platform=platform)
 
 
 def raised_in(module: str, name: str, said: str, *above: str) -> Exception:

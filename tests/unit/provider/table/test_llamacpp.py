@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from jp.provider.models import find_model, small_model
-from jp.provider.table.llamacpp import is_own
+from jp.provider.models import find_model, model_table, small_model
 
 
 def test_a_server_has_one_model_under_any_name() -> None:
-    assert is_own("any")
+    assert model_table("llamacpp").is_own("any")
     assert small_model("llamacpp", "any") is None
     assert find_model("llamacpp", "any").abilities.levels == ()
 

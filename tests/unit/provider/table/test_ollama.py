@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.models import find_model, small_model
-from jp.provider.table.ollama import inferred, is_in_cloud, is_own, thinks
+from jp.provider.models import find_model, model_table, small_model
 
 
 @pytest.mark.parametrize(
@@ -27,23 +26,19 @@ from jp.provider.table.ollama import inferred, is_in_cloud, is_own, thinks
     ],
 )
 def test_a_name_tells_what_can_be_expected(name: str, thinking: str, *, by_default: bool, sees: bool) -> None:
-    abilities = inferred(name)
+    abilities = find_model("ollama", name).abilities
 
     assert (abilities.thinking, abilities.thinks_by_default, abilities.images) == (thinking, by_default, sees)
     assert not abilities.documents
 
 
 def test_a_name_that_tells_nothing_is_left_to_the_server() -> None:
-    assert thinks("brand-new:7b") is None
-    assert find_model("ollama", "brand-new:7b").details.context_window is None
+    found = find_model("ollama", "brand-new:7b")
 
-
-def test_models_in_the_cloud_are_known_by_their_names() -> None:
-    assert is_in_cloud("deepseek-v3.1:671b-cloud")
-    assert is_in_cloud("kimi-k2.5:cloud")
-    assert not is_in_cloud("cloudy:7b")
+    assert (found.abilities.thinking, found.abilities.thinks_by_default) == ("adaptive", False)
+    assert found.details.context_window is None
 
 
 def test_no_other_model_is_small_enough_to_stand_beside() -> None:
-    assert is_own("llama3")
+    assert model_table("ollama").is_own("llama3")
     assert small_model("ollama", "llama3") is None

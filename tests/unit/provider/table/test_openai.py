@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import Usage
-from jp.provider.models import cost, find_model, known_names, small_model
-from jp.provider.table.openai import is_own, prompt_cache
+from jp.provider.models import cost, find_model, known_names, model_table, small_model
+from jp.provider.openai.request import prompt_cache
 
 
 @pytest.mark.parametrize("name", known_names("openai"))
@@ -16,7 +16,7 @@ def test_every_row_of_the_table_is_complete(name: str) -> None:
     assert details.context_window is not None
     assert details.max_output is not None
     assert details.max_output <= details.context_window
-    assert (details.input_price is None) is not is_own(name)
+    assert (details.input_price is None) is not model_table("openai").is_own(name)
     assert (abilities.thinking == "levels") is bool(abilities.levels)
     assert (abilities.thinking_off == "never") is not ("none" in abilities.levels or abilities.thinking == "none")
 
@@ -62,7 +62,7 @@ def test_what_is_read_from_the_cache_of_a_model_without_a_price_for_it_is_unknow
     ],
 )
 def test_names_tell_whose_a_model_is_and_how_its_cache_is_asked_for(name: str, *, own: bool, cache: str) -> None:
-    assert (is_own(name), prompt_cache(name)) == (own, cache)
+    assert (model_table("openai").is_own(name), prompt_cache(name)) == (own, cache)
 
 
 def test_the_small_model_is_there_for_who_uses_openai_itself() -> None:

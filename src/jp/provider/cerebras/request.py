@@ -1,4 +1,4 @@
-"""What Cerebras wants otherwise than other servers that speak Chat Completions. Pure."""
+"""Render a thread as a request of Cerebras' Chat Completions. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter, render
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent
 
 PROVIDER = "cerebras"
@@ -32,7 +32,7 @@ class CerebrasAdapter(ChatAdapter):
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        model, parameters = find_model(PROVIDER, thread.model), thread.parameters
+        model, parameters = model_for(PROVIDER, thread), thread.parameters
         wanted = asked(parameters, model)
         if parameters.top_k is not None:
             thread = replace(thread, parameters=replace(parameters, top_k=None))

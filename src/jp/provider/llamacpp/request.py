@@ -1,17 +1,16 @@
-"""What llama.cpp wants otherwise than other servers that speak Chat Completions. Pure."""
+"""Render a thread as a request of llama.cpp's Chat Completions. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Literal
 
-from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter, render
-from jp.provider.models import find_model
+from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level
 
 PROVIDER = "llamacpp"
@@ -49,15 +48,9 @@ def _quirks(*, tool_choice: bool) -> Quirks:
     return Quirks(return_reasoning="reasoning_content", tool_choice=tool_choice, probes=True)
 
 
-def create(settings: LlmConfig, provider: str) -> LlamacppAdapter:
-    """The adapter of a provider that speaks as llama.cpp does: itself, or a server of the user's own."""
-    own = settings.llamacpp if provider == PROVIDER else settings.servers[provider]
-    return LlamacppAdapter(provider=provider, reasoning_format=own.reasoning_format)
-
-
 def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool) -> Asked:
     """How the model is asked to reason and to call, where that is set; else the server's own settings hold."""
-    parameters, model = thread.parameters, find_model(PROVIDER, thread.model)
+    parameters, model = thread.parameters, model_for(PROVIDER, thread)
     fields: JsonObject = {} if reasoning_format == "auto" else {"reasoning_format": reasoning_format}
     if names_tool:
         fields["tool_choice"] = "required"

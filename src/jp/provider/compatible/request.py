@@ -1,4 +1,4 @@
-"""Any server that speaks Chat Completions, as the user's configuration describes it."""
+"""Render a thread as a request of any server that speaks Chat Completions, as the configuration describes it. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jp.config.accounts import ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Level
-from jp.provider.chat.quirks import Quirks, Server
+from jp.provider.chat.messages import Quirks, Server
 from jp.provider.chat.request import Asked, ChatAdapter
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level
 

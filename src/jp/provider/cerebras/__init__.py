@@ -1,0 +1,1 @@
+"""Cerebras: open models behind Chat Completions."""

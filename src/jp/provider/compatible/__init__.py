@@ -1,0 +1,1 @@
+"""Any other server that speaks Chat Completions."""

@@ -1,0 +1,153 @@
+"""Ollama: models on the user's own hardware, and in Ollama's cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from jp.config.model import LlmConfig
+from jp.conversation.thread import Thread
+from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.errors import ErrorKind, ProviderError
+from jp.provider.vendor import LocalServer, ModelList, Vendor
+
+if TYPE_CHECKING:
+    from jp.provider.listing import Fields, Listed, Page
+    from jp.provider.vendor import ListingServer
+
+_CLOUD = "https://ollama.com"
+
+
+class OllamaAdapter:
+    """Ollama's chat API.
+
+    `provider` is under what name the server is known, `context_window` how many tokens of a conversation it is asked
+    to hold, `keep_alive` how long it is asked to keep the model in memory, None for as long as it likes. One that
+    `is_hosted` gives each model its whole window, whatever it is asked for.
+    """
+
+    renderer = 2
+
+    def __init__(
+        self,
+        *,
+        context_window: int,
+        provider: str = "ollama",
+        keep_alive: str | None = None,
+        is_hosted: bool = False,
+    ) -> None:
+        from jp.provider.ollama.request import Server
+
+        self.id = provider
+        self._server = Server(
+            provider=provider, context_window=context_window, keep_alive=keep_alive, is_hosted=is_hosted
+        )
+
+    def render(self, thread: Thread) -> WireRequest:
+        """Return the request for `thread`."""
+        from jp.provider.ollama.request import render
+
+        return render(thread, self._server)
+
+    def sections(self, request: WireRequest) -> Sections:
+        """Return the parts of `request` that prompt caches see."""
+        from jp.provider.ollama.request import sections
+
+        return sections(request)
+
+    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
+        """Return nothing: reasoning goes back as text, which no server rejects."""
+        del thread, error
+        return ()
+
+    def decoder(self, request: WireRequest) -> ResponseDecoder:
+        """Return what reads the response to `request`."""
+        from jp.provider.ollama.response import OllamaDecoder
+
+        return OllamaDecoder(request, provider=self.id)
+
+
+def _adapter(settings: LlmConfig, provider: str) -> OllamaAdapter:
+    own = settings.ollama if provider == "ollama" else settings.servers[provider]
+    return OllamaAdapter(
+        context_window=own.context_window or settings.ollama.context_window,
+        provider=provider,
+        keep_alive=own.keep_alive,
+        is_hosted=(own.base_url or "").startswith(_CLOUD),
+    )
+
+
+def _held_window(settings: LlmConfig, provider: str) -> int:
+    own = settings.servers.get(provider)
+    return (None if own is None or provider == "ollama" else own.context_window) or settings.ollama.context_window
+
+
+def _hints(provider: str, model: str) -> Mapping[ErrorKind, str]:
+    setting = f"`providers.llm.{provider}.context_window`"
+    return {
+        "model_not_found": f"`ollama pull {model}` gets it, `ollama list` says which are there",
+        "context_too_long": f"set {setting} higher, as far as the model and the memory go, or send less",
+    }
+
+
+def _read(body: object) -> Page | None:
+    from jp.provider.listing import read_page
+
+    return read_page(body, "models", listed)
+
+
+def listed(entry: Fields) -> Listed:
+    """Return a model as the server lists it, or as it shows it when it is asked for one."""
+    from jp.provider.listing import Listed, fields, name, texts, tokens
+
+    found = name(entry.get("model") or entry.get("name"))
+    able = texts(entry.get("capabilities"))
+    trained = (value for key, value in fields(entry.get("model_info")).items() if key.endswith(".context_length"))
+    return Listed(
+        id=found,
+        aliases=(found.removesuffix(":latest"),) if found.endswith(":latest") else (),
+        context_window=tokens(fields(entry.get("details")).get("context_length"), *trained),
+        tools="tools" in able if able else None,
+        images="vision" in able if able else None,
+        thinks="thinking" in able if able else None,
+        answers="completion" in able if able else None,
+    )
+
+
+_AT_ONCE = 4
+
+
+async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
+    """Return the models with what `/api/show` says of those of which the list says too little."""
+    from anyio import CapacityLimiter, create_task_group
+    from msgspec.structs import replace
+
+    from jp.provider.listing import fields
+
+    found = {model.id: model for model in models}
+    places = CapacityLimiter(_AT_ONCE)
+
+    async def show(model: Listed) -> None:
+        async with places:
+            body = await server.post_optional("/api/show", {"model": model.id})
+        shown = listed({**fields(body), "model": model.id})
+        found[model.id] = replace(shown, context_window=shown.context_window or model.context_window)
+
+    async with create_task_group() as tasks:
+        for model in models:
+            if model.context_window is None or model.answers is None:
+                tasks.start_soon(show, model)
+    return tuple(found.values())
+
+
+VENDOR = Vendor(
+    id="ollama",
+    create_adapter=_adapter,
+    key_variables=("OLLAMA_API_KEY",),
+    needs_key=False,
+    server=LocalServer(port=11434, variable="OLLAMA_HOST"),
+    is_local=True,
+    models=ModelList(path="/api/tags", overrides=True, read=_read, complete=_complete),
+    hints=_hints,
+    held_window=_held_window,
+)

@@ -1,1 +1,0 @@
-"""Requests to the clouds whose authentication the vendors' SDKs own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ SUPPRESSION = re.compile(
 
 TEXTS = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
 """The modules."""
+
+MODULES = {
+    ".".join(("jp", *Path(name).with_suffix("").parts)).removesuffix(".__init__"): text for name, text in TEXTS.items()
+}
+"""Their texts by the names that are imported."""
 
 
 def test_a_module_fits_its_budget() -> None:
@@ -64,6 +70,42 @@ def test_a_package_is_a_docstring() -> None:
 
 def test_no_module_asks_whether_it_is_tested() -> None:
     assert [name for name, text in TEXTS.items() if re.search(r"pytest|unittest|PYTEST_", text)] == []
+
+
+@cache
+def imported_by(name: str) -> frozenset[str]:
+    """The modules of jp that `name` imports anywhere, also inside of functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(MODULES[name])):
+        if isinstance(node, ast.Import):
+            found.update(one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return frozenset(found & MODULES.keys())
+
+
+def reached_from(package: str) -> set[str]:
+    """The modules that `package` imports, and those that they import; its own modules are there, too."""
+    waiting = [name for name in MODULES if f"{name}.".startswith(f"{package}.")]
+    reached = set(waiting)
+    while waiting:
+        new = imported_by(waiting.pop()) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+@pytest.mark.parametrize("package", ["jp.context", "jp.compaction"])
+def test_each_module_that_decides_what_leaves_a_context_is_reached_by_the_command_line(package: str) -> None:
+    own = {name for name in MODULES if name.startswith(f"{package}.")}
+
+    assert own
+    assert own - reached_from("jp.cli") == set(), "wire it in, or delete it: tests and benchmarks are no users"
+
+
+def test_a_module_that_nothing_imports_is_not_reached() -> None:
+    assert "jp.compaction.budgeting" in reached_from("jp.cli")
+    assert "jp.compaction.budgeting" not in reached_from("jp.conversation")
 
 
 @pytest.mark.parametrize("line", ["x  # noqa: X1", "x  # noqa: X1, X2 -", "x  # noqa", "x  # type: ignore[a-b]  "])

@@ -25,7 +25,7 @@ from jp.compaction.ranges import KeepTurns, RangeWish
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
 from jp.context.markers import assign_handles
-from jp.context.summarizing import summary_limit
+from jp.context.summary_asking import summary_limit
 from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier, TextBlock

@@ -13,7 +13,6 @@ from jp.context.evidence import (
     matches,
     observe,
     outcome_lines,
-    symbols,
 )
 
 KEY = "MIIEpAIBAAKCAQEA7bq2u4xkq9sKQ0d1UoZ5r8mV3xQ2wAbCdEf"
@@ -39,13 +38,6 @@ def test_a_line_out_of_the_middle_of_a_key_is_not_shown() -> None:
     assert first_and_last(f"{KEY}\nmiddle\n{KEY}\n") == ()
     assert matches(f"key.pem:2:{KEY}\na.py:1:x\n", 100) == ("a.py:1:x",)
     assert first_and_last(f"{SHA256}\n") == (SHA256,)
-
-
-def test_what_a_source_defines_is_named_after_a_whole_word() -> None:
-    words = ["def", "class", "func", "fn", "function", "struct", "interface", "type", "enum", "trait", "module", "impl"]
-    source = "\n".join(f"{word} A{number} x{word} B{number} é{word} C{number}" for number, word in enumerate(words))
-
-    assert symbols(source, most=20) == tuple(f"A{number}" for number in range(len(words)))
 
 
 def test_the_first_error_is_the_first_line_that_names_a_failure() -> None:

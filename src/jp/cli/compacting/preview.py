@@ -31,8 +31,7 @@ from jp.config.model import AppConfig, profiles_of
 from jp.context.calibration import Calibration, calibrate
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
-from jp.context.summarizing import summary_limit
-from jp.context.summary_asking import answer_budget
+from jp.context.summary_asking import answer_budget, summary_limit
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

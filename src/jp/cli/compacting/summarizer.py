@@ -18,8 +18,7 @@ from jp.compaction.summaries import Summarised, Summarising, summarising
 from jp.config.model import AppConfig
 from jp.context.estimate import estimate_tokens
 from jp.context.redaction import redact
-from jp.context.summarizing import summary_limit
-from jp.context.summary_asking import Asking, SummaryRequest, Terms
+from jp.context.summary_asking import Asking, SummaryRequest, Terms, summary_limit
 from jp.context.summary_schema import (
     ErrorKind,
     StructuredSummary,

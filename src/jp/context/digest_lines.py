@@ -37,11 +37,6 @@ def ended(exit_code: int) -> str:
     return f"exit {exit_code} (SIG{name}{', no failure' if name == 'PIPE' else ''})"
 
 
-def fetched(status: int) -> str:
-    """How a request over HTTP ended."""
-    return f"HTTP {status}"
-
-
 def line_range(lines: str, total: int | None) -> str:
     """Which lines a result has, and of how many; empty where it has all, or nobody said which."""
     if not lines:
@@ -120,7 +115,7 @@ def _parts(facts: Facts, stripped: Stripped) -> tuple[tuple[int, str], ...]:
         (3, shown(facts.path, _LONGEST_PATH)),
         (4, shown(facts.url, _LONGEST_PATH)),
         (9, shown(facts.title, _LONGEST_TITLE)),
-        (2, "" if facts.status is None else fetched(facts.status)),
+        (2, "" if facts.status is None else f"HTTP {facts.status}"),
         (6, line_range(shown(facts.lines, _LONGEST_PATH), facts.total_lines)),
         (1, "" if facts.exit_code is None else ended(facts.exit_code)),
         (7, "" if facts.matches is None else f"{facts.matches} matches"),

@@ -40,6 +40,12 @@ def test_a_line_out_of_the_middle_of_a_key_is_not_shown() -> None:
     assert first_and_last(f"{SHA256}\n") == (SHA256,)
 
 
+def test_of_many_matches_the_first_are_shown() -> None:
+    text = "".join(f"a.py:{number}:x\n" for number in range(1, 9))
+
+    assert matches(text, 100) == ("a.py:1:x", "a.py:2:x", "a.py:3:x")
+
+
 def test_the_first_error_is_the_first_line_that_names_a_failure() -> None:
     assert first_error("all is well\n  fatal: a\nerror: b\n") == "fatal: a"
     assert first_error("all is well\n") == ""

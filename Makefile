@@ -58,7 +58,7 @@ bench: $(STAMP)  ## every figure of the README, in one run
 size: $(STAMP)  ## figures of the sources: modules, statements, headers, and what a request runs through
 	$(BIN)/python benchmarks/size.py
 
-bench-coverage: $(STAMP)  ## the public functions of jp.context that no command enters
+bench-coverage: $(STAMP)  ## the public functions of jp.context that neither commands nor benchmarks of them enter
 	$(BIN)/python benchmarks/entered.py
 
 models: $(STAMP)  ## each provider's models.json anew, with what `jp model refresh` has kept

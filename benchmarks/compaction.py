@@ -27,9 +27,9 @@ from jp.compaction.ranges import KeepTurns, Range, RangeWish
 from jp.compaction.stand_ins import StandIns, StatusLines
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
-from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit, prompt_cost
+from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
-from jp.context.summarizing import summary_limit
+from jp.context.summary_asking import summary_limit
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.provider.base import ModelDetails
 from jp.provider.models import find_model
@@ -117,6 +117,11 @@ def summary_cost(read: int, written: int, details: ModelDetails) -> float:
     return (read * (details.input_price or 0.0) + written * (details.output_price or 0.0)) / _MILLION
 
 
+def reading_cost(tokens: int, prices: Prices) -> float:
+    """What a prompt of `tokens` costs in USD that the cache has."""
+    return tokens * (prices.input if prices.cache_read is None else prices.cache_read) / _MILLION
+
+
 def edit_of(effect: Effect, once: float, prices: Prices) -> EditCost:
     """What the break of a warm cache costs, and when it has come back."""
     edit = PromptEdit(before=effect.before - effect.untouched, after=effect.after - effect.untouched, once=once)
@@ -163,8 +168,8 @@ def total_of(outcomes: Sequence[Outcome], prices: Prices) -> Total:
         compacted=len(changed),
         before=before,
         after=after,
-        read_before=prompt_cost(before, prices, cached=before),
-        read_after=prompt_cost(after, prices, cached=after),
+        read_before=reading_cost(before, prices),
+        read_after=reading_cost(after, prices),
         once=sum(max(one.edit.next_request, 0.0) for one in changed),
         breaks=sum(one.effect.untouched < one.effect.before for one in changed),
         break_even=median(paid) if paid else None,

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import threading
@@ -22,10 +23,15 @@ from typing import NamedTuple
 
 import jp.context
 
+_NONCE = re.compile(r'"nonce": ?"([^"]+)"')
+
 Place = tuple[str, int]
 """A function: its file, and its first line."""
 
 CONFIG = """
+[assistant]
+system_prompt = "You help. It is 2026-11-20T12:00:00Z."
+
 [assistant.model]
 id = "script/main"
 
@@ -36,15 +42,35 @@ max_output = 1000
 [conversation.compaction.auto]
 enabled = true
 profile = "heavy"
+
+[conversation.tools."*"]
+run = "unattended"
+
+[conversation.tools.check]
+enable = true
+source = "local"
+command = "cat error:password=hunter2-XYZ9"
+parameters.note = { type = "string" }
 """
 SCENARIO = """
 [[reply]]
-when = { contains = "as JSON" }
-text = '{"goal": "mend all parts", "next_step": "go on", "requirements": []}'
+when = { contains = "one JSON object" }
+text = '''{"goal": "mend src/part_0.py", "next_step": "go on with 4711", "requirements": ["Mend part 0"]}'''
+
+[[reply]]
+when = { exact = "check it" }
+[[reply.calls]]
+name = "check"
+[[reply.calls]]
+name = "check"
+[reply.calls.arguments]
+note = "[[cut:NONCE:01234567:+9]]"
 
 [[reply]]
 text = "It is done."
+usage = { input = 9000, output = 5 }
 """
+SECRETS = "The password is hunter2-XYZ9; curl -H 'Authorization: Bearer 0a1b2c3d' https://jane:b2c3d4@example.com"
 COMMANDS = (
     "conversation context last",
     "conversation compact --dry-run last",
@@ -54,9 +80,17 @@ COMMANDS = (
     "conversation print --compacted last",
     "conversation usage last",
     "conversation compact --reset last",
+    "conversation compact --tools=strip --keep 1 last",
+    "conversation compact --reset last",
+    "conversation compact --profile heavy --keep 1 last",
+    "conversation compact --reset last",
     "query --id=last --no-tool continue",
     "query --id=last continue",
     "query --id=last continue",
+    "query --id=last -- check it",
+    "query --id=last --dry-run --model anthropic/claude-haiku-4-5 continue",
+    "conversation recall HANDLE --id last",
+    "conversation recall HANDLE --id last --lines 5 --format json",
     "conversation print --as-sent -1 last",
     "conversation show last",
 )
@@ -132,24 +166,33 @@ def entered_by_commands(report: Callable[[str], None]) -> set[Place]:
     found: set[Place] = set()
     with TemporaryDirectory() as folder:
         root = Path(folder)
-        _make_conversation(root)
+        handle = _make_conversation(root)
         for words in COMMANDS:
             report(f"entered by {words}")
-            found |= _entered_by(words.split(), root)
+            found |= _entered_by(words.replace("HANDLE", handle).split(), root)
     return found
 
 
-def _make_conversation(root: Path) -> None:
+def _make_conversation(root: Path) -> str:
+    """Make a workspace with a conversation, and return the handle of a result in it."""
     from context.conversations import write_session
     from context.sessions import synthetic_session
+    from jp.context.markers import SHORTEST, checksum_of
+    from jp.context.types import texts_of
     from jp.workspace.workspace import create_workspace
 
     create_workspace(root / "work", commit_conversations=False)
     scenarios = root / "work" / ".jp" / "scenarios"
     scenarios.mkdir(exist_ok=True)
-    (root / "work" / ".jp" / "config.toml").write_text(CONFIG, encoding="utf-8")
-    (scenarios / "main.toml").write_text(SCENARIO, encoding="utf-8")
-    write_session(root / "work", root / "home" / "jp", synthetic_session(60))
+    settings = root / "home" / "config" / "jp" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(CONFIG, encoding="utf-8")
+    session = synthetic_session(60)
+    write_session(root / "work", root / "home" / "jp", session)
+    (found,) = {nonce for log in root.rglob("*.jsonl") for nonce in _NONCE.findall(log.read_text(encoding="utf-8"))}
+    (scenarios / "main.toml").write_text(SCENARIO.replace("NONCE", found), encoding="utf-8")
+    (result,) = next(texts_of(message) for message in session if message.role == "tool")
+    return checksum_of(result)[:SHORTEST]
 
 
 def _entered_by(words: Sequence[str], root: Path) -> set[Place]:
@@ -190,12 +233,13 @@ def entered_by_benchmarks(report: Callable[[str], None]) -> set[Place]:
     from context.product import Product
     from context.sessions import synthetic_session
     from jp.context.budget import estimate_messages
+    from jp.context.types import Message
 
-    session = synthetic_session(40)
+    session = (*synthetic_session(40), Message(role="user", content=SECRETS), *synthetic_session(40)[1:])
     watch = Watch()
 
     def compact(percent: int) -> None:
-        product = Product()
+        product = Product(facts=percent != 10)  # imported logs have none
         product.grow(session)
         product.compact(estimate_messages(session) * percent // 100)
         list(product.recallable())
@@ -206,6 +250,7 @@ def entered_by_benchmarks(report: Callable[[str], None]) -> set[Place]:
         watch.run(lambda percent=percent: compact(percent))
     report("entered by automatic compaction")
     watch.run(lambda: product_bill(session, 20_000, "reliable", ()))
+    watch.run(lambda: product_bill(session, 20_000, "failing", ()))
     return watch.entered
 
 

@@ -1,77 +1,22 @@
-"""Compactions by summary, as a host of `jp.context` has them, with providers that are played."""
+"""Messages as a summary is made of them, and an account that a model may give."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from artifacts import MemoryArtifacts
-from jp.context.groups import leading_systems
-from jp.context.markers import Artifacts, Cutter, checksum_of
-from jp.context.policy import PolicyState, SummaryCircumstances
-from jp.context.summarizing import Outcome, run, summarising
-from jp.context.summary_asking import Asking, Setup, SummaryRequest, Terms
-from jp.context.summary_schema import ErrorKind, StructuredSummary, SummaryError, SummaryReply
+from jp.context.markers import Artifacts, Cutter
+from jp.context.summary_schema import StructuredSummary
 from jp.context.summary_text import SummaryState
 from jp.context.types import Call, Facts, Message, Meta, Transcript
 
 NONCE = "5eed5eed"
 FENCE = "a1B2c3D4e5F6a7B8"
-AT = SummaryCircumstances(now=1_000.0, configuration="one", used=0)
-TERMS = Terms(window=200_000, limit=20_000, may_fall_back=True)
-FRESH = PolicyState()
 ACCOUNT = StructuredSummary(goal="mend it", next_step="run the tests", requirements=("do step",))
-
-
-class Played:
-    """A provider that gives these replies, one after the other, and the last one ever after."""
-
-    def __init__(self, *replies: SummaryReply) -> None:
-        self._replies = replies
-        self.requests: list[SummaryRequest] = []
-
-    def summarize(self, request: SummaryRequest) -> SummaryReply:
-        self.requests.append(request)
-        return self._replies[min(len(self.requests), len(self._replies)) - 1]
-
-
-class ManyArtifacts:
-    """A store whose handles are as long as it takes for none to be alike, so that it takes 100,000 contents quickly."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    def handle(self, sha256: str) -> str:
-        return sha256[:16]
-
-    def keep(self, content: str) -> str:
-        handle = self.handle(checksum_of(content))
-        self.kept[handle] = content
-        return handle
-
-    def recall(self, handle: str) -> str | None:
-        return self.kept.get(handle)
 
 
 def cutter() -> Cutter:
     return Cutter(NONCE, MemoryArtifacts())
-
-
-def setup(terms: Terms = TERMS, desk: Cutter | None = None) -> Setup:
-    return Setup(terms=terms, asking=Asking(fence=FENCE, today="2026-11-21"), cutter=desk or cutter())
-
-
-def compact(
-    messages: Transcript,
-    keep: int,
-    provider: Played,
-    host: Setup | None = None,
-    *,
-    policy: PolicyState = FRESH,
-    at: SummaryCircumstances = AT,
-) -> Outcome:
-    """All but the system messages at the beginning and the last `keep` messages leave."""
-    between = leading_systems(messages), max(len(messages) - keep, leading_systems(messages))
-    return run(summarising(messages, between, host or setup(), policy=policy, at=at), provider)
 
 
 def requirements_of(state: SummaryState, store: Artifacts) -> list[str]:
@@ -84,10 +29,6 @@ def requirements_of(state: SummaryState, store: Artifacts) -> list[str]:
         handle = lines.pop(0).rsplit(" ", 1)[1] if chained else ""
         found = [*lines, *found]
     return found
-
-
-def failing(kind: ErrorKind) -> Played:
-    return Played(SummaryError(kind=kind, detail="it is said"))
 
 
 def user(text: str) -> Message:
@@ -125,4 +66,3 @@ def work(count: int = 6) -> Iterator[Message]:
 
 
 SYSTEM = Message(role="system", content="You help.")
-WORK: Transcript = (SYSTEM, *work())

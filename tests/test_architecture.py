@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -37,6 +38,11 @@ SUPPRESSION = re.compile(
 TEXTS = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
 """The modules."""
 
+MODULES = {
+    ".".join(("jp", *Path(name).with_suffix("").parts)).removesuffix(".__init__"): text for name, text in TEXTS.items()
+}
+"""Their texts by the names that are imported."""
+
 
 def test_a_module_fits_its_budget() -> None:
     lengths = {name: len(text.splitlines()) for name, text in TEXTS.items()}
@@ -45,7 +51,26 @@ def test_a_module_fits_its_budget() -> None:
 
 
 SMALL = 120
-SMALL_MODULES: dict[str, str] = {}
+SMALL_MODULES = {
+    "__main__": "the entry point",
+    "app.query.attached_sources": "imported when a tool refreshes a resource",
+    "app.query.other_conversations": "imported when an attachment names a conversation",
+    "app.structured.searching": "a program of its own, which may be ended at any time",
+    "attachment.mcp": "a scheme",
+    "context.selection": "what a budget chooses, apart from what it knows of a log",
+    "provider.cerebras.request": "a vendor's request",
+    "provider.cerebras.vendor": "a vendor",
+    "provider.compatible.request": "a vendor's request",
+    "provider.compatible.vendor": "a vendor",
+    "provider.failures": "imported when a connection fails",
+    "provider.llamacpp.request": "a vendor's request",
+    "provider.llamacpp.vendor": "a vendor",
+    "provider.openrouter.vendor": "a vendor",
+    "provider.script.vendor": "a vendor",
+    "tool.builtin": "the list of built-in tools",
+    "tool.web_fetch": "a tool",
+    "workspace.moving": "imported when a conversation changes its place",
+}
 """Modules of fewer lines with a single importer, each with the reason why it is one."""
 
 
@@ -117,6 +142,42 @@ def test_a_package_is_a_docstring() -> None:
 
 def test_no_module_asks_whether_it_is_tested() -> None:
     assert [name for name, text in TEXTS.items() if re.search(r"pytest|unittest|PYTEST_", text)] == []
+
+
+@cache
+def imported_by(name: str) -> frozenset[str]:
+    """The modules of jp that `name` imports anywhere, also inside of functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(MODULES[name])):
+        if isinstance(node, ast.Import):
+            found.update(one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return frozenset(found & MODULES.keys())
+
+
+def reached_from(package: str) -> set[str]:
+    """The modules that `package` imports, and those that they import; its own modules are there, too."""
+    waiting = [name for name in MODULES if f"{name}.".startswith(f"{package}.")]
+    reached = set(waiting)
+    while waiting:
+        new = imported_by(waiting.pop()) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+@pytest.mark.parametrize("package", ["jp.context", "jp.compaction"])
+def test_each_module_that_decides_what_leaves_a_context_is_reached_by_the_command_line(package: str) -> None:
+    own = {name for name in MODULES if name.startswith(f"{package}.")}
+
+    assert own
+    assert own - reached_from("jp.cli") == set(), "wire it in, or delete it: tests and benchmarks are no users"
+
+
+def test_a_module_that_nothing_imports_is_not_reached() -> None:
+    assert "jp.compaction.budgeting" in reached_from("jp.cli")
+    assert "jp.compaction.budgeting" not in reached_from("jp.conversation")
 
 
 @pytest.mark.parametrize("line", ["x  # noqa: X1", "x  # noqa: X1, X2 -", "x  # noqa", "x  # type: ignore[a-b]  "])

@@ -26,7 +26,6 @@ SECRET = "sk-ant-api03-Th1sM4yN0tLeak"
 
 SYNTHETIC = Meta(kind="synthetic")
 SUMMARY = Meta(kind="summary", hidden=True)
-PENDING = Meta(pending=True)
 
 WORDS = (
     "yes",
@@ -60,8 +59,8 @@ IDS = ("call_0", "call_1", "call_2", "call_3", "call_4", "toolu_ü")
 """Few, so that they repeat in later rounds."""
 SIZES = range(1, len(IDS) + 1)
 
-USER_METAS = (Meta(), Meta(), Meta(), SYNTHETIC, Meta(hidden=True), Meta(verbatim=True))
-RESULT_METAS = (Meta(), Meta(), Meta(verbatim=True), Meta(facts=Facts(kind="terminal", exit_code=2)))
+USER_METAS = (Meta(), Meta(), Meta(), SYNTHETIC, Meta(hidden=True))
+RESULT_METAS = (Meta(), Meta(), Meta(facts=Facts(kind="terminal", exit_code=2)))
 SUMMARY_ROW = Message(role="user", content="What happened before: much.", meta=SUMMARY)
 
 
@@ -91,7 +90,7 @@ class Writer:
     def answer(self) -> Message:
         return Message(role="assistant", content=self.content(WORDS), meta=self._random.choice((Meta(), SYNTHETIC)))
 
-    def round(self, size: int, answered: int, *, pending: bool) -> Transcript:
+    def round(self, size: int, answered: int) -> Transcript:
         """`size` calls, of which `answered` have their results, in any order."""
         calls = [
             Call(id=call_id, name=self._random.choice(TOOLS), arguments=self._random.choice(ARGUMENTS))
@@ -108,8 +107,7 @@ class Writer:
             for call in self._random.sample(calls, answered)
         ]
         text = self._random.choice(("", "I look."))
-        meta = PENDING if pending else Meta()
-        return (Message(role="assistant", content=text, calls=tuple(calls), meta=meta), *results)
+        return (Message(role="assistant", content=text, calls=tuple(calls)), *results)
 
 
 def _well_formed(drawn: Choices) -> Transcript:
@@ -121,11 +119,8 @@ def _well_formed(drawn: Choices) -> Transcript:
         rows.append(writer.user())
         for _ in range(drawn.below(4)):
             size = drawn.pick(SIZES)
-            rows.extend(writer.round(size, size, pending=False))
+            rows.extend(writer.round(size, size))
         rows.extend([writer.answer()] if drawn.one_in(2) else [])
-    if drawn.one_in(2):
-        pending = drawn.pick(SIZES)
-        rows.extend(writer.round(pending, drawn.below(pending), pending=True))
     return tuple(rows)
 
 
@@ -170,11 +165,6 @@ def _misplace_calls(drawn: Choices, rows: list[Message]) -> None:
     rows[position] = replace(rows[position], role=drawn.pick(("user", "assistant", "tool")))
 
 
-def _suspend(drawn: Choices, rows: list[Message]) -> None:
-    position = drawn.below(len(rows))
-    rows[position] = replace(rows[position], meta=PENDING)
-
-
 MUTATIONS: tuple[Callable[[Choices, list[Message]], None], ...] = (
     _delete,
     _duplicate,
@@ -183,7 +173,6 @@ MUTATIONS: tuple[Callable[[Choices, list[Message]], None], ...] = (
     _rename,
     _interrupt,
     _misplace_calls,
-    _suspend,
 )
 
 
@@ -195,16 +184,6 @@ def _damaged(drawn: Choices) -> Transcript:
     return tuple(rows)
 
 
-def transcripts() -> st.SearchStrategy[Transcript]:
-    """Well-formed: system messages, then exchanges; perhaps a summary among the first; perhaps pending calls last."""
-    return choices(50).map(_well_formed)
-
-
-def damaged_transcripts() -> st.SearchStrategy[Transcript]:
-    """Well-formed ones to which up to six accidents happened."""
-    return choices(60).map(_damaged)
-
-
 def any_transcripts() -> st.SearchStrategy[Transcript]:
-    """`transcripts` or `damaged_transcripts`."""
+    """Well-formed ones, and ones to which up to six accidents happened."""
     return choices(60).map(lambda drawn: _damaged(drawn) if drawn.one_in(2) else _well_formed(drawn))

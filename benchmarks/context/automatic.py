@@ -20,6 +20,7 @@ from context.availability import BASELINES
 from context.baselines import Masking, Placeholders
 from context.conversations import LogWriter
 from context.gold import Fact, availability, found_in, gold_of, places_of
+from context.rounds import index_groups
 from context.schemes import Scheme
 from context.sessions import Session
 from context.workers import spread
@@ -32,7 +33,6 @@ from jp.compaction.transcript import transcript_of
 from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.context.budget import estimate_message, estimate_messages
-from jp.context.groups import index_groups
 from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier

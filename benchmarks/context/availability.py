@@ -22,12 +22,12 @@ from context.digest_schemes import HashDigests, LineDigests
 from context.gold import KINDS, Fact, Kind, Place, availability, found_in, gold_of, one_line, places_of, shares_by_kind
 from context.product import Product
 from context.questions import EXCERPT_TOKENS, EXCERPTS, questions_of
+from context.rounds import index_groups, leading_systems
 from context.schemes import Named, Scheme
 from context.sessions import Session
 from context.tokens import Tokenizer, tokenizer
 from context.workers import spread
-from jp.context.budget import estimate_messages, group_costs
-from jp.context.groups import index_groups, leading_systems
+from jp.context.budget import estimate_messages
 from jp.context.types import Transcript
 
 BUDGETS = (10, 25, 50)
@@ -260,7 +260,7 @@ def _excerpts(texts: Sequence[str], counting: Tokenizer) -> list[Place]:
 def parts_of(messages: Transcript, count: int) -> Iterator[Transcript]:
     """`messages` in `count` parts of about as many tokens each; no group is cut."""
     index = index_groups(messages)
-    costs = group_costs(messages, index)
+    costs = [estimate_messages(messages[group.start : group.end]) for group in index.groups]
     total, taken, start = sum(costs), 0, 0
     done = 0
     for group, cost in zip(index.groups, costs, strict=True):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from context.rounds import align_back, index_groups, leading_systems
 from context.schemes import trimmed
 from jp.context.budget import estimate_message, estimate_messages
-from jp.context.groups import align_back, index_groups, leading_systems
 from jp.context.types import Message, Meta, Transcript, texts_of
 
 MASKED = "[old output omitted: {lines} lines]"

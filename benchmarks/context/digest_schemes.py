@@ -14,16 +14,36 @@ import msgspec
 from msgspec.structs import replace
 
 from context.baselines import Forgetful
+from context.rounds import index_groups, leading_systems
 from context.schemes import newest_request, trimmed
 from context.sessions import TOOLS
-from context.store import Store
 from jp.context.budget import estimate_message, estimate_messages
-from jp.context.groups import index_groups, leading_systems
 from jp.context.markers import checksum_of
 from jp.context.types import Call, Message, Meta, Transcript, texts_of
 
 _DUPLICATE = "[Duplicate: the same output as a more recent call]"
 _CUT = "...[truncated]"
+
+
+class Store:
+    """Originals by the first sixteen digits of their checksums: of so many contents, none are alike in these."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    def handle(self, sha256: str) -> str:
+        """The beginning of the checksum."""
+        return sha256[:16]
+
+    def keep(self, content: str) -> str:
+        """Store `content`."""
+        handle = self.handle(checksum_of(content))
+        self.kept[handle] = content
+        return handle
+
+    def recall(self, handle: str) -> str | None:
+        """What was kept."""
+        return self.kept.get(handle)
 
 
 class LineDigests(Forgetful):
@@ -170,7 +190,7 @@ def _one_line(call: Call | None, row: Message) -> str:
             return f"[{call.name}] wrote to {known.path if known else ''} ({body.count(chr(10)) + 1} lines)"
         case "search" | "list":
             return f"[{call.name}] searched for '{_subject(call)}' -> {body.count(chr(10)) + 1} matches"
-        case "agent" | "json" | "web" | "other":
+        case "agent" | "other":
             return f"[{call.name}] {_subject(call)[:60]} ({len(body)} chars result)"
 
 

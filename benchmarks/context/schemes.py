@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
-from jp.context.anchors import is_real_user
+from context.rounds import index_groups
 from jp.context.budget import estimate_message
-from jp.context.groups import index_groups
+from jp.context.summary_source import is_real_user
 from jp.context.types import Message, Transcript
 
 

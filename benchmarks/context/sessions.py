@@ -10,14 +10,14 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from context.store import Store
-from jp.context.digest_lines import ToolKind, ToolRule
-from jp.context.sanitize import sanitize_pairs
+from context.rounds import paired
 from jp.context.types import Block, Call, Facts, Message, Meta, ReasoningBlock, Role, TextBlock, Transcript
+
+ToolKind = Literal["terminal", "test", "read", "search", "list", "write", "patch", "agent"]
 
 
 class Tool(NamedTuple):
@@ -46,7 +46,6 @@ TOOLS: dict[str, Tool] = {
     **dict.fromkeys(("Task", "task"), Tool("agent", subject="description")),
     **dict.fromkeys(("cargo_check", "cargo_test"), Tool("test", subject="package")),
 }
-RULES = {name: ToolRule(kind=tool.kind, subject=tool.subject) for name, tool in TOOLS.items()}
 
 _EXIT = re.compile(r"(?i)\b(?:exited with code|exit code:?) ([0-9]{1,3})\b")
 _SEARCHED = 200
@@ -95,7 +94,7 @@ def recorded_sessions() -> list[Session]:
 def read_session(lines: bytes) -> Transcript:
     """The transcript in `lines`, each of which is a message as JSON; calls without a result, and the like, mended."""
     rows = msgspec.json.Decoder(_Row).decode_lines(lines)
-    return sanitize_pairs(tuple(_messages(rows)), Store()).messages
+    return paired(tuple(_messages(rows)))
 
 
 def _messages(rows: list[_Row]) -> Iterator[Message]:

@@ -10,16 +10,12 @@ from typing import TypeVar
 import msgspec
 
 from context.product import Product
-from context.sessions import RULES, Session, synthetic_session
-from context.store import Store
+from context.sessions import Session, synthetic_session
+from jp.compaction.fact_lines import StandingArtifacts
 from jp.context.budget import estimate_messages
-from jp.context.digest import Digester, digest_results
 from jp.context.evidence import mentions_in
-from jp.context.groups import index_groups
-from jp.context.leaves import shrink_old_arguments
 from jp.context.markers import Cutter
 from jp.context.redaction import redact
-from jp.context.sanitize import sanitize_pairs
 from jp.context.summary_fold import leave
 from jp.context.types import Transcript, texts_of
 
@@ -67,10 +63,7 @@ def _parts(transcripts: Sequence[Transcript]) -> Iterator[str]:
     parts: dict[str, Callable[[Transcript], object]] = {
         "estimates": estimate_messages,
         "redaction of every text": _redact,
-        "pairs": lambda messages: sanitize_pairs(messages, Store()),
-        "cut arguments": _cut,
-        "digests": _digest,
-        "what a summary knows": lambda messages: leave(messages, (0, len(messages)), Cutter(_NONCE, Store())),
+        "what a summary knows": lambda messages: leave(messages, Cutter(_NONCE, StandingArtifacts({}))),
         "of which mentions": _mentions,
     }
     for name, part in parts.items():
@@ -82,14 +75,6 @@ def _redact(messages: Transcript) -> None:
     for message in messages:
         for text in texts_of(message):
             redact(text)
-
-
-def _cut(messages: Transcript) -> None:
-    shrink_old_arguments(messages, index_groups(messages), Cutter(_NONCE, Store()), between=(0, len(messages)))
-
-
-def _digest(messages: Transcript) -> None:
-    digest_results(messages, index_groups(messages), Digester(Store(), RULES), between=(0, len(messages)))
 
 
 def _mentions(messages: Transcript) -> None:

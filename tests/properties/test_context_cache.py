@@ -1,9 +1,9 @@
-"""Cache hints, live zones, prices and shares: what holds for every transcript, and for every request."""
+"""Cache hints, prices and shares: what holds for every transcript, and for every request."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import chain, pairwise
+from itertools import chain
 
 import msgspec
 from hypothesis import given
@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 import transcripts
 from jp.context.breakdown import Measurement, apportion, break_down
 from jp.context.budget import estimate_messages
-from jp.context.cache_hints import Limits, Piece, Section, cache_hints, place_hints
+from jp.context.cache_hints import MOST, Piece, Section, place_hints
 from jp.context.economics import Prices, PromptEdit, cost_of_edit
 from jp.context.items import items_of
-from jp.context.live_zone import Edit, frozen_digest, splice, zones_of
-from jp.context.types import ReasoningBlock, Transcript, has_content
+from jp.context.types import Transcript
 
 either = transcripts.any_transcripts()
 LONGEST = 60
@@ -27,7 +26,6 @@ def pieces(section: Section) -> st.SearchStrategy[list[Piece]]:
         st.builds(
             Piece,
             section=st.just(section),
-            tokens=st.integers(0, 500),
             is_answer=st.booleans() if section == "messages" else st.just(value=False),
             carries=st.booleans(),
             is_volatile=st.sampled_from([False] * 9 + [True]),
@@ -40,29 +38,17 @@ def pieces(section: Section) -> st.SearchStrategy[list[Piece]]:
 requests = st.tuples(pieces("tools"), pieces("system"), pieces("messages")).map(
     lambda parts: list(chain.from_iterable(parts))
 )
-limits = st.builds(
-    Limits,
-    most=st.integers(0, 4),
-    lookback=st.integers(1, 18),
-    minimum=st.sampled_from([0, 0, 1024]),
-    static=st.sampled_from(["short", "long"]),
-    tail=st.sampled_from(["short", "long"]),
-)
 
 
-@given(requests, limits)
-def test_marks_stand_in_order_where_they_may_and_are_few(request: list[Piece], limit: Limits) -> None:
-    hints = place_hints(request, limit)
+@given(requests)
+def test_marks_stand_in_order_where_they_may_and_are_few(request: list[Piece]) -> None:
+    positions = [hint.position for hint in place_hints(request)]
 
-    positions = [hint.position for hint in hints]
     assert positions == sorted(set(positions))
-    assert len(hints) <= limit.most
-    lives = [hint.ttl for hint in hints]
-    assert ("short", "long") not in list(pairwise(lives))
+    assert len(positions) <= MOST
     for position in positions:
         assert request[position].carries
         assert not any(piece.is_volatile for piece in request[: position + 1])
-        assert sum(piece.tokens for piece in request[: position + 1]) >= limit.minimum
 
 
 @given(pieces("tools"), pieces("system"), st.lists(pieces("messages"), min_size=1, max_size=4))
@@ -85,57 +71,6 @@ def test_a_request_that_goes_on_finds_what_the_one_before_it_left(
             assert newest in [hint.position for hint in place_hints([*before, answer, *part])]
             request = [*before, answer, *part]
         before = request
-
-
-@given(either)
-def test_hints_for_a_transcript_change_nothing_and_stand_on_content(messages: Transcript) -> None:
-    before = msgspec.json.encode(messages)
-
-    hints = cache_hints(messages, tool_tokens=(10, 20))
-
-    assert msgspec.json.encode(messages) == before
-    assert 1 <= len(hints) <= 4
-    for hint in hints:
-        if hint.carrier.message is None:
-            continue
-        message = messages[hint.carrier.message]
-        is_call = hint.carrier.block >= (1 if isinstance(message.content, str) else len(message.content))
-        assert is_call or has_content(message)
-        if not is_call and not isinstance(message.content, str):
-            assert not isinstance(message.content[hint.carrier.block], ReasoningBlock)
-
-
-texts = st.text(max_size=12)
-
-
-@given(st.lists(st.tuples(texts, st.booleans(), st.lists(st.tuples(texts, texts), max_size=2))))
-def test_a_splice_leaves_every_frozen_byte(parts: list[tuple[str, bool, list[tuple[str, str]]]]) -> None:
-    """Built from its parts: each is frozen, or has pieces that are replaced."""
-    payload, expected, frozen, edits = b"", b"", list[tuple[int, int]](), list[Edit]()
-    for text, is_frozen, changes in parts:
-        start = len(payload)
-        payload += text.encode()
-        expected += text.encode()
-        if is_frozen and text:
-            frozen.append((start, len(payload)))
-        if is_frozen:
-            continue
-        for old, new in changes:
-            at = len(payload)
-            payload += old.encode()
-            expected += new.encode()
-            edits.append(Edit(at, len(payload), new.encode()))
-            # Apart from what comes next, so that an insertion is in this range.
-            payload += b"|"
-            expected += b"|"
-    zones = zones_of(payload, frozen)
-
-    spliced = splice(payload, zones, edits)
-
-    assert spliced.payload == expected
-    assert spliced.frozen_digest == frozen_digest(payload, zones)
-    kept = [payload[zone.start : zone.end] for zone in zones if zone.is_frozen]
-    assert [spliced.payload[zone.start : zone.end] for zone in spliced.zones if zone.is_frozen] == kept
 
 
 rates = st.sampled_from(["0", "0.1", "0.3", "1", "1.25", "3", "3.75"])

@@ -1,91 +1,80 @@
-"""The passes in other processes: this file is also the script that runs there."""
+"""A compaction in other processes: this file is also the script that runs there."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import cycle
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from artifacts import MemoryArtifacts
+from jp.compaction.budgeting import Budgeting
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.log_contents import LogContent
+from jp.compaction.planning import Planner, wish_of
+from jp.compaction.projection import project
+from jp.compaction.ranges import Range, RangeWish
+from jp.compaction.summaries import Summarised, summarising
+from jp.compaction.transcript import transcript_of
+from jp.config.model import PROFILES
 from jp.context.breakdown import break_down
-from jp.context.cache_hints import ToolSchema, cache_hints, find_volatile, static_prefix_key
-from jp.context.compress import compressing, run
-from jp.context.digest import Digester, digest_results
-from jp.context.digest_lines import ToolRule
-from jp.context.groups import index_groups
+from jp.context.cache_hints import find_volatile
 from jp.context.items import items_of
-from jp.context.leaves import shrink_old_arguments
-from jp.context.markers import Cutter
-from jp.context.sanitize import sanitize_pairs
-from jp.context.tail import bounding, relieve_pressure
-from jp.context.types import Call, Facts, Message, Meta, Transcript
-from summaries import ACCOUNT, AT, FRESH, TERMS, Played, compact, setup
+from jp.context.summary_asking import Asking, Terms
+from jp.context.summary_schema import SummaryError
+from jp.conversation.entries import AnyEntry, Header, ToolCallRequest
+from logs import ask, end, log, respond, say, start, think
+from transcripts import SECRET
 
-CALLS = tuple(Call(id=f"c{number}", name="run", arguments=f'["{str(number) * 900}"]') for number in range(5))
-MESSAGES: Transcript = (
-    Message(role="assistant", calls=CALLS),
-    *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
-    Message(role="user", content="go"),
-    *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
-    Message(role="assistant", calls=CALLS * 2),
-    *(Message(role="tool", content=str(number) * 300, call_id=f"c{number % 7}") for number in range(20)),
-)
-KINDS = ("terminal", "test", "read", "search", "list", "web", "write", "patch", "json", "agent", "other", "unheard of")
-SECRET = "sk-ant-api03-Th1sM4yN0tLeak"
 BODIES = (
     "src/a.py:12:def one(): pass\n" * 60,
     "FAILED tests/test_a.py::test_one - assert\n" * 40 + "1 failed in 0.1s\n",
     '[{"id": 1, "api_key": "' + SECRET + '"}, ' + '{"id": 2}, ' * 90 + "3]",
-    "+ added\n- removed\n" * 70,
+    "see #12, 936f90d5 and https://example.test/a\n" * 70,
     f"https://user:{SECRET}@host/\n" + "prose " * 200,
 )
 
 
+def conversation() -> list[AnyEntry]:
+    entries: list[AnyEntry] = [Header(id="h", format=1, created_at="", nonce="5eed5eed")]
+    for number in range(10):
+        name = f"c{number}"
+        arguments = {"path": f"src/{number}.py", "content": f"line {number}\n" * 90}
+        called = ToolCallRequest(id=name, call_id=name, name="run", arguments=arguments)
+        entries += [start(number), ask(f"question {number}"), think("hm " * 90), called, end("tools")]
+        entries += [respond(name, f"{number}\n{BODIES[number % len(BODIES)]}"), say("done"), end()]
+    return log(*entries)
+
+
 def everything() -> bytes:
-    """What all passes together make of the messages, and what the first one did."""
-    store = MemoryArtifacts()
-    cutter = Cutter("5eed5eed", store)
-    sanitized = sanitize_pairs(MESSAGES, store)
-    shrunk = shrink_old_arguments(
-        sanitized.messages, index_groups(sanitized.messages), cutter, between=(0, 999), max_leaf=100
-    )
-    relieved = relieve_pressure(
-        shrunk.messages, index_groups(shrunk.messages), bounding(cutter, 100), tail_start=0, ceiling=0
-    )
-    summed_up = compact(sanitized.messages, 3, Played(ACCOUNT), setup(desk=cutter))
-    host = setup(replace(TERMS, has_provider=False), cutter)
-    chained = [
-        run(compressing(sanitized.messages, target, host, policy=FRESH, at=AT), Played()) for target in (400, 1_500)
-    ]
-    return msgspec.json.encode((sanitized.actions, shrunk.cuts, relieved, summed_up, chained, digested(), reports()))
+    """The views that budgets leave, a summary without a model, and what is told of all of it."""
+    entries = conversation()
+    planner = Planner(tuple(entries), FactLines(), {}, now=0.0)
+    told: list[object] = []
+    for percent in (10, 50, 80):
+        plan = Budgeting(planner, wish_of(PROFILES["default"]), RangeWish(), planner.tokens * percent // 100).plan()
+        after = [*entries, *(replace(overlay, id="z") for overlay in plan.overlays)]
+        messages = transcript_of(project(after, FactLines()), after).messages
+        told += [plan.overlays, messages, break_down((), items_of(messages), known_tools={"run", "look"})]
+    told.append(find_volatile(["Now: 12:34:56, turn #3", "/var/folders/x"]))
+    return msgspec.json.encode([*told, summary(entries)])
 
 
-def digested() -> tuple[object, ...]:
-    """What a digest of a few results is, with all kinds among them."""
-    rows: list[Message] = []
-    for number, (kind, body) in enumerate(zip(KINDS, cycle(BODIES), strict=False)):
-        rows += [
-            Message(role="assistant", calls=(Call(id="c", name=f"t{number % 3}", arguments='{"a":"b"}'),)),
-            Message(role="tool", call_id="c", content=body, meta=Meta(facts=Facts(kind=kind, path="p"))),
-        ]
-    digester = Digester(MemoryArtifacts(), {"t1": ToolRule(kind="search", subject="path")})
-    found = digest_results(tuple(rows), index_groups(tuple(rows)), digester, between=(0, 999))
-    return found.messages, found.actions
+def text_of(content: LogContent) -> str | None:
+    return getattr(content, "text", None)
 
 
-def reports() -> tuple[object, ...]:
-    """What is told of the messages without changing them."""
-    tools = [ToolSchema(name=name, wire=b'{"b":1,"a":[2]}') for name in ("run", "look")]
-    return (
-        static_prefix_key(("Now: 12:34:56, turn #3",), tools, provider="p", model="m"),
-        cache_hints(MESSAGES, tool_tokens=(9, 9)),
-        find_volatile(["Now: 12:34:56, turn #3", "/var/folders/x"]),
-        break_down((), items_of(MESSAGES), known_tools={"run", "look"}),
-    )
+def summary(entries: list[AnyEntry]) -> Summarised | SummaryError:
+    asking = Asking(fence="a1B2c3D4e5F6a7B8", today="2026-11-21")
+    terms = Terms(window=100_000, limit=900, may_fall_back=True, calls=1)
+    steps = summarising(entries, Range(first=0, last=9), terms=terms, asking=asking, load=text_of)
+    next(steps)
+    try:
+        steps.send(SummaryError(kind="network"))
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("nobody is asked again")
 
 
 def test_another_process_with_another_order_of_sets_does_the_same() -> None:
@@ -103,6 +92,7 @@ def test_another_process_with_another_order_of_sets_does_the_same() -> None:
 
     assert b"[[cut:" in here
     assert b"[compacted]" in here
+    assert b"[[summary:" in here
     assert there == [here, here]
 
 

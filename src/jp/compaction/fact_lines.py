@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import is_
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
 import msgspec
 
@@ -34,6 +34,7 @@ from jp.conversation.thread import carriers_in
 if TYPE_CHECKING:
     from jp.context.markers import Cutter
 
+LONGEST_ARGUMENT = 400
 _MOST_HANDLES = 8
 _NONCE = re.compile(r"[0-9A-Za-z_-]{4,64}")
 NO_NONCE = "0" * 16
@@ -106,15 +107,21 @@ class FactLinesOf:
         return known[3]
 
     def _cut(self, arguments: JsonObject | str) -> JsonObject | str:
-        # The patterns that this needs take time to compile, and most requests strip nothing.
-        from jp.context.leaves import MAX_LEAF, shrink_json_string_leaves
         from jp.context.markers import bounded
 
         if isinstance(arguments, str):
-            return bounded(arguments, MAX_LEAF, self._cutter)
-        text = msgspec.json.encode(arguments).decode()
-        shrunk = shrink_json_string_leaves(text, self._cutter)
-        return msgspec.json.decode(shrunk.text, type=JsonObject) if shrunk.changed else arguments
+            return bounded(arguments, LONGEST_ARGUMENT, self._cutter)
+        shorter = msgspec.json.decode(msgspec.json.encode(arguments), type=JsonObject)
+        # A stack in place of recursion: a model may nest as deep as it likes.
+        inside: list[Any] = [shorter]
+        while inside:
+            holder = inside.pop()
+            for key, value in _members(holder):
+                if isinstance(value, str):
+                    holder[key] = bounded(value, LONGEST_ARGUMENT, self._cutter)
+                elif isinstance(value, dict | list):
+                    inside.append(value)
+        return arguments if shorter == arguments else shorter
 
     def _line(
         self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None, *, is_digest: bool
@@ -157,6 +164,13 @@ class FactLinesOf:
         from jp.context.markers import Cutter
 
         return Cutter(nonce_of(self._entries), StandingArtifacts(self._handles))
+
+
+def _members(holder: Any) -> list[tuple[Any, Any]]:
+    """Return what an object or a list of JSON holds, with the key or the number of each."""
+    if isinstance(holder, list):
+        return list(enumerate(cast("list[Any]", holder)))
+    return list(holder.items())
 
 
 def nonce_of(entries: Sequence[AnyEntry]) -> str:

@@ -116,17 +116,17 @@ def summarising(
     messages = messages_of(entries, found, load)
     if not messages:
         return SummaryError(kind="empty", detail="nothing was said in these turns")
-    leaving = leave(messages, (0, len(messages)), cutter)
+    leaving = leave(messages, cutter)
     known = _known_chunks(entries, found, wishes)
     if 2 * len(known) > terms.calls:
         # Each may part what is new in two; what a model is not asked about would have no account.
         known = [one for one in known[:1] if one.found.first == found.first]
     reading = _reading(entries, messages, known, cutter)
-    asked = yield from ask(leaving, Setup(terms=terms, asking=asking, cutter=cutter), reading)
+    asked = yield from ask(leaving, Setup(terms=terms, asking=asking), reading)
     if asked.error is not None and not terms.may_fall_back:
         return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
-    state = fold_state(None, told, leaving.computed, artifacts)
+    state = fold_state(told, leaving.computed, artifacts)
     state = _with_requirements(state, superseded_states(entries, found), leaving)
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)

@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from jp.compaction.projection import Projection, Summarised, project
+from jp.compaction.projection import Projection, project
 from jp.compaction.stand_ins import StatusLines
 from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, Transcript
 from jp.context.types import Block as MessageBlock
@@ -82,16 +82,10 @@ def _block_of(carrier: Carrier, mime_type: str, uri: str, origin: str) -> Messag
             assert_never(content)
 
 
-RULE = "projection"
-"""What `meta.digested` says of results for which a stand-in or a reference stands in the view already."""
-
-
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What an `origin` stands for: the event at `position` of the view, and what it, or its `block`, became."""
+    """What an `origin` stands for: an event of the view, or its `block`."""
 
-    position: int
     event: ViewEvent
-    became: MessageBlock | Call | None = None
     block: int | None = None
 
 
@@ -130,14 +124,12 @@ class _Builder:
         self._responses = responses
         self._said = said
         self._row: _Row | None = None
-        self._position = -1
         self._numbers: dict[str, int] = {}
         self._ids: dict[str, int] = {}
         self._open: dict[str, list[str]] = {}
 
-    def add(self, event: ViewEvent, *, in_summary: bool) -> None:
+    def add(self, event: ViewEvent) -> None:
         """Take the next event; the last one is not written before `close`."""
-        self._position += 1
         match event:
             case UserText(text=text):
                 meta = Meta(kind="synthetic", hidden=True) if event.synthetic else Meta()
@@ -146,7 +138,7 @@ class _Builder:
             case UserResource(resource=resource):
                 self._ask(event, Meta(), block_of_resource(resource, self._new_origin(event)))
             case AssistantText(text=text) | AssistantData(text=text):
-                is_summary = in_summary or (isinstance(event, AssistantText) and event.synthetic)
+                is_summary = isinstance(event, AssistantText) and event.synthetic
                 meta = Meta(kind="summary", hidden=True) if is_summary else Meta()
                 self._say(event, MessageText(text=text, origin=self._new_origin(event)), meta)
             case AssistantReasoning(text=text):
@@ -177,7 +169,7 @@ class _Builder:
     def _append(self, row: _Row, event: ViewEvent, block: MessageBlock) -> None:
         row.blocks.append(block)
         row.origin = row.origin or block.origin
-        self._record(block.origin, event, became=block)
+        self.records[block.origin] = Record(event=event)
 
     def _call(self, event: ToolCall) -> None:
         row = self._open_row("assistant", "", Meta())
@@ -187,7 +179,7 @@ class _Builder:
         self._open.setdefault(event.origin, []).append(call.id)
         row.calls.append(call)
         row.origin = row.origin or call.origin
-        self._record(call.origin, event, became=call)
+        self.records[call.origin] = Record(event=event)
 
     def _answer(self, event: ToolResult) -> None:
         self.close()
@@ -197,8 +189,8 @@ class _Builder:
         for number, block in enumerate(event.content):
             shown = block_of_result(block, f"{origin}:{number}")
             blocks.append(shown)
-            self._record(shown.origin, event, became=shown, block=number)
-        self._record(origin, event)
+            self.records[shown.origin] = Record(event=event, block=number)
+        self.records[origin] = Record(event=event)
         self.messages.append(
             Message(
                 role="tool",
@@ -216,11 +208,6 @@ class _Builder:
             self.close()
             row = self._row = _Row(role, request, meta)
         return row
-
-    def _record(
-        self, origin: str, event: ViewEvent, *, became: MessageBlock | Call | None = None, block: int | None = None
-    ) -> None:
-        self.records[origin] = Record(position=self._position, event=event, became=became, block=block)
 
     def _new_origin(self, event: ViewEvent) -> str:
         number = self._numbers[event.origin] = self._numbers.get(event.origin, -1) + 1
@@ -245,7 +232,7 @@ def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTra
     for turn in view.turns:
         builder.close()
         for event in turn.events:
-            builder.add(event, in_summary=isinstance(turn.origin, Summarised))
+            builder.add(event)
     builder.close()
     return ViewTranscript(messages=tuple(builder.messages), records=builder.records)
 
@@ -291,11 +278,7 @@ def _result_meta(
     digested = None
     if event.content is not response.content and _has_stand_in(event.content, response.content):
         carriers = sorted(carriers_in(response), key=size_in_bytes)
-        digested = Digested(
-            sha256=checksum(carriers[-1]) if carriers else "",
-            original_bytes=sum(map(size_in_bytes, carriers)),
-            rule=RULE,
-        )
+        digested = Digested(sha256=checksum(carriers[-1]) if carriers else "")
     if facts is None and response.duration_ms is None:
         return Meta(digested=digested, said=said)
     told = (

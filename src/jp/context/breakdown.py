@@ -8,7 +8,6 @@ from typing import Literal, TypeVar, get_args
 import msgspec
 
 from jp.context.items import Item, ItemKind
-from jp.context.policy import Verdict
 
 
 def apportion(weights: Sequence[int], total: int) -> tuple[int, ...]:
@@ -124,7 +123,6 @@ class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
     other: int
     conversation: tuple[KindShare, ...]
     tools: tuple[ToolShare, ...]
-    trigger: Verdict | None = None
 
     @property
     def free(self) -> int | None:
@@ -183,7 +181,6 @@ def break_down(
     known_tools: Collection[str] = (),
     room: Room = _ANY,
     measured: Measurement = _NOTHING,
-    trigger: Verdict | None = None,
 ) -> Breakdown:
     """What fills a context that has `parts`, and a transcript of `items` (see `jp.context.items`).
 
@@ -228,7 +225,6 @@ def break_down(
         other=total - sum(bucket.tokens for bucket in buckets),
         conversation=conversation,
         tools=tuple(sorted(tools, key=lambda tool: (-tool.tokens, tool.name))),
-        trigger=trigger,
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
 
 from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
-from jp.context.groups import GroupIndex
 from jp.context.types import Block, Call, Message, ReasoningBlock, StoredBlock, TextBlock
 
 PER_MESSAGE = 4
@@ -24,13 +23,6 @@ _BYTES_PER_PAGE = 50_000
 
 _TRIGGER_PERCENT = 80
 _MOST_USEFUL = 350_000
-_HEAD_PERCENT = 10
-_TAIL_PERCENT = 10
-_SHORTEST_TAIL = 8_000
-_LONGEST_TAIL = 25_000
-_MOST_TAIL_PERCENT = 20
-_SMALL_WINDOW = 16_000
-_TAIL_PERCENT_OF_SMALL = 40
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,23 +40,6 @@ def threshold(budget: Budget) -> int:
     return min(max(budget.window - budget.reserved, 0) * _TRIGGER_PERCENT // 100, _MOST_USEFUL)
 
 
-def head_budget(budget: Budget) -> int:
-    """How many tokens the protected beginning may have, system messages aside."""
-    return max(budget.window, 0) * _HEAD_PERCENT // 100
-
-
-def tail_budget(budget: Budget) -> int:
-    """How many tokens stay exactly as they are at the end: a tenth of the window, within bounds.
-
-    Of a small window it is a larger share, for otherwise not even the last exchange would fit.
-    """
-    window = max(budget.window, 0)
-    if window <= _SMALL_WINDOW:
-        return window * _TAIL_PERCENT_OF_SMALL // 100
-    wanted = min(max(window * _TAIL_PERCENT // 100, _SHORTEST_TAIL), _LONGEST_TAIL)
-    return min(wanted, window * _MOST_TAIL_PERCENT // 100)
-
-
 def estimate_message(message: Message) -> int:
     """Tokens of `message` as it is sent: its content, its calls with their envelopes, what it answers."""
     content = message.content
@@ -79,33 +54,6 @@ def estimate_message(message: Message) -> int:
 def estimate_messages(messages: Iterable[Message]) -> int:
     """Tokens of `messages` together."""
     return sum(map(estimate_message, messages))
-
-
-def group_costs(messages: Sequence[Message], index: GroupIndex) -> tuple[int, ...]:
-    """Tokens of each group of `index`."""
-    costs = [0] * len(index.groups)
-    for number, message in zip(index.group_of, messages, strict=True):
-        costs[number] += estimate_message(message)
-    return tuple(costs)
-
-
-def projected_usage(messages: Sequence[Message], *, measured: int | None, measured_messages: int) -> int:
-    """Tokens of the next request's messages.
-
-    `measured` is what the provider reported for the request and answer that ended with the first `measured_messages`
-    of them; only what came since is estimated. Where nothing was measured, or fewer messages are left than then, all of
-    it is.
-    """
-    if measured is None or measured <= 0 or measured_messages > len(messages):
-        return estimate_messages(messages)
-    return measured + estimate_messages(messages[measured_messages:])
-
-
-def size_of(message: Message) -> int:
-    """Bytes of what is sent of `message`, escapes and field names aside; of stored content, its own."""
-    content = message.content
-    size = _utf8(content) if isinstance(content, str) else sum(map(size_of_block, content))
-    return size + sum(map(size_of_call, message.calls)) + _utf8(message.call_id)
 
 
 def size_of_call(call: Call) -> int:

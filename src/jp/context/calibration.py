@@ -37,10 +37,5 @@ def ratio_of(calibration: Calibration, model: str) -> float:
     return _clamp(calibration.ratios.get(model, 1.0))
 
 
-def calibrated(calibration: Calibration, model: str, tokens: int) -> int:
-    """An estimate of `tokens`, as `model` would count them."""
-    return round(tokens * ratio_of(calibration, model))
-
-
 def _clamp(ratio: float) -> float:
     return min(max(ratio, LEAST), MOST)

@@ -70,12 +70,6 @@ def cost_of_edit(edit: PromptEdit, prices: Prices, *, is_warm: bool) -> EditCost
     )
 
 
-def prompt_cost(tokens: int, prices: Prices, *, cached: int = 0) -> float:
-    """What a prompt of `tokens` costs in USD whose first `cached` are in the cache; the others are written to it."""
-    read, write = _rates(prices)
-    return float((read * cached + write * (tokens - cached)) / _MILLION)
-
-
 def _break_even(now: Fraction, later: Fraction) -> int | None:
     """The least number of requests, at least 1, whose sum is no dearer with the edit than without."""
     if later < 0 or (later == 0 and now > 0):

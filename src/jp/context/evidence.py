@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 
 import msgspec
 from msgspec.structs import replace
@@ -111,11 +111,6 @@ def classified(word: str) -> tuple[str, str]:
     return ("commits", value) if _COMMIT.fullmatch(value) else ("", "")
 
 
-def merge_mentions(older: Mentions, newer: Mentions) -> Mentions:
-    """One index: first what both have, then in turn what only the newer and what only the older one has."""
-    return within({name: _merged(getattr(older, name), getattr(newer, name)) for name in _MOST})
-
-
 def within(classes: Mapping[str, Sequence[str]], limit: int = INDEX_LIMIT) -> Mentions:
     """An index of at most `limit` characters: each class within its number, the longest class giving way first."""
     kept = {name: list(texts[: _MOST[name]]) for name, texts in classes.items()}
@@ -190,14 +185,6 @@ def _ranked(counts: Counter[str]) -> tuple[str, ...]:
     return tuple(text for _, text in sorted((-count, text) for text, count in counts.items() if text))
 
 
-def _merged(older: tuple[str, ...], newer: tuple[str, ...]) -> tuple[str, ...]:
-    both = set(older).intersection(newer)
-    only_newer = (text for text in newer if text not in both)
-    only_older = (text for text in older if text not in both)
-    rest = chain.from_iterable(zip_longest(only_newer, only_older))
-    return (*(text for text in newer if text in both), *(text for text in rest if text is not None))
-
-
 LONGEST_LINE = 200
 MOST_LINES = 5
 
@@ -233,13 +220,6 @@ _MOST_ERROR_LINES = 20
 _HINTS_OF_FAILED_TESTS = ("FAIL", "not ok", "✕", "✗", "\u00d7")
 _MOST_FAILED_TESTS = 3
 
-_SYMBOL = re.compile(
-    r"(?:d(?<!\wd)ef|c(?<!\wc)lass|f(?<!\wf)(?:n|unc(?:tion)?)|s(?<!\ws)truct|i(?<!\wi)(?:nterface|mpl)"
-    r"|t(?<!\wt)(?:ype|rait)|e(?<!\we)num|m(?<!\wm)odule)"
-    r"[ \t]{1,4}(?:\([^()\n]{0,80}\)[ \t])?([A-Za-z_][A-Za-z0-9_]{0,60})"
-)
-"""A word is told from the end of another only after its first letter, because a letter is found far sooner."""
-_SEARCHED_FOR_SYMBOLS = 8_000
 _MATCH = re.compile(r"^([^\s:][^\n:]{0,250}):([0-9]{1,9})[:-]", re.MULTILINE)
 _ARMOUR = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9+/=]{40,200}")
 MOST_EVIDENCE = 400
@@ -271,7 +251,6 @@ _APART = bytes(
 
 MOST_IDENTIFIERS = 5
 _SAYS_NOTHING = " \t\r\n`~-=_*#+|<>/(){}[],;"
-_COUNTED_MATCHES = 10_000
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
@@ -416,33 +395,6 @@ def matches(text: str, limit: int, most: int = 3) -> tuple[str, ...]:
         if len(found) == most:
             break
     return tuple(found)
-
-
-def files_matched(text: str) -> int | None:
-    """In how many files lines of the form `path:line` say that there is something; None where there are too many."""
-    files: set[str] = set()
-    for number, match in enumerate(_MATCH.finditer(text)):
-        if number == _COUNTED_MATCHES:
-            return None
-        files.add(match[1])
-    return len(files)
-
-
-def symbols(text: str, most: int = 8) -> tuple[str, ...]:
-    """The names of the first things that a source text defines."""
-    found: dict[str, None] = {}
-    for match in _SYMBOL.finditer(text, 0, _SEARCHED_FOR_SYMBOLS):
-        found[match[1]] = None
-        if len(found) == most:
-            break
-    return tuple(found)
-
-
-def changed_lines(text: str) -> tuple[int, int]:
-    """How many lines a unified diff adds and removes."""
-    lines = text.splitlines()
-    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
-    return added, sum(line.startswith("-") and not line.startswith("---") for line in lines)
 
 
 def _failed_tests(text: str) -> list[int]:

@@ -113,43 +113,24 @@ def shortest_limit(nonce: str) -> int:
     return _FRAME + len(nonce) + 2 * SHORTEST + _DIGITS_OF_A_COUNT
 
 
-class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a text of `length` characters is cut: it keeps the first `head` and the last `tail` around `marker`."""
-
-    head: int
-    tail: int
-    marker: str
-    length: int
-
-
-def plan_cut(text: str, limit: int, cutter: Cutter) -> Cut | None:
-    """How `text` becomes exactly `limit` characters long; None where it fits, or no marker does. Stores nothing."""
-    if len(text) <= limit:
-        return None
-    handle = cutter.artifacts.handle(checksum_of(text))
-    omitted = len(text) - limit
-    while True:
-        stand_in = marker(cutter.nonce, handle, omitted)
-        kept = limit - len(stand_in)
-        if kept < 0:
-            return None
-        if len(text) - kept == omitted:
-            break
-        omitted = len(text) - kept
-    tail = kept // _HEAD_SHARE
-    return Cut(head=kept - tail, tail=tail, marker=stand_in, length=len(text))
-
-
 def bounded(text: str, limit: int, cutter: Cutter) -> str:
     """`text` in at most `limit` characters: itself where it fits, else its beginning and end, and a marker between.
 
     Where the limit is too small for a marker, the text gets as long as one. The original is kept.
     """
-    cut = plan_cut(text, max(limit, shortest_limit(cutter.nonce)), cutter)
-    if cut is None:
+    limit = max(limit, shortest_limit(cutter.nonce))
+    if len(text) <= limit:
         return text
-    cutter.artifacts.keep(text)
-    return text[: cut.head] + cut.marker + text[cut.length - cut.tail :]
+    handle = cutter.artifacts.keep(text)
+    stand_in = marker(cutter.nonce, handle, len(text) - limit)
+    # The count is of what the marker itself displaces, too, and may gain a digit by that.
+    while (longer := marker(cutter.nonce, handle, len(text) - limit + len(stand_in))) != stand_in:
+        stand_in = longer
+    kept = limit - len(stand_in)
+    if kept < 0:
+        return text
+    tail = kept // _HEAD_SHARE
+    return text[: kept - tail] + stand_in + text[len(text) - tail :]
 
 
 def contains_marker(text: str, nonce: str) -> bool:

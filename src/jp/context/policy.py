@@ -9,10 +9,8 @@ from msgspec.structs import replace
 
 from jp.context.summary_schema import ErrorKind
 
-Reason = Literal["threshold", "hard_limit", "manual", "provider_overflow", "idle_cold_cache"]
-"""`hard_limit`: the next request would not fit. `provider_overflow`: the provider said so. `idle_cold_cache`: so much
-time has passed that the cache is gone, and an edit costs nothing.
-"""
+Reason = Literal["threshold", "hard_limit", "provider_overflow"]
+"""`hard_limit`: the next request would not fit. `provider_overflow`: the provider said so."""
 
 Obstacle = Literal["below", "cooldown", "blocked_thrash", "infeasible", "min_reclaim"]
 """`below`: there is no reason. `cooldown`: it was tried and failed a moment ago. `blocked_thrash`: it was tried again
@@ -38,13 +36,10 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What else the host knows.
 
-    `is_manual`: a person asks for it. `has_overflowed`: the provider refused the request as too long. `is_cold`: its
-    cache has expired. `is_cooling` and `is_blocked`: see `Obstacle`.
+    `has_overflowed`: the provider refused the request as too long. `is_cooling` and `is_blocked`: see `Obstacle`.
     """
 
-    is_manual: bool = False
     has_overflowed: bool = False
-    is_cold: bool = False
     is_cooling: bool = False
     is_blocked: bool = False
 
@@ -72,7 +67,7 @@ _USUAL = Circumstances()
 def decide(numbers: Numbers, circumstances: Circumstances = _USUAL) -> Verdict:
     """Whether something is to be left out before the next request, and why or why not.
 
-    A request that would not fit, and a person who asks, are not held up by failures of a moment ago.
+    A request that would not fit is not held up by failures of a moment ago.
     """
     reason = _reason(numbers, circumstances)
     if reason is None:
@@ -87,15 +82,13 @@ def _reason(numbers: Numbers, circumstances: Circumstances) -> Reason | None:
     reasons: tuple[tuple[Reason, bool], ...] = (
         ("provider_overflow", circumstances.has_overflowed),
         ("hard_limit", numbers.projected > numbers.limit),
-        ("manual", circumstances.is_manual),
         ("threshold", numbers.projected >= numbers.threshold),
-        ("idle_cold_cache", circumstances.is_cold and numbers.reclaimable >= max(numbers.least, 1)),
     )
     return next((reason for reason, holds in reasons if holds), None)
 
 
 def _obstacle(reason: Reason, numbers: Numbers, circumstances: Circumstances) -> Obstacle | None:
-    is_urgent = reason in {"provider_overflow", "hard_limit", "manual"}
+    is_urgent = reason != "threshold"
     obstacles: tuple[tuple[Obstacle, bool], ...] = (
         ("infeasible", numbers.reclaimable <= 0),
         ("blocked_thrash", circumstances.is_blocked and not is_urgent),
@@ -114,10 +107,8 @@ GROWTH_PERCENT = 10
 STRIKES = 2
 SUPPRESSED_TRIGGERS = 10
 
-Action = Literal["unchanged", "repair", "other_model", "fallback"]
-"""`unchanged`: the messages stay as they are. `repair`: ask once more, saying what was wrong. `other_model`: ask the
-conversation's own model. `fallback`: make the summary without a model.
-"""
+UNUSABLE: frozenset[ErrorKind] = frozenset({"truncated", "empty", "tool_markup", "malformed"})
+"""Errors after which a model is asked once more: it answered, and its answer cannot be read."""
 
 SummaryVerdict = Literal["go", "cooldown", "configuration", "growth", "strikes"]
 """`go`: a summary may be tried. Otherwise why not.
@@ -148,15 +139,12 @@ class SummaryCircumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows when a trigger fires.
 
     `configuration` names how its provider is set up, such as a checksum of the settings; `used` are the tokens of the
-    transcript. `limit` is set where the next request cannot be sent otherwise: the tokens that it may have. Unless it
-    `must_fit`, what comes as near to that as can be is better than nothing.
+    transcript.
     """
 
     now: float
     configuration: str
     used: int
-    limit: int | None = None
-    must_fit: bool = True
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,23 +219,6 @@ def after_ineffective(state: PolicyState, at: SummaryCircumstances) -> PolicySta
 def after_ineligible(state: PolicyState, at: SummaryCircumstances) -> PolicyState:
     """Return the state after a trigger at which too little could leave: no strike, but there has to be a tenth more."""
     return replace(state, growth_needed=_tenth_more(at.used))
-
-
-def next_action(kind: ErrorKind, *, calls_left: int, has_other_model: bool, may_fall_back: bool) -> Action:
-    """What to do after an error of this `kind`, when so many calls of a model are left for this trigger."""
-    match kind:
-        case "auth" | "permission" | "quota" | "timeout":
-            return "unchanged"
-        case "network" | "stream_cut" | "overloaded":
-            return "other_model" if has_other_model and calls_left else "unchanged"
-        case "truncated" | "empty" | "tool_markup" | "malformed":
-            if calls_left:
-                return "repair"
-            return "fallback" if may_fall_back else "unchanged"
-        case "no_provider":
-            return "fallback" if may_fall_back else "unchanged"
-        case _:
-            assert_never(kind)
 
 
 def _tenth_more(used: int) -> int:

@@ -91,9 +91,6 @@ _HEAD_SHARE = 3
 _TAIL_SHARE = 4
 """Of what is kept of a long text, its end gets one part in four."""
 
-NOTE = 40
-"""Characters, at most, of the note in a text that was cut plainly."""
-
 
 def without_secrets(original: str, known: dict[str, str] | None = None) -> str:
     """`original` as it may be written anew: no secrets, and no halves of surrogate pairs, which no file takes.

@@ -55,8 +55,6 @@ _LAST: dict[str, SecretKind] = {
 }
 """Parts with which a sensitive name ends."""
 
-_PASSWORDS_OF = ("", "db", "o", "pg", "root", "ssh", "user")
-"""What may be before `pass` and the like in one word."""
 
 _ALONE = frozenset({"token", "key", "cookie", "session", "auth", "pwd", "pass", "signature", "sig"})
 

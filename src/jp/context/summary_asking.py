@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from jp.context.budget import estimate_messages
 from jp.context.estimate import estimate_tokens
 from jp.context.evidence import classified, words_in
-from jp.context.markers import Cutter
-from jp.context.policy import next_action
+from jp.context.policy import UNUSABLE
 from jp.context.summary_fold import Leaving, Told, fold_summaries
 from jp.context.summary_schema import (
     GOAL_MEANS,
@@ -69,19 +68,15 @@ class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model.
 
     `record` is what is asked about and `instructions` what is asked; `prompt` has both, in this order. A host whose
-    model has the messages in its context already, and cached, may send `instructions` alone after them. `previous` and
-    `ledger` stand in the record and are here for summarizers that are no model. `on_main` asks for the conversation's
-    own model, because the one for summaries could not be reached. The answer should take about `budget` tokens.
+    model has the messages in its context already, and cached, may send `instructions` alone after them. The answer
+    should take about `budget` tokens.
     """
 
     record: str
     instructions: str
-    previous: SummaryState | None
-    ledger: Ledger
     budget: int
     part: int = 0
     parts: int = 1
-    on_main: bool = False
     is_repair: bool = False
 
     @property
@@ -95,14 +90,6 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     previous: SummaryState | None = None
     ledger: Ledger = Ledger()
-
-
-class SummaryProvider(Protocol):
-    """The model that a host has summaries written by."""
-
-    def summarize(self, request: SummaryRequest) -> SummaryReply:
-        """An account, which `jp.context.summary_schema.read_answer` reads from a model's text, or why there is none."""
-        ...
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,8 +153,6 @@ def build_request(
     return SummaryRequest(
         record=record,
         instructions=instructions,
-        previous=known.previous,
-        ledger=known.ledger,
         budget=budget,
         part=part,
         parts=parts,
@@ -343,24 +328,30 @@ def _spellings(number: str) -> tuple[str, ...]:
 
 MOST_CALLS = 2
 
+_LIMIT_PERCENT = 15
+_MOST_TOKENS = 20_000
+
 _LONGEST_PROBLEM = 200
 
 _REUSED = "Account of the messages that come next, read from them before:\n{account}\n"
+
+
+def summary_limit(window: int) -> int:
+    """How many tokens a summary may have in a conversation with this `window`."""
+    return min(max(window, 0) * _LIMIT_PERCENT // 100, _MOST_TOKENS)
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What the host has decided.
 
     `window` is that of the summarizer, `limit` the most tokens that a summary may have, `calls` how often a model is
-    asked for one trigger at most. `has_other_model` says that the conversation's own model is another than that for
-    summaries, and may be asked where that cannot be reached.
+    asked for one trigger at most, 0 for nobody. `may_fall_back` says that an error is answered by a summary without a
+    model.
     """
 
     window: int
     limit: int
     may_fall_back: bool
-    has_provider: bool = True
-    has_other_model: bool = False
     calls: int = MOST_CALLS
 
 
@@ -369,7 +360,6 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
     terms: Terms
     asking: Asking
-    cutter: Cutter
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -403,11 +393,11 @@ def ask(
         reading: what the model is shown of it; everything without one.
     """
     terms = setup.terms
-    if not terms.has_provider or terms.calls < 1:
-        return Asked(error=SummaryError(kind="no_provider", detail="no model is set up for summaries"))
+    if setup.terms.calls < 1:
+        return Asked(error=SummaryError(kind="no_provider", detail="no model is asked for this summary"))
     if reading is None:
         reading = Reading(account=None, sections=(leaving.source,), ledger=leaving.computed.ledger)
-    previous = leaving.previous if reading.account is None else SummaryState(account=reading.account)
+    previous = None if reading.account is None else SummaryState(account=reading.account)
     known = Known(previous=previous, ledger=reading.ledger)
     budget = answer_budget(estimate_messages(leaving.gone))
     room = room_for_record(terms.window, known, budget)
@@ -437,15 +427,13 @@ def _parts(sections: Sequence[Source | StructuredSummary], room: int, calls: int
 
 def evidence_of(leaving: Leaving) -> Evidence:
     """Everything that a model is told about what leaves, before it was shortened."""
-    previous = leaving.previous or SummaryState()
-    known = (render_summary(state, "") for state in (previous, SummaryState(ledger=leaving.computed.ledger)))
-    texts = (*(piece.text for piece in leaving.source.pieces), *known)
-    said = (
-        *(piece.text for piece in leaving.source.pieces if piece.is_said),
-        *previous.spoken.all(),
-        *previous.account.requirements,
+    recorded = render_summary(SummaryState(ledger=leaving.computed.ledger), "")
+    pieces = leaving.source.pieces
+    return Evidence(
+        (*(piece.text for piece in pieces), recorded),
+        said=(piece.text for piece in pieces if piece.is_said),
+        spoke=leaving.source.spoke,
     )
-    return Evidence(texts, said=said, spoke=leaving.source.spoke or bool(previous.spoken.all() or previous.inherited))
 
 
 class _Interview:
@@ -486,16 +474,7 @@ class _Interview:
             self.calls += 1
             if isinstance(reply, StructuredSummary):
                 return reply
-            action = next_action(
-                reply.kind,
-                calls_left=0 if request.is_repair else self._terms.calls - self.calls,
-                has_other_model=self._terms.has_other_model and not request.on_main,
-                may_fall_back=self._terms.may_fall_back,
-            )
-            if action == "repair":
-                problem = " ".join((reply.detail or reply.kind).split())
-                request = repaired(request, shortened(problem, _LONGEST_PROBLEM))
-            elif action == "other_model":
-                request = replace(request, on_main=True)
-            else:
+            if reply.kind not in UNUSABLE or request.is_repair or self.calls >= self._terms.calls:
                 return reply
+            problem = " ".join((reply.detail or reply.kind).split())
+            request = repaired(request, shortened(problem, _LONGEST_PROBLEM))

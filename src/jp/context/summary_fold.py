@@ -1,37 +1,34 @@
-"""Summaries brought up to date, fitted into a number of tokens, and made without a model."""
+"""Summaries made of what was said, recorded and told, and fitted into a number of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from jp.context.anchors import is_visible_assistant
 from jp.context.estimate import estimate_tokens
-from jp.context.evidence import Mentions, mentions_in, merge_mentions, within
-from jp.context.groups import Group, index_groups
+from jp.context.evidence import Mentions, mentions_in, within
 from jp.context.markers import Artifacts, Cutter, checksum_of
-from jp.context.redaction import NOTE, cut_plainly, excerpt, redacted
-from jp.context.summary_schema import MOST_REQUIREMENTS, NOTHING_SAID, StructuredSummary, TouchedFiles, normalised
+from jp.context.redaction import excerpt, redacted
+from jp.context.summary_schema import MOST_REQUIREMENTS, StructuredSummary, TouchedFiles, normalised
 from jp.context.summary_source import (
     MOST_FILES,
     Ledger,
     Source,
     Spoken,
-    SpokenFold,
     command_in,
     fold_spoken,
+    groups_of,
+    is_visible_assistant,
     ledger_of,
-    merge_ledgers,
     read_source,
-    speaks,
     spoken_in,
 )
-from jp.context.summary_text import Provenance, Recallable, Renderer, SummaryState, is_summary, state_of
-from jp.context.types import Call, Message, ReasoningBlock, StoredBlock, Transcript, texts_of
+from jp.context.summary_text import Provenance, Recallable, Renderer, SummaryState
+from jp.context.types import Call, Message, StoredBlock, Transcript, texts_of
 
 MOST_RECALLABLE = 40
 _EVICTED_LABEL = 60
@@ -40,8 +37,7 @@ _EVICTED_LABEL = 60
 class Computed(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the messages that leave without asking anybody, all of it redacted.
 
-    `spoken` has what an earlier summary held and what is new, in one order already; `evicted` are what it has no room
-    for. `recallable` are contents worth naming, newest last.
+    `evicted` are what `spoken` has no room for. `recallable` are contents worth naming, newest last.
     """
 
     spoken: Spoken = Spoken()
@@ -67,30 +63,23 @@ def fold_summaries(older: StructuredSummary, newer: StructuredSummary) -> Struct
     return replace(newer, requirements=(*lost, *newer.requirements)) if lost else newer
 
 
-def fold_state(previous: SummaryState | None, told: Told, computed: Computed, artifacts: Artifacts) -> SummaryState:
-    """The state of the summary after this compaction; what there is no room for is kept in `artifacts`.
+def fold_state(told: Told, computed: Computed, artifacts: Artifacts) -> SummaryState:
+    """The state of a summary; what there is no room for is kept in `artifacts`.
 
-    Answers, and an earlier record that could not be read, stay until a model has accounted for everything.
+    The model's answers stay in it where no model has accounted for everything.
     """
-    before = previous or SummaryState()
     evicted = tuple(
         Recallable(handle=artifacts.keep(text), what=f"the person: {text[:_EVICTED_LABEL]}")
         for text in computed.evicted
     )
     state = SummaryState(
-        account=without_secrets(fold_summaries(before.account, told.account)),
+        account=without_secrets(told.account),
         spoken=computed.spoken,
-        ledger=merge_ledgers(before.ledger, computed.ledger),
-        mentions=merge_mentions(before.mentions, computed.mentions),
+        ledger=computed.ledger,
+        mentions=computed.mentions,
         answers=computed.answers if told.is_local else (),
-        inherited=before.inherited if told.is_local else "",
-        older_requirements=before.older_requirements,
-        recallable=_newest((*before.recallable, *evicted, *computed.recallable)),
-        provenance=Provenance(
-            is_local=told.is_local,
-            unsupported=before.provenance.unsupported + told.unsupported,
-            updates=before.provenance.updates + (previous is not None),
-        ),
+        recallable=_newest((*evicted, *computed.recallable)),
+        provenance=Provenance(is_local=told.is_local, unsupported=told.unsupported),
     )
     return within_requirements(state, artifacts, MOST_REQUIREMENTS)
 
@@ -116,38 +105,6 @@ def _clean(value: _Nested, known: dict[str, str]) -> _Nested:
             return tuple(_clean(item, known) for item in value)
 
 
-def with_whole_request(state: SummaryState, artifacts: Artifacts) -> SummaryState:
-    """`state` with all of the request being worked on, where there was no room for it and it can be recalled."""
-    if not state.whole_request:
-        return state
-    whole = artifacts.recall(state.whole_request)
-    if whole is not None:
-        return replace(state, spoken=replace(state.spoken, active=whole), whole_request="")
-    lost = Recallable(handle=state.whole_request, what="the whole of a request")
-    return replace(state, whole_request="", recallable=_newest((*state.recallable, lost)))
-
-
-def join_states(older: SummaryState, newer: SummaryState) -> SummaryState:
-    """What two summaries knew that stood in one transcript, where there should have been one."""
-    said = (*older.spoken.all(), *newer.spoken.all())
-    handles = filter(None, (older.older_requirements, newer.older_requirements))
-    found = tuple(Recallable(handle=handle, what="older requirements") for handle in handles)
-    return SummaryState(
-        account=fold_summaries(older.account, newer.account),
-        spoken=fold_spoken(said, begins=bool(older.spoken.first), is_active=bool(newer.spoken.active)).spoken,
-        ledger=merge_ledgers(older.ledger, newer.ledger),
-        mentions=merge_mentions(older.mentions, newer.mentions),
-        answers=(*older.answers, *newer.answers),
-        inherited="\n\n".join(filter(None, (older.inherited, newer.inherited))),
-        recallable=_newest((*older.recallable, *newer.recallable, *found)),
-        provenance=Provenance(
-            is_local=older.provenance.is_local or newer.provenance.is_local,
-            unsupported=older.provenance.unsupported + newer.provenance.unsupported,
-            updates=older.provenance.updates + newer.provenance.updates,
-        ),
-    )
-
-
 def within_requirements(state: SummaryState, artifacts: Artifacts, most: int) -> SummaryState:
     """`state` with its newest `most` requirements; older ones go to `artifacts`, with the handle of those before."""
     requirements = state.account.requirements
@@ -170,27 +127,15 @@ ANSWERS_LIMIT = 8_000
 ANSWER_LIMIT = 700
 
 
-def told_locally(previous: SummaryState | None) -> Told:
-    """The account of the earlier summary as it is: nobody is asked, so nothing in it is brought up to date."""
-    return Told(account=NOTHING_SAID if previous is None else previous.account, is_local=True)
+def answers_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
+    """The newest visible answers in `messages`, whole as far as there is room for them, oldest first.
 
-
-def answers_in(messages: Sequence[Message], cutter: Cutter, older: Sequence[str] = ()) -> tuple[str, ...]:
-    """The newest visible answers in `messages`, and before them `older` ones, whole as far as there is room for them.
-
-    Each in at most 700 characters, without secrets, oldest first.
+    Each in at most 700 characters, without secrets.
     """
     room = ANSWERS_LIMIT
     found: list[str] = []
-    for message in reversed(messages):
-        if not is_visible_assistant(message):
-            continue
+    for message in filter(is_visible_assistant, reversed(messages)):
         text = excerpt("\n\n".join(filter(None, texts_of(message))), ANSWER_LIMIT, cutter)
-        room -= len(text)
-        if room < 0:
-            return tuple(reversed(found))
-        found.append(text)
-    for text in reversed(older):
         room -= len(text)
         if room < 0:
             break
@@ -202,16 +147,14 @@ _Item = TypeVar("_Item")
 _Step = Callable[[SummaryState, Artifacts], SummaryState]
 
 
-def fit_summary(
-    state: SummaryState, limit: int, nonce: str, artifacts: Artifacts, *, may_cut_request: bool = False
-) -> SummaryState:
+def fit_summary(state: SummaryState, limit: int, nonce: str, artifacts: Artifacts) -> SummaryState:
     """`state` so that its text has at most `limit` tokens, or as few as it can have.
 
-    The goal and the next step always stay, and of the request being worked on its beginning and end; all of it, unless
-    that may be cut. What the person said and required goes to `artifacts`, and a handle stays.
+    The goal, the next step and the request being worked on always stay. What the person said and required goes to
+    `artifacts`, and a handle stays.
     """
     renderer = Renderer(nonce)
-    for step in (*_STEPS, *(_LAST_STEPS if may_cut_request else ())):
+    for step in _STEPS:
         if estimate_tokens(renderer.text(state)) <= limit:
             break
         state = step(state, artifacts)
@@ -256,7 +199,7 @@ def _fewer_modified(most: int) -> _Step:
 
 
 def _without_answers(state: SummaryState, artifacts: Artifacts) -> SummaryState:
-    return replace(state, answers=(), inherited="")
+    return replace(state, answers=())
 
 
 def _without_decisions(state: SummaryState, artifacts: Artifacts) -> SummaryState:
@@ -286,17 +229,6 @@ def _fewer_spoken(limit: int, *, keep_first: bool = True) -> _Step:
         handle = artifacts.keep("\n\n".join(found.evicted))
         gone = Recallable(handle=handle, what=f"what the person said, {len(found.evicted)} messages")
         return replace(state, spoken=found.spoken, recallable=(*state.recallable, gone))
-
-    return step
-
-
-def _shorter_request(limit: int) -> _Step:
-    def step(state: SummaryState, artifacts: Artifacts) -> SummaryState:
-        active = state.spoken.active
-        if len(active) <= limit:
-            return state
-        shorter = replace(state.spoken, active=cut_plainly(active, limit - NOTE))
-        return replace(state, spoken=shorter, whole_request=state.whole_request or artifacts.keep(active))
 
     return step
 
@@ -342,51 +274,22 @@ _STEPS: tuple[_Step, ...] = (
 )
 """What goes, one after the other, in the order of what a reader misses least."""
 
-_LAST_STEPS: tuple[_Step, ...] = (
-    *map(_shorter_request, (3_000, 2_000, 1_000)),
-    _fewer_recallable(1),
-    _shorter_request(300),
-    _fewer_recallable(0),
-)
-"""What is left to do where a request cannot be sent otherwise."""
-
-
 WORTH_A_HANDLE = 800
 """Characters from which on a result that leaves is named with its handle."""
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True):
-    """A transcript, sorted: `head`, `kept` and `tail` stay, in this order; `gone` leave.
+    """Messages that leave the view: what a summarizer is shown of them (`source`), and what is known without asking."""
 
-    `previous` is the state of the summaries that were there, and `computed` what is known of `gone` and of what they
-    knew. `source` is what a summarizer is shown.
-    """
-
-    head: Transcript
     gone: Transcript
-    kept: Transcript
-    tail: Transcript
-    previous: SummaryState | None
     source: Source
     computed: Computed
 
 
-def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Leaving:
-    """Sort `messages`: what stands between the two positions leaves, the second one excluded.
-
-    Not system messages there, nor what is `verbatim`, with the rest of its round, nor calls that still run. Summaries
-    go wherever they stand, and what they knew comes along.
-    """
-    start, end = between
-    leaving = _positions(messages, between)
-    gone = tuple(messages[at] for at in sorted(leaving))
-    kept = tuple(messages[at] for at in range(start, end) if at not in leaving)
-    previous = None
-    for message in filter(is_summary, messages):
-        found = with_whole_request(state_of(message, cutter), cutter.artifacts)
-        previous = found if previous is None else join_states(previous, found)
+def leave(gone: Transcript, cutter: Cutter) -> Leaving:
+    """What is known of the messages `gone`, which one summary is to stand for."""
     source = read_source(gone, cutter.artifacts, cutter.known)
-    spoken = _spoken(messages, leaving, previous, cutter)
+    spoken = fold_spoken(spoken_in(gone, cutter))
     outputs = [piece.text for piece in source.pieces if piece.is_output]
     computed = Computed(
         spoken=spoken.spoken,
@@ -394,82 +297,15 @@ def leave(messages: Transcript, between: tuple[int, int], cutter: Cutter) -> Lea
         ledger=ledger_of(gone, cutter.known),
         mentions=mentions_in((piece.text for piece in source.pieces if not piece.is_output), outputs=outputs),
         recallable=_recallable(gone, cutter),
-        answers=answers_in(gone, cutter, previous.answers if previous else ()),
+        answers=answers_in(gone, cutter),
     )
-    return Leaving(
-        head=_without_summaries(messages[:start]),
-        gone=gone,
-        kept=_without_summaries(kept),
-        tail=_without_summaries(messages[end:]),
-        previous=previous,
-        source=source,
-        computed=computed,
-    )
-
-
-def stays(messages: Transcript, group: Group) -> bool:
-    """Whether `group` stays wherever it stands: it is pending, or a part of it is a system message or `verbatim`."""
-    rows = messages[group.start : group.end]
-    return group.pending or any(row.meta.verbatim or row.role == "system" for row in rows)
-
-
-def archive(messages: Sequence[Message], artifacts: Artifacts) -> None:
-    """Keep everything that `messages` say; what a digest was made of is kept already, and so is stored content."""
-    for message in messages:
-        if message.meta.digested is None:
-            for text in _contents(message):
-                artifacts.keep(text)
-        for call in message.calls:
-            artifacts.keep(call.arguments)
-
-
-def _contents(message: Message) -> Iterator[str]:
-    yield from filter(None, texts_of(message))
-    if isinstance(message.content, tuple):
-        yield from (block.text for block in message.content if isinstance(block, ReasoningBlock) and block.text)
-
-
-def _positions(messages: Transcript, between: tuple[int, int]) -> frozenset[int]:
-    """Where the messages stand that leave."""
-    start, end = between
-    found: list[int] = []
-    for group in index_groups(messages).groups:
-        rows = messages[group.start : group.end]
-        is_wanted = start <= group.start and group.end <= end
-        if is_wanted and not stays(messages, group) and not any(map(is_summary, rows)):
-            found.extend(range(group.start, group.end))
-    return frozenset(found)
-
-
-def _without_summaries(messages: Transcript) -> Transcript:
-    return tuple(row for row in messages if not is_summary(row))
-
-
-def _spoken(messages: Transcript, leaving: frozenset[int], previous: SummaryState | None, cutter: Cutter) -> SpokenFold:
-    """What the person said in messages that leave, and what the earlier summary has of it, in the order of speaking."""
-    said_at = [at for at, row in enumerate(messages) if speaks(row)]
-    summary = next((at for at, row in enumerate(messages) if is_summary(row)), None)
-    places = [*(at for at in said_at if at in leaving), *(() if summary is None else (summary,))]
-    if not places:
-        return SpokenFold(spoken=Spoken())
-    earliest, latest = min(places), max(places)
-    border = len(messages) if summary is None else summary
-    before = spoken_in([messages[at] for at in said_at if at in leaving and at < border], cutter)
-    after = spoken_in([messages[at] for at in said_at if at in leaving and at > border], cutter)
-    known = previous or SummaryState()
-    staying = [at for at in said_at if at not in leaving]
-    is_first_known = bool(before or known.spoken.first) or not (known.spoken.later or known.inherited)
-    return fold_spoken(
-        (*before, *known.spoken.all(), *after),
-        begins=is_first_known and not (staying and staying[0] < earliest),
-        is_active=not (staying and staying[-1] > latest),
-    )
+    return Leaving(gone=gone, source=source, computed=computed)
 
 
 def _recallable(messages: Sequence[Message], cutter: Cutter) -> tuple[Recallable, ...]:
     """The newest long results in `messages`, oldest first."""
     found: list[Recallable] = []
-    for group in reversed(index_groups(messages).groups):
+    for group in reversed(groups_of(messages)):
         rows = messages[group.start : group.end]
         called = {call.id: call for call in rows[0].calls}
         for row in reversed(rows):

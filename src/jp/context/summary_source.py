@@ -7,22 +7,55 @@ from typing import assert_never
 
 import msgspec
 
-from jp.context.anchors import ANCHOR_LIMIT, is_real_user
 from jp.context.estimate import estimate_tokens
-from jp.context.groups import index_groups, opens_round
 from jp.context.markers import Artifacts, Cutter
 from jp.context.redaction import cut_plainly, excerpt, without_secrets
 from jp.context.summary_schema import shortened
-from jp.context.types import Answered, Block, Facts, Message, ReasoningBlock, StoredBlock, TextBlock
+from jp.context.types import Answered, Block, Facts, Message, ReasoningBlock, StoredBlock, TextBlock, has_content
 
 SPOKEN_LIMIT = 24_000
+MESSAGE_LIMIT = 4_000
+
+
+class Group(msgspec.Struct, frozen=True, gc=False):
+    """The messages from `start` up to, not including, `end`: a call's message with its results, or any other one."""
+
+    start: int
+    end: int
+
+
+def groups_of(messages: Sequence[Message]) -> list[Group]:
+    """Return the groups of `messages` in order, in one walk."""
+    groups: list[Group] = []
+    start, count = 0, len(messages)
+    while start < count:
+        end = start + 1
+        if messages[start].calls or messages[start].role == "tool":
+            while end < count and messages[end].role == "tool":
+                end += 1
+        groups.append(Group(start, end))
+        start = end
+    return groups
+
+
+def is_real_user(message: Message) -> bool:
+    """Return whether the person speaks: an exchange begins."""
+    return message.role == "user" and _is_real(message)
+
+
+def is_visible_assistant(message: Message) -> bool:
+    """Return whether the model says something to the person."""
+    return message.role == "assistant" and _is_real(message)
+
+
+def _is_real(message: Message) -> bool:
+    return message.meta.kind == "real" and not message.meta.hidden and has_content(message)
 
 
 class Spoken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Each message of the person once, oldest first.
 
-    `first` is what they began with. `active` is their newest, where no message after the summary is newer: it is being
-    worked on. `later` are those between.
+    `first` is what they began with. `active` is their newest, which is being worked on. `later` are those between.
     """
 
     first: str = ""
@@ -54,14 +87,16 @@ def spoken_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
     said: list[str] = []
     for message in messages:
         if is_real_user(message):
-            said.append(excerpt(_whole(message, cutter), ANCHOR_LIMIT, cutter))
+            said.append(excerpt(_whole(message, cutter), MESSAGE_LIMIT, cutter))
         elif message.meta.said:
             answers = "\n".join(_answer(answered, cutter) for answered in message.meta.said)
             said[-1:] = [f"{said[-1]}\n\n{answers}" if said else answers]
     return tuple(said)
 
 
-def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: int = SPOKEN_LIMIT) -> SpokenFold:
+def fold_spoken(
+    said: Sequence[str], *, begins: bool = True, is_active: bool = True, limit: int = SPOKEN_LIMIT
+) -> SpokenFold:
     """What stays of `said`, oldest first: the newest that `limit` has room for, and always the first and the active.
 
     `begins` is whether the first of them is what the person began with, `is_active` whether the last is their newest.
@@ -81,8 +116,8 @@ def fold_spoken(said: Sequence[str], *, begins: bool, is_active: bool, limit: in
 
 
 def _answer(answered: Answered, cutter: Cutter) -> str:
-    question = excerpt(answered.question, ANCHOR_LIMIT, cutter)
-    return f"(asked: {question}) {excerpt(answered.answer, ANCHOR_LIMIT, cutter)}"
+    question = excerpt(answered.question, MESSAGE_LIMIT, cutter)
+    return f"(asked: {question}) {excerpt(answered.answer, MESSAGE_LIMIT, cutter)}"
 
 
 def _whole(message: Message, cutter: Cutter) -> str:
@@ -175,17 +210,6 @@ def ledger_of(messages: Sequence[Message], known: dict[str, str] | None = None) 
     return _bounded(Ledger(modified=tuple(modified), read=tuple(read), commands=newest))
 
 
-def merge_ledgers(*ledgers: Ledger) -> Ledger:
-    """What all of them have, oldest first; where that is too much, the newest."""
-    return _bounded(
-        Ledger(
-            modified=tuple(path for ledger in ledgers for path in ledger.modified),
-            read=tuple(path for ledger in ledgers for path in ledger.read),
-            commands=tuple(command for ledger in ledgers for command in ledger.commands),
-        )
-    )
-
-
 def command_in(arguments: str, known: dict[str, str] | None = None) -> str:
     """The command in the `arguments` of a call, redacted and shortened; where none can be told, the arguments.
 
@@ -209,9 +233,8 @@ def runs_command(arguments: Mapping[str, object] | str) -> bool:
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Message, Facts]]:
     """Each result that has facts, with the arguments of its call."""
-    for group in index_groups(messages).groups:
-        first = messages[group.start]
-        calls = {call.id: call.arguments for call in first.calls} if opens_round(first) else {}
+    for group in groups_of(messages):
+        calls = {call.id: call.arguments for call in messages[group.start].calls}
         for message in messages[group.start : group.end]:
             if message.role == "tool" and message.meta.facts is not None:
                 yield calls.get(message.call_id, ""), message, message.meta.facts
@@ -331,8 +354,6 @@ def _shown(piece: Piece, squeeze: int) -> str:
 def _pieces(messages: Sequence[Message], artifacts: Artifacts, known: dict[str, str]) -> Iterator[Piece]:
     names: dict[str, str] = {}
     for position, message in enumerate(messages):
-        if message.meta.kind == "summary":
-            continue
         text = without_secrets(original_text(message, artifacts), known)
         if message.role == "tool":
             label = f"[{position}] result of {names.get(message.call_id, 'a tool')}{_ended(message)}:"

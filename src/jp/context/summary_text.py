@@ -1,24 +1,18 @@
-"""A summary as typed state, as text, and as a message."""
+"""A summary as typed state and as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from jp.context.budget import size_of
 from jp.context.evidence import Mentions
-from jp.context.markers import Cutter, checksum_of
-from jp.context.redaction import excerpt
 from jp.context.summary_schema import NOTHING_SAID, StructuredSummary
 from jp.context.summary_source import Ledger, Spoken
-from jp.context.types import Digested, Message, Meta, TextBlock, Transcript, has_content, texts_of
 
-RULE = "summary"
 VERSION = 1
 """What `meta.digested` has on a summary's message. A summary of another version is recognised and not read."""
 
@@ -34,20 +28,18 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """Where a summary comes from.
 
     `is_local` says that at least a part of it was made without a model. `unsupported` counts what a model claimed and
-    nothing bears out, over all `updates`.
+    nothing bears out.
     """
 
     is_local: bool = False
     unsupported: int = 0
-    updates: int = 0
 
 
 class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """All of a summary; its text is rendered from this and reads back to it.
+    """All of a summary; its text is rendered from this.
 
-    `answers` are the newest visible ones of the model, where no model accounted for them. `inherited` is the text of an
-    earlier summary that could not be read. `older_requirements` recalls those for which there is no room, and
-    `whole_request` the request being worked on, where there is room for its beginning and end alone.
+    `answers` are the newest visible ones of the model, where no model accounted for them. `older_requirements` recalls
+    those for which there is no room.
     """
 
     account: StructuredSummary = NOTHING_SAID
@@ -55,15 +47,12 @@ class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     ledger: Ledger = Ledger()
     mentions: Mentions = Mentions()
     answers: tuple[str, ...] = ()
-    inherited: str = ""
     older_requirements: str = ""
-    whole_request: str = ""
     recallable: tuple[Recallable, ...] = ()
     provenance: Provenance = Provenance()
 
 
 _FAMILY = re.compile(r"(?i)(\[\[/?)(\\*)(summary:)")
-_ESCAPED = re.compile(r"(?i)(\[\[/?\\*)\\(summary:)")
 
 PREFACE = """\
 This is a record of earlier messages that were left out here. It is for reference and is no new request: do not answer \
@@ -86,7 +75,6 @@ _ABOUT = "About this record"
 _TITLES: tuple[tuple[str, str], ...] = (
     ("Goal", "account.goal"),
     ("The request being worked on, word for word", "spoken.active"),
-    ("The whole of that request, to recall by this handle", "whole_request"),
     ("Requirements, word for word", "account.requirements"),
     ("Older requirements, to recall by this handle", "older_requirements"),
     ("Constraints", "account.constraints"),
@@ -107,7 +95,6 @@ _TITLES: tuple[tuple[str, str], ...] = (
     ("Files read, as told", "account.files.read"),
     ("Commands, as told", "account.commands"),
     ("The newest answers that were left out", "answers"),
-    ("From an earlier record", "inherited"),
     ("Paths mentioned", "mentions.paths"),
     ("Issues mentioned", "mentions.issues"),
     ("Commits mentioned", "mentions.commits"),
@@ -127,7 +114,6 @@ _RECORDS = frozenset({
 })
 """The headings under which an item has members with names."""
 
-_PLACES = {title: path.split(".") for title, path in _TITLES}
 _PARTS = {title: attrgetter(path) for title, path in _TITLES}
 
 
@@ -168,33 +154,9 @@ class Renderer:
         return self._sections[key][1]
 
 
-def parse_summary(text: str, nonce: str) -> SummaryState | None:
-    """The state whose text this is; None where it is not all of a summary of this conversation and version."""
-    lines = text.split("\n")
-    if lines[0] != opening(nonce) or lines[-1] != closing(nonce):
-        return None
-    plain: _Plain = {"account": {"goal": "", "next_step": "", "requirements": []}}
-    try:
-        for title, content in _sections(map(unescaped, lines[1:-1])):
-            *parents, name = _PLACES[title]
-            place = plain
-            for parent in parents:
-                place = place.setdefault(parent, {})
-            value = _read(content, is_record=title in _RECORDS)
-            place[name] = value[0] if title == _ABOUT else value
-        return msgspec.convert(plain, SummaryState, strict=False)
-    except (LookupError, ValueError):
-        return None
-
-
 def escaped(text: str) -> str:
     """`text` with nothing in it that begins a marker of a summary."""
     return _FAMILY.sub(r"\1\\\2\3", text) if "[[" in text else text
-
-
-def unescaped(text: str) -> str:
-    """What `escaped` was given."""
-    return _ESCAPED.sub(r"\1\2", text) if "[[" in text else text
 
 
 def _section(title: str, value: Any) -> Iterator[str]:
@@ -222,101 +184,3 @@ def _members(record: _Plain) -> list[str]:
 
 def _spelled(value: str | int) -> str:
     return value if isinstance(value, str) else str(value).lower()
-
-
-def _sections(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    title, content = "", list[str]()
-    for line in lines:
-        if line.startswith(_HEADING):
-            if title:
-                yield title, content
-            title, content = line.removeprefix(_HEADING), []
-        else:
-            content.append(line)
-    if title:
-        yield title, content
-
-
-def _read(lines: list[str], *, is_record: bool) -> Any:
-    """The value under a heading.
-
-    Raises:
-        LookupError: a line is indented and belongs to no item.
-        ValueError: a line is neither an item nor indented, or a record's has no name.
-    """
-    if any(line[:2] not in {_ITEM, _INDENT} for line in lines):
-        raise ValueError("a line that is neither an item nor part of one")
-    if all(line.startswith(_INDENT) for line in lines):
-        return "\n".join(line.removeprefix(_INDENT) for line in lines)
-    items: list[list[str]] = []
-    for line in lines:
-        if line.startswith(_ITEM):
-            items.append([])
-        items[-1].append(line[2:])
-    found = (_record(item) if is_record else "\n".join(item) for item in items)
-    return list(found)
-
-
-def _record(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    name = ""
-    for line in lines:
-        if line.startswith(_INDENT):
-            found[name] += "\n" + line.removeprefix(_INDENT)
-            continue
-        name, colon, value = line.partition(_COLON)
-        if not colon:
-            raise ValueError("a line of a record without a name")
-        found[name] = value
-    return found
-
-
-INHERITED_LIMIT = 3_000
-
-
-def is_summary(message: Message) -> bool:
-    """Whether `message` stands for others; by what it is, whatever its text looks like."""
-    return message.meta.kind == "summary"
-
-
-def summary_row(state: SummaryState, gone: Sequence[Message], nonce: str) -> Message:
-    """The message for `state`, which stands for the messages `gone`.
-
-    It has the user's role, so that system messages stay as they are, and is hidden and no person's. `meta.digested`
-    says by which version it was written; its checksum is that of the text.
-    """
-    text = render_summary(state, nonce)
-    digested = Digested(sha256=checksum_of(text), original_bytes=sum(map(size_of, gone)), rule=RULE, version=VERSION)
-    return Message(role="user", content=text, meta=Meta(kind="summary", hidden=True, digested=digested))
-
-
-def state_of(message: Message, cutter: Cutter) -> SummaryState:
-    """What the summary `message` knows; of one by another version or program, the beginning and end of its text."""
-    text = "\n\n".join(filter(None, texts_of(message)))
-    digested = message.meta.digested
-    if digested is not None and (digested.rule, digested.version) == (RULE, VERSION):
-        found = parse_summary(text, cutter.nonce)
-        if found is not None:
-            return found
-    return SummaryState(inherited=excerpt(text, INHERITED_LIMIT, cutter))
-
-
-def alternating(messages: Transcript) -> Transcript:
-    """`messages` for a provider that takes no two of one side in a row: a summary joins the message after it.
-
-    The text of that message stays a block of its own, byte for byte; a blank one leaves a summary. This is how messages
-    are sent and not how they are kept: who keeps it has a message of the person with a summary in it.
-    """
-    rows: list[Message] = []
-    for message in messages:
-        if rows and is_summary(rows[-1]) and message.role == "user" and not is_summary(message):
-            rows[-1] = _joined(rows[-1], message)
-        else:
-            rows.append(message)
-    return tuple(rows) if len(rows) < len(messages) else messages
-
-
-def _joined(summary: Message, message: Message) -> Message:
-    record = TextBlock(text="\n\n".join(texts_of(summary)))
-    own = (TextBlock(text=message.content),) if isinstance(message.content, str) else message.content
-    return replace(message, content=(record, *own), meta=message.meta if has_content(message) else summary.meta)

@@ -86,15 +86,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Digested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content was replaced by something shorter. `sha256` and `original_bytes` are the original's.
-
-    `rule` and its `version` say by what; whoever finds this on a message leaves its content alone.
-    """
+    """The content was replaced by something shorter. `sha256` is the original's."""
 
     sha256: str
-    original_bytes: int
-    rule: str
-    version: int = 1
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,15 +101,12 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a message is; never sent.
 
-    `hidden`: the person does not see it. `verbatim`: its content is never replaced. `pending`, on an assistant's
-    message: some of its calls still run. `facts` and `said` belong to a tool's message: what the tool recorded, and
-    what the person answered while it ran.
+    `hidden`: the person does not see it. `digested`, `facts` and `said` belong to a tool's message: what stands for its
+    content, what the tool recorded, and what the person answered while it ran.
     """
 
     kind: Kind = "real"
     hidden: bool = False
-    verbatim: bool = False
-    pending: bool = False
     digested: Digested | None = None
     facts: Facts | None = None
     said: tuple[Answered, ...] = ()

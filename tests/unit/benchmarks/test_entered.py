@@ -6,7 +6,7 @@ import pytest
 
 import entered
 from entered import Place, Watch, public_functions
-from jp.context import groups
+from jp.context import selection
 from jp.context.budget import estimate_messages
 from jp.context.types import Message
 
@@ -23,7 +23,7 @@ def nothing_entered(report: Callable[[str], None]) -> set[Place]:
 
 
 def test_functions_methods_and_properties_of_every_module_are_known_and_nothing_private_or_imported() -> None:
-    assert {"estimate.estimate_tokens", "groups.index_groups", "tail.TailLimits.ceiling"} <= PLACES.keys()
+    assert {"estimate.estimate_tokens", "selection.least_loss", "breakdown.Breakdown.free"} <= PLACES.keys()
     assert not any("._" in name for name in PLACES)
     assert len(set(PLACES.values())) == len(PLACES)
 
@@ -31,11 +31,11 @@ def test_functions_methods_and_properties_of_every_module_are_known_and_nothing_
 def test_what_is_called_is_entered_and_nothing_else() -> None:
     watch = Watch()
     watch.run(lambda: estimate_messages((Message(role="user", content="one"),)))
-    groups.index_groups(())
+    selection.least_loss((), 0)
 
     assert PLACES["budget.estimate_messages"] in watch.entered
     assert PLACES["estimate.estimate_tokens"] in watch.entered
-    assert PLACES["groups.index_groups"] not in watch.entered
+    assert PLACES["selection.least_loss"] not in watch.entered
 
 
 def test_commands_enter_what_they_need_and_the_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_commands_enter_what_they_need_and_the_rest_is_named(monkeypatch: pytest
 
     head, *missed = entered.rows(silent)
     assert "not entered: estimate.estimate_tokens" not in missed
-    assert "not entered: summary_text.parse_summary" in missed
+    assert "not entered: search.rank_plainly" in missed
     assert head == f"{len(PLACES) - len(missed)} of {len(PLACES)} public functions of jp.context are entered"
 
 

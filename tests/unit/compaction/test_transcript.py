@@ -3,7 +3,7 @@ from __future__ import annotations
 import hashlib
 
 from jp.compaction.projection import Kept, ProjectedTurn, Projection, Summarised
-from jp.compaction.transcript import RULE, transcript_of, whole_transcript
+from jp.compaction.transcript import transcript_of, whole_transcript
 from jp.context.types import Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, TextBlock
 from jp.conversation import entries as log
 from jp.conversation import resource
@@ -184,10 +184,10 @@ def test_what_stands_for_a_result_already_is_told_with_the_original() -> None:
     none = log.ToolCallResponse(id="r", request="c", content=())
     line = resource.TextBlock(text="[compacted] run: success")
 
-    digested = Digested(sha256="ab" * 32, original_bytes=909, rule=RULE)
+    digested = Digested(sha256="ab" * 32)
     assert meta_of(both, line) == Meta(facts=Facts(path="a"), digested=digested)
-    assert meta_of(one, line).digested == Digested(sha256="ab" * 32, original_bytes=9, rule=RULE)
-    assert meta_of(none, line).digested == Digested(sha256="", original_bytes=0, rule=RULE)
+    assert meta_of(one, line).digested == Digested(sha256="ab" * 32)
+    assert meta_of(none, line).digested == Digested(sha256="")
 
 
 def test_content_that_was_only_loaded_or_whose_diff_became_whole_is_none_of_it() -> None:

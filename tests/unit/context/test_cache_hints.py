@@ -2,23 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.cache_hints import Limits, Piece, place_hints
+from jp.context.cache_hints import Piece, place_hints
 
-TOOL = Piece(section="tools", tokens=100)
-SYSTEM = Piece(section="system", tokens=100)
-ASKED = Piece(section="messages", tokens=100)
-ANSWER = Piece(section="messages", tokens=100, is_answer=True)
-FILE = Piece(section="messages", tokens=100, is_attached=True)
+TOOL = Piece(section="tools")
+SYSTEM = Piece(section="system")
+ASKED = Piece(section="messages")
+ANSWER = Piece(section="messages", is_answer=True)
+FILE = Piece(section="messages", is_attached=True)
 EMPTY = Piece(section="messages", carries=False)
 THOUGHT = Piece(section="messages", is_answer=True, carries=False)
 PLEA = Piece(section="messages", is_volatile=True)
 
 
-COMMON = Limits()
-
-
-def hints(*pieces: Piece, limits: Limits = COMMON) -> list[tuple[int, str]]:
-    return [(hint.position, hint.reason) for hint in place_hints(pieces, limits)]
+def hints(*pieces: Piece) -> list[tuple[int, str]]:
+    return [(hint.position, hint.reason) for hint in place_hints(pieces)]
 
 
 @pytest.mark.parametrize(
@@ -45,10 +42,6 @@ def test_of_more_than_four_places_those_that_are_worth_least_are_left_out() -> N
     found = hints(TOOL, SYSTEM, FILE, ASKED, ANSWER, ASKED)
 
     assert found == [(1, "static_prefix"), (2, "attachment"), (3, "previous_request"), (5, "newest")]
-    assert hints(TOOL, SYSTEM, FILE, ASKED, ANSWER, ASKED, limits=Limits(most=2)) == [
-        (1, "static_prefix"),
-        (5, "newest"),
-    ]
 
 
 def test_nothing_stands_on_thinking_and_on_what_is_empty() -> None:
@@ -73,20 +66,3 @@ def test_a_long_way_back_to_the_request_before_gets_a_mark_to_look_back_to() -> 
     assert hints(SYSTEM, ASKED, ANSWER, *many[:17]) == [(0, "static_prefix"), (1, "previous_request"), (19, "newest")]
     assert (2, "lookback") in hints(SYSTEM, ASKED, ANSWER, *many[:18])
     assert hints(ASKED, ANSWER, *[EMPTY] * 30, ASKED) == [(0, "previous_request"), (32, "newest")]
-
-
-def test_what_is_too_short_to_be_kept_is_not_marked() -> None:
-    assert hints(SYSTEM, ASKED, ANSWER, ASKED, limits=Limits(minimum=400)) == [(3, "newest")]
-    assert hints(SYSTEM, ASKED, ANSWER, ASKED, limits=Limits(minimum=201)) == [(3, "newest")]
-    assert hints(SYSTEM, ASKED, ANSWER, ASKED, limits=Limits(minimum=200)) == [(1, "previous_request"), (3, "newest")]
-    assert hints(SYSTEM, ASKED, limits=Limits(minimum=1000)) == []
-
-
-def test_what_is_kept_long_never_stands_behind_what_is_kept_short() -> None:
-    def lives(static: str, tail: str) -> list[str]:
-        limits = Limits(static=static, tail=tail)  # pyright: ignore[reportArgumentType] - the table of all of them
-        return [hint.ttl for hint in place_hints((TOOL, SYSTEM, ASKED, ANSWER, ASKED), limits)]
-
-    assert lives("short", "short") == ["short"] * 4
-    assert lives("long", "short") == ["long", "long", "short", "short"]
-    assert lives("short", "long") == lives("long", "long") == ["long"] * 4

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from jp.context.economics import Prices, PromptEdit, cost_of_edit, prompt_cost
+from jp.context.economics import Prices, PromptEdit, cost_of_edit
 
 ANTHROPIC = Prices(input=3.0, cache_read=0.3, cache_write=3.75)
 
@@ -68,8 +68,3 @@ def test_what_a_summary_cost_is_earned_back_too() -> None:
     paid = cost_of_edit(PromptEdit(before=100_000, after=10_000, once=0.27), ANTHROPIC, is_warm=True)
 
     assert (free.break_even, paid.break_even) == (2, 12)
-
-
-def test_a_prompt_costs_what_is_read_and_what_is_written() -> None:
-    assert prompt_cost(10_000, ANTHROPIC, cached=8000) == pytest.approx(0.0024 + 0.0075)
-    assert prompt_cost(10_000, Prices(input=3.0), cached=8000) == pytest.approx(0.03)

@@ -14,7 +14,6 @@ from jp.context.evidence import (
     matches,
     observe,
     outcome_lines,
-    symbols,
     with_identifiers,
 )
 
@@ -43,11 +42,10 @@ def test_a_line_out_of_the_middle_of_a_key_is_not_shown() -> None:
     assert first_and_last(f"{SHA256}\n") == (SHA256,)
 
 
-def test_what_a_source_defines_is_named_after_a_whole_word() -> None:
-    words = ["def", "class", "func", "fn", "function", "struct", "interface", "type", "enum", "trait", "module", "impl"]
-    source = "\n".join(f"{word} A{number} x{word} B{number} é{word} C{number}" for number, word in enumerate(words))
+def test_of_many_matches_the_first_are_shown() -> None:
+    text = "".join(f"a.py:{number}:x\n" for number in range(1, 9))
 
-    assert symbols(source, most=20) == tuple(f"A{number}" for number in range(len(words)))
+    assert matches(text, 100) == ("a.py:1:x", "a.py:2:x", "a.py:3:x")
 
 
 def test_the_first_error_is_the_first_line_that_names_a_failure() -> None:

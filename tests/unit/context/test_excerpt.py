@@ -29,6 +29,7 @@ def test_an_excerpt_is_as_long_as_a_marker_at_least() -> None:
 
 def test_halves_of_surrogate_pairs_do_not_come_along() -> None:
     assert without_secrets("a\ud800b ü") == "a?b ü"
+    assert without_secrets("ab ü") == "ab ü"
 
 
 def test_a_plain_cut_says_how_much_is_missing() -> None:

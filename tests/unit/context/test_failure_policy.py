@@ -14,7 +14,6 @@ from jp.context.policy import (
     after_success,
     may_ask,
     may_summarise,
-    next_action,
 )
 from jp.context.summary_schema import ErrorKind
 
@@ -85,34 +84,6 @@ def test_two_strikes_let_ten_triggers_pass() -> None:
         verdicts.append(permission.verdict)
 
     assert verdicts == ["strikes"] * 10 + ["go"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "calls_left", "other", "fall_back", "action"),
-    [
-        ("auth", 1, True, True, "unchanged"),
-        ("permission", 1, True, True, "unchanged"),
-        ("quota", 1, True, True, "unchanged"),
-        ("timeout", 1, True, True, "unchanged"),
-        ("network", 1, True, True, "other_model"),
-        ("network", 0, True, True, "unchanged"),
-        ("stream_cut", 1, False, True, "unchanged"),
-        ("overloaded", 1, True, False, "other_model"),
-        ("malformed", 1, False, True, "repair"),
-        ("malformed", 0, False, True, "fallback"),
-        ("tool_markup", 0, False, False, "unchanged"),
-        ("empty", 1, False, False, "repair"),
-        ("truncated", 0, False, True, "fallback"),
-        ("no_provider", 2, False, True, "fallback"),
-        ("no_provider", 2, False, False, "unchanged"),
-    ],
-)
-def test_the_kind_of_failure_decides_what_to_do(
-    *, kind: ErrorKind, calls_left: int, other: bool, fall_back: bool, action: str
-) -> None:
-    found = next_action(kind, calls_left=calls_left, has_other_model=other, may_fall_back=fall_back)
-
-    assert found == action
 
 
 def test_a_trigger_at_which_too_little_could_leave_is_no_strike_and_waits_for_a_tenth_more() -> None:

@@ -14,7 +14,7 @@ from jp.context.types import (
 )
 
 PICTURE = StoredBlock(sha256="ab" * 32, size=900, mime_type="image/png")
-DIGESTED = Meta(digested=Digested(sha256="cd" * 32, original_bytes=9000, rule="strip"))
+DIGESTED = Meta(digested=Digested(sha256="cd" * 32))
 MESSAGES: Transcript = (
     Message(role="system", content="Be brief."),
     Message(role="user", content="What happened before.", meta=Meta(kind="summary")),

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from artifacts import MemoryArtifacts
-from jp.context.markers import Cutter, bounded, contains_marker, marked_handles, marker, plan_cut, shortest_limit
+from jp.compaction.fact_lines import StandingArtifacts
+from jp.context.markers import Cutter, bounded, contains_marker, marked_handles, marker, shortest_limit
 
 NONCE = "5eed5eed"
 
@@ -43,16 +44,17 @@ def test_a_limit_below_what_a_marker_takes_is_that(limit: int) -> None:
 
 
 def test_where_no_marker_fits_nothing_is_cut() -> None:
-    assert plan_cut("a" * 200, 20, cutter()) is None
+    text = "a" * (shortest_limit(NONCE) + 1)
+
+    assert bounded(text, 0, Cutter(NONCE, StandingArtifacts({}))) is text
 
 
 @pytest.mark.parametrize("length", [140, 141, 142, 1_000, 1_063, 1_064, 1_065, 1_066, 10_063, 10_065])
 def test_the_count_in_the_marker_is_right_where_its_own_length_changes_it(length: int) -> None:
-    cut = plan_cut("a" * length, 100, cutter())
+    found = bounded("a" * length, 100, cutter())
 
-    assert cut is not None
-    assert cut.marker.endswith(f":+{length - cut.head - cut.tail}]]")
-    assert cut.head + len(cut.marker) + cut.tail == 100
+    assert len(found) == 100
+    assert f":+{length - found.count('a', 0, found.index('[')) - len(found.partition(']]')[2])}]]" in found
 
 
 @pytest.mark.parametrize("nonce", ["", "abc", 'a"bcd', "nönce", "a b c", "x" * 65])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.context.evidence import INDEX_LIMIT, Mentions, classified, mentions_in, merge_mentions
+from jp.context.evidence import INDEX_LIMIT, Mentions, classified, mentions_in
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,6 @@ def test_an_index_is_bounded_and_the_longest_class_gives_way() -> None:
     assert len(found.issues) == 120
     assert 20 < len(found.paths) < 80
     assert found.errors == ("error", "e" * 199 + "…") or found.errors == ("error",)
-
-
-def test_two_indexes_become_one_in_which_neither_crowds_out_the_other() -> None:
-    older = Mentions(paths=("a/1.py", "a/2.py", "a/3.py"), urls=("https://a.test/",))
-    newer = Mentions(paths=("a/9.py", "a/2.py"))
-
-    merged = merge_mentions(older, newer)
-
-    assert merged.paths == ("a/2.py", "a/9.py", "a/1.py", "a/3.py")
-    assert merged.urls == older.urls
-    assert merge_mentions(Mentions(), merged) == merged
 
 
 def test_a_very_long_line_takes_no_longer_than_its_length() -> None:

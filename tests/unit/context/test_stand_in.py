@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.context.digest_lines import Stripped, ToolRule, stand_in
+from jp.context.digest_lines import Stripped, stand_in
 from jp.context.types import Call, Facts
 
 CALL = Call(id="c", name="run", arguments='{"command": "pytest -q"}')
@@ -13,20 +13,11 @@ KNOWN = Facts(path="src/ä.py", lines="1-9", exit_code=1, matches=3, first_error
 def test_it_says_on_one_line_whatever_is_known() -> None:
     stripped = Stripped(size=9_000, is_error=True, lines=90, handle="01234567")
 
-    assert stand_in(CALL, KNOWN, stripped, ToolRule(kind="terminal", subject="command")) == (
-        "[compacted] run: error; src/ä.py; lines 1-9; pytest -q; exit 1; 3 matches; 90 lines, 9000 bytes; "
+    assert stand_in(CALL, KNOWN, stripped) == (
+        "[compacted] run: error; src/ä.py; lines 1-9; exit 1; 3 matches; 90 lines, 9000 bytes; "
         "error: token=[redacted:token] refused; recall 01234567"
     )
     assert stand_in(CALL, None, Stripped(size=9_000)) == "[compacted] run: success; 9000 bytes"
-
-
-def test_what_was_fetched_is_named_once() -> None:
-    call = Call(id="c", name="fetch", arguments='{"url": "https://docs.test/a"}')
-    known = Facts(url="https://docs.test/a", title="How to", status=200, lines="1-9", total_lines=90)
-
-    said = stand_in(call, known, Stripped(size=900), ToolRule(kind="web", subject="url"))
-
-    assert said == "[compacted] fetch: success; https://docs.test/a; How to; HTTP 200; lines 1-9 of 90; 900 bytes"
 
 
 def test_where_there_is_little_room_what_matters_most_is_said() -> None:

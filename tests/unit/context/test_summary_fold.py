@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from artifacts import MemoryArtifacts
 from jp.context.estimate import estimate_tokens
 from jp.context.evidence import Mentions
+from jp.context.markers import checksum_of
 from jp.context.summary_fold import (
     Computed,
     Told,
@@ -12,15 +13,16 @@ from jp.context.summary_fold import (
     fit_summary,
     fold_state,
     fold_summaries,
-    told_locally,
-    with_whole_request,
+    leave,
     without_secrets,
 )
 from jp.context.summary_schema import NOTHING_SAID, Decision
 from jp.context.summary_source import Command, Ledger, Spoken
 from jp.context.summary_text import Provenance, Recallable, SummaryState, render_summary
-from jp.context.types import Message, Meta
-from summaries import ACCOUNT, NONCE, answer, cutter, requirements_of, user
+from jp.context.types import Digested, Message, Meta, StoredBlock, TextBlock
+from summaries import ACCOUNT, NONCE, SYSTEM, answer, cutter, ran, requirements_of, user
+
+OUTPUT = "line of output\n" * 100
 
 FULL = SummaryState(
     account=replace(
@@ -34,7 +36,6 @@ FULL = SummaryState(
     ledger=Ledger(read=("a.py",) * 9, modified=("b.py",), commands=(Command(command="make " * 30),) * 15),
     mentions=Mentions(paths=("src/a.py",) * 80),
     answers=("yes " * 100,) * 9,
-    inherited="old " * 500,
     recallable=tuple(Recallable(handle=f"{n:08x}", what="run make") for n in range(40)),
 )
 
@@ -50,13 +51,13 @@ def test_requirements_that_a_model_lost_come_back_first() -> None:
     )
 
 
-def test_no_secret_that_a_model_or_an_earlier_summary_has_told_stays() -> None:
+def test_no_secret_that_a_model_has_told_stays() -> None:
     told = replace(
         ACCOUNT, decisions=(Decision(what="keep it", why="export API_KEY=a1b2c3d4e5f6"),), open=("token=Z9y8X7w6V5u4",)
     )
-    earlier = SummaryState(account=replace(ACCOUNT, requirements=("the password is hunter2-XYZ",)))
+    told = replace(told, requirements=("the password is hunter2-XYZ",))
 
-    state = fold_state(earlier, Told(account=told), Computed(), MemoryArtifacts())
+    state = fold_state(Told(account=told), Computed(), MemoryArtifacts())
 
     assert state.account.decisions == (Decision(what="keep it", why="export API_KEY=[redacted:key]"),)
     assert state.account.open == ("token=[redacted:token]",)
@@ -64,23 +65,20 @@ def test_no_secret_that_a_model_or_an_earlier_summary_has_told_stays() -> None:
     assert without_secrets(state.account) is state.account
 
 
-def test_answers_and_inherited_text_stay_until_a_model_accounts_for_them() -> None:
-    before = SummaryState(account=ACCOUNT, inherited="old", answers=("yes",))
+def test_answers_stay_where_no_model_accounts_for_them_and_what_there_is_no_room_for_is_recalled() -> None:
     computed = Computed(answers=("yes", "no"), evicted=("said long ago",))
     store = MemoryArtifacts()
 
-    local = fold_state(before, told_locally(before), computed, store)
-    told = fold_state(local, Told(account=ACCOUNT, unsupported=2), computed, store)
+    local = fold_state(Told(account=NOTHING_SAID, is_local=True), computed, store)
+    told = fold_state(Told(account=ACCOUNT, unsupported=2), computed, store)
 
-    assert (local.inherited, local.answers, local.provenance.is_local) == ("old", ("yes", "no"), True)
-    assert (told.inherited, told.answers) == ("", ())
-    assert told.provenance == Provenance(unsupported=2, updates=2)
-    assert told_locally(None).account == NOTHING_SAID
+    assert (local.answers, local.provenance) == (("yes", "no"), Provenance(is_local=True))
+    assert (told.answers, told.provenance) == ((), Provenance(unsupported=2))
     assert [each.what for each in local.recallable] == ["the person: said long ago"]
     assert store.recall(local.recallable[0].handle) == "said long ago"
 
 
-def test_the_newest_answers_stay_whole_and_older_ones_come_before() -> None:
+def test_the_newest_answers_stay_whole() -> None:
     rows = (
         answer("a" * 3_000),
         user("?"),
@@ -88,11 +86,10 @@ def test_the_newest_answers_stay_whole_and_older_ones_come_before() -> None:
         answer("c"),
     )
 
-    first, second, third = answers_in(rows, cutter(), ("old",))
+    first, second = answers_in(rows, cutter())
 
-    assert (first, len(second), third) == ("old", 700, "c")
-    assert len(answers_in([answer("b" * 699)] * 30, cutter(), ("old",))) == 11
-    assert answers_in([answer("b" * 690)] * 11, cutter(), ("o" * 700, "old")) == ("old", *["b" * 690] * 11)
+    assert (len(first), second) == (700, "c")
+    assert len(answers_in([answer("b" * 699)] * 30, cutter())) == 11
 
 
 def test_what_matters_least_goes_first_and_what_was_asked_for_last() -> None:
@@ -141,10 +138,43 @@ def test_the_smallest_summary_is_made_where_none_fits() -> None:
     assert found.spoken == Spoken(active=FULL.spoken.active)
 
 
-def test_what_is_left_of_a_request_stays_with_its_handle_where_it_cannot_be_recalled() -> None:
-    state = SummaryState(spoken=Spoken(active="Mend [...] test."), whole_request="0123abcd")
+def test_what_the_person_said_is_known_by_its_place() -> None:
+    rows = (SYSTEM, user("a"), answer("A"), user("b"), answer("B"), user("c"))
 
-    found = with_whole_request(state, MemoryArtifacts())
+    assert leave(rows, cutter()).computed.spoken == Spoken(first="a", later=("b",), active="c")
+    assert leave(rows[:3], cutter()).computed.spoken == Spoken(active="a")
+    assert leave(rows[2:3], cutter()).computed.spoken == Spoken()
 
-    assert found.spoken == state.spoken
-    assert (found.whole_request, [each.handle for each in found.recallable]) == ("", ["0123abcd"])
+
+def test_long_results_are_named_with_their_handles_newest_last() -> None:
+    store = cutter()
+    store.artifacts.keep("what it was")
+    stored = StoredBlock(sha256="ab" * 32, size=9_000, chars=9_000)
+    digested = Digested(sha256=checksum_of("what it was"))
+    lost = Digested(sha256="cd" * 32)
+    blocks = Message(role="tool", call_id="c", content=(stored, TextBlock(text=OUTPUT), TextBlock(text="short")))
+    rows = (
+        *ran("make", OUTPUT),
+        *ran("ls", "short"),
+        ran("cat", "")[0],
+        blocks,
+        Message(role="tool", call_id="other", content="digest", meta=Meta(digested=digested)),
+        Message(role="tool", call_id="other", content="digest", meta=Meta(digested=lost)),
+    )
+
+    found = leave(rows, store).computed.recallable
+
+    assert [(each.handle, each.what) for each in found] == [
+        (checksum_of(OUTPUT)[:8], "run make"),
+        (checksum_of(OUTPUT)[:8], "run cat"),
+        ("abababab", "run cat"),
+        (checksum_of("what it was")[:8], "a result"),
+    ]
+
+
+def test_only_so_many_results_are_named() -> None:
+    rows = tuple(row for number in range(60) for row in ran(f"c{number}", f"{number} {OUTPUT}"))
+
+    found = leave(rows, cutter()).computed.recallable
+
+    assert [each.what for each in found] == [f"run c{number}" for number in range(20, 60)]

@@ -19,7 +19,6 @@ from jp.context.types import (
 )
 from summaries import SYSTEM, answer, ran, user, work
 
-SUMMARY = Message(role="user", content="What happened before", meta=Meta(kind="summary"))
 NUDGE = Message(role="user", content="go on", meta=Meta(kind="synthetic"))
 
 
@@ -27,10 +26,10 @@ def shown(messages: Transcript) -> str:
     return parts_of(read_source(messages, MemoryArtifacts()), 10**6, 1)[0]
 
 
-def test_everything_is_shown_but_summaries_and_reasoning() -> None:
+def test_everything_is_shown_but_reasoning() -> None:
     thought = Message(role="assistant", content=(ReasoningBlock(text="hm"), TextBlock(text="I look.")))
     failed = Message(role="tool", call_id="?", content="no", is_error=True)
-    text = shown((SYSTEM, SUMMARY, user("mend it"), thought, *ran("make", "ok", exit_code=2), failed, NUDGE))
+    text = shown((SYSTEM, user("mend it"), thought, *ran("make", "ok", exit_code=2), failed, NUDGE))
 
     assert (
         text
@@ -38,22 +37,22 @@ def test_everything_is_shown_but_summaries_and_reasoning() -> None:
 [0] host:
 You help.
 
-[2] person:
+[1] person:
 mend it
 
-[3] model:
+[2] model:
 I look.
 
-[4] call of run:
+[3] call of run:
 {"command": "make"}
 
-[5] result of run (exit 2):
+[4] result of run (exit 2):
 ok
 
-[6] result of a tool (error):
+[5] result of a tool (error):
 no
 
-[7] host:
+[6] host:
 go on
 """
     )
@@ -70,8 +69,8 @@ def test_secrets_are_not_shown_in_what_is_said_called_or_got() -> None:
 def test_the_summarizer_reads_originals_and_not_digests() -> None:
     store = MemoryArtifacts()
     store.keep("all of it")
-    digested = Digested(sha256=checksum_of("all of it"), original_bytes=9, rule="bounded")
-    lost = Digested(sha256=checksum_of("gone"), original_bytes=4, rule="bounded")
+    digested = Digested(sha256=checksum_of("all of it"))
+    lost = Digested(sha256=checksum_of("gone"))
 
     assert original_text(Message(role="tool", content="a part", meta=Meta(digested=digested)), store) == "all of it"
     assert original_text(Message(role="tool", content="a part", meta=Meta(digested=lost)), store) == "a part"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from jp.context.summary_schema import Decision
@@ -10,8 +11,8 @@ from jp.context.summary_text import (
     Provenance,
     SummaryState,
     closing,
+    escaped,
     opening,
-    parse_summary,
     render_summary,
 )
 from summaries import ACCOUNT, NONCE
@@ -42,12 +43,10 @@ TEXT = f"""\
 
 def test_a_summary_reads_as_headings_with_what_is_known() -> None:
     assert render_summary(STATE, NONCE) == TEXT
-    assert parse_summary(TEXT, NONCE) == STATE
 
 
 def test_an_empty_summary_is_one() -> None:
     assert render_summary(SummaryState(), NONCE) == f"{opening(NONCE)}\n{PREFACE}\n{closing(NONCE)}"
-    assert parse_summary(render_summary(SummaryState(), NONCE), NONCE) == SummaryState()
 
 
 def test_a_local_summary_says_so_before_anything_else() -> None:
@@ -56,22 +55,10 @@ def test_a_local_summary_says_so_before_anything_else() -> None:
     assert text.split("\n## ")[0].endswith(LOCAL_NOTE)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "What happened before: much.",
-        TEXT.replace(NONCE, "0therone"),
-        TEXT + "\n",
-        TEXT.replace(":v1", ":v2"),
-        TEXT.removesuffix("]]"),
-        TEXT.replace("## Goal", "## Mood"),
-        TEXT.replace("- do step", "do step"),
-        TEXT.replace("- what: use", "  what: use"),
-        TEXT.replace("  why: they", "  why they"),
-        TEXT.replace("unsupported: 2", "unsupported: many"),
-        TEXT.replace("- what: use", "-     what: use"),
-    ],
-)
-def test_what_was_not_rendered_here_does_not_read(text: str) -> None:
-    assert parse_summary(text, NONCE) is None
+@given(st.text() | st.text(alphabet="[/\\sumaryY:S"))
+def test_what_begins_a_marker_is_escaped(text: str) -> None:
+    found = escaped(text).lower()
+
+    assert "[[summary:" not in found
+    assert "[[/summary:" not in found
+    assert found.replace("\\", "") == text.lower().replace("\\", "")

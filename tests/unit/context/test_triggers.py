@@ -9,8 +9,6 @@ from jp.context.policy import Circumstances, NotTriggered, Numbers, Triggered, V
 BELOW = Numbers(used=70, projected=79, threshold=80, limit=100, reclaimable=30, least=10)
 ABOVE = replace(BELOW, projected=80)
 OVER = replace(BELOW, projected=101)
-MANUAL = Circumstances(is_manual=True)
-COLD = Circumstances(is_cold=True)
 BLOCKED = Circumstances(is_blocked=True, is_cooling=True)
 
 
@@ -21,19 +19,11 @@ BLOCKED = Circumstances(is_blocked=True, is_cooling=True)
         (ABOVE, Circumstances(), "threshold"),
         (OVER, Circumstances(), "hard_limit"),
         (OVER, BLOCKED, "hard_limit"),
-        (BELOW, MANUAL, "manual"),
-        (BELOW, Circumstances(is_manual=True, is_cooling=True, is_blocked=True), "manual"),
-        (replace(BELOW, reclaimable=9), MANUAL, "manual"),
         (BELOW, Circumstances(has_overflowed=True, is_blocked=True), "provider_overflow"),
-        (BELOW, COLD, "idle_cold_cache"),
-        (replace(BELOW, reclaimable=9), COLD, "below"),
-        (replace(BELOW, reclaimable=0, least=0), COLD, "below"),
         (replace(ABOVE, reclaimable=0), Circumstances(), "infeasible"),
         (replace(OVER, reclaimable=0), Circumstances(), "infeasible"),
-        (replace(BELOW, reclaimable=0), MANUAL, "infeasible"),
         (ABOVE, BLOCKED, "blocked_thrash"),
         (ABOVE, Circumstances(is_cooling=True), "cooldown"),
-        (BELOW, Circumstances(is_cold=True, is_cooling=True), "cooldown"),
         (replace(ABOVE, reclaimable=9), Circumstances(), "min_reclaim"),
     ],
 )

@@ -48,7 +48,7 @@ def test_a_transcript_survives_json() -> None:
             role="tool",
             call_id="c",
             is_error=True,
-            meta=Meta(digested=Digested(sha256="ab", original_bytes=9, rule="read"), facts=Facts(exit_code=2)),
+            meta=Meta(digested=Digested(sha256="ab"), facts=Facts(exit_code=2)),
         ),
     )
 

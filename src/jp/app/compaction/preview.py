@@ -35,8 +35,7 @@ from jp.context.budget import estimate_messages
 from jp.context.calibration import Calibration, calibrate
 from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
-from jp.context.summarizing import summary_limit
-from jp.context.summary_asking import answer_budget
+from jp.context.summary_asking import answer_budget, summary_limit
 from jp.context.types import Transcript
 from jp.conversation.entries import (
     AnyEntry,

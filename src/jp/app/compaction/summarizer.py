@@ -18,8 +18,7 @@ from jp.compaction.summaries import Summarised, Summarising, summarising
 from jp.config.model import AppConfig
 from jp.context.estimate import estimate_tokens
 from jp.context.redaction import redact
-from jp.context.summarizing import summary_limit
-from jp.context.summary_asking import Asking, SummaryRequest, Terms
+from jp.context.summary_asking import Asking, SummaryRequest, Terms, summary_limit
 from jp.context.summary_schema import (
     ErrorKind,
     StructuredSummary,
@@ -272,7 +271,7 @@ def rehearse(
 
 def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, limit: int) -> SummaryPolicy | None:
     """A summary of `found` that no model has written, and that says so; None where nothing was said there."""
-    terms = Terms(window=UNKNOWN_WINDOW, limit=limit, may_fall_back=True, has_provider=False)
+    terms = Terms(window=UNKNOWN_WINDOW, limit=limit, may_fall_back=True, calls=0)
     return rehearse(entries, found, loader, terms).policy
 
 

@@ -18,7 +18,7 @@ from context.conversations import Conversation, conversation_of
 from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
 from context.product import recallable
 from context.sessions import recorded_sessions
-from jp.cli.compacting.summarizer import rehearsal_terms, rehearse, texts_of
+from jp.app.compaction.summarizer import rehearsal_terms, rehearse, texts_of
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
 from jp.compaction.planning import Effect, Planner, PolicyWish, wish_of

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from context.sessions import TOOLS, Session, recorded_sessions
-from jp.cli.recalled import LogAddresses
+from jp.app.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import newest_copy
 from jp.compaction.savings import Saved, savings_of

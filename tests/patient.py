@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jp.__main__ import main
-from jp.cli.query import titling
+from jp.app.query import titling
 
 settle = titling.Titling.settle
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jp.cli.structured.searching import main
+from jp.app.structured.searching import main
 
 if __name__ == "__main__":
     main()

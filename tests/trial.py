@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from jp.app.stdin import read_piped, stdin_source
 from jp.cli.app import run
-from jp.cli.commands import Command, Group
-from jp.cli.exit import end_on_signals
-from jp.cli.loading import bound_value, optional_value
+from jp.cli.command_line.commands import Command, Group
+from jp.cli.command_line.loading import bound_value, optional_value
 from jp.cli.options import GlobalOptions
-from jp.cli.output import log, notice, print_result
-from jp.cli.signals import interruptions
-from jp.cli.stdin import read_piped, stdin_source
-from jp.cli.streams import write_stdout
+from jp.cli.output import print_result
+from jp.cli.terminal.exit import end_on_signals
+from jp.cli.terminal.signals import interruptions
+from jp.cli.terminal.streams import write_stdout
 from jp.errors import AuthenticationError, ExitCode
 
 TRIAL = (sys.executable, __file__)
@@ -43,8 +43,8 @@ def show(
         jp show here
         jp show here --limit 3
     """
-    notice(options, "a notice")
-    log(options, "a detail")
+    options.notice("a notice")
+    options.log("a detail")
     understood = {
         "targets": targets,
         "limit": limit,
@@ -143,7 +143,7 @@ def read(
     import anyio
 
     source = stdin_source(asked="-" in (words or ()), refused=no_stdin)
-    piped = anyio.run(lambda: read_piped(source, on_idle=lambda: notice(options, "waiting")))
+    piped = anyio.run(lambda: read_piped(source, on_idle=lambda: options.notice("waiting")))
     print_result(options, text=f"{source}: {piped}", value={"source": source})
 
 

@@ -213,7 +213,7 @@ def _read_annotations() -> None:
     """Let msgspec and Typer read what every process would read anew; who needs what cannot be read fails by itself."""
     import msgspec
 
-    from jp.cli import commands, loading
+    from jp.cli.command_line import commands, loading
     from jp.config.model import Section
     from jp.config.schema import Table
 

@@ -24,9 +24,9 @@ from context.rounds import index_groups
 from context.schemes import Scheme
 from context.sessions import Session
 from context.workers import spread
-from jp.cli.dialogue import Dialogue
-from jp.cli.query import room
-from jp.cli.query.wiring import Wiring
+from jp.app.query import room
+from jp.app.query.screen import Dialogue
+from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of

@@ -13,19 +13,18 @@ from msgspec.structs import replace
 from context.conversations import LogWriter
 from context.gold import places_of
 from context.questions import EXCERPTS
-from jp.cli.compacting.summarizer import local_summary, texts_of
-from jp.compaction.budgeting import plan_budget, summary_room
+from jp.app.compaction.order import Budget, Order, SummaryOrder
+from jp.app.compaction.preview import Previewer
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.log_contents import recallable as searched
 from jp.compaction.passages import searchable_passages
-from jp.compaction.planning import Planner, wish_of
+from jp.compaction.planning import wish_of
 from jp.compaction.projection import project
 from jp.compaction.ranges import KeepTurns, RangeWish
 from jp.compaction.transcript import transcript_of
-from jp.config.model import PROFILES
+from jp.config.model import PROFILES, AppConfig
 from jp.context.markers import assign_handles
-from jp.context.summary_asking import summary_limit
 from jp.context.types import Transcript
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier, TextBlock
@@ -36,8 +35,13 @@ from jp.turn.request import InlineLoader
 from jp.workspace.search_index import Found, opened_index
 
 _C = TypeVar("_C", bound=Carrier)
-_BOUNDS = RangeWish(keep_last=KeepTurns(3))
-WINDOW = 200_000
+_CONFIG = AppConfig()
+_ORDER = Order(
+    name="default",
+    wish=replace(wish_of(PROFILES["default"]), summary=True),
+    bounds=RangeWish(keep_last=KeepTurns(3)),
+    summary=SummaryOrder(is_local=True),
+)
 _EXCERPT = re.compile(r"\n\n(?=\[turn )")
 _HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 
@@ -140,14 +144,5 @@ def recallable(entries: Sequence[AnyEntry], view: Transcript) -> Iterator[str]:
 
 def _overlays_to(entries: Sequence[AnyEntry], target: int) -> tuple[Compaction, ...]:
     """Do as `jp conversation compact --budget TARGET --local` does."""
-    planner = Planner(entries, FactLines(), {}, now=0.0, load=texts_of(InlineLoader()))
-    wish = replace(wish_of(PROFILES["default"]), summary=True)
-    plan = plan_budget(planner, wish, _BOUNDS, target)
-    if plan.summary is None:
-        return plan.overlays
-    limit = min(summary_limit(WINDOW), summary_room(planner, plan, plan.summary, target))
-    policy = local_summary(entries, plan.summary, InlineLoader(), limit=limit)
-    with_summary = (*plan.overlays, replace(planner.bare(plan.summary), summary=policy))
-    if policy is not None and planner.effect(with_summary).after < planner.effect(plan.overlays).after:
-        return with_summary
-    return plan_budget(planner, replace(wish, summary=False), _BOUNDS, target).overlays
+    previewer = Previewer(entries, _CONFIG, InlineLoader(), now=0.0)
+    return previewer.plan(replace(_ORDER, budget=Budget(tokens=target))).overlays

@@ -74,7 +74,7 @@ def _answer(words: list[str]) -> int:
     if sys.getfilesystemencoding() != "utf-8":
         _become_utf_8()
     from jp.cli.app import run
-    from jp.cli.exit import end_on_signals
+    from jp.cli.terminal.exit import end_on_signals
 
     end_on_signals()
     return run(words)

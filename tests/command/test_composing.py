@@ -9,7 +9,7 @@ import pytest
 
 from doubles import kinds
 from forked import prepare, run_jp
-from jp.cli.query.past import request_of, standing_turns
+from jp.app.query.past import request_of, standing_turns
 from jp.conversation.entries import ChatRequest, Revert, TurnStart
 from stage import ECHO, copied, logs, make_workspace, only_log
 

@@ -12,7 +12,7 @@ import pytest
 
 from failures import check_failure
 from forked import prepare, run_jp
-from jp.cli.drafts import drafts_directory, open_draft
+from jp.app.drafts import drafts_directory, open_draft
 from jp.conversation.ids import ConversationId
 from jp.workspace.workspace import Workspace, find_workspace
 from running import home_beside

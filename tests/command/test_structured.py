@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forked import run_jp
-from jp.cli.query.replaying import first_code_block
+from jp.app.query.replaying import first_code_block
 from jp.conversation.entries import ChatRequest, ChatResponse, CycleEnd, TurnStart
 from running import Result
 from stage import logs, make_workspace, only_log
@@ -429,7 +429,7 @@ LONG = json.dumps({"name": "a" * 40 + "b"})
 
 HASTY = """
 from jp.__main__ import main
-from jp.cli.structured.answer import misfits_apart
+from jp.app.structured.answer import misfits_apart
 
 misfits_apart.__kwdefaults__["limit_secs"] /= 100
 main()

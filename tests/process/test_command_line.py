@@ -271,7 +271,7 @@ jp.__main__.main()
 """
 
 
-@pytest.mark.parametrize("module", ["", "jp.cli.app", "jp.cli.exit"])
+@pytest.mark.parametrize("module", ["", "jp.cli.app", "jp.cli.terminal.exit"])
 def test_a_ctrl_c_while_jp_is_being_loaded_ends_it_without_an_exception(module: str) -> None:
     program = (sys.executable, "-c", INTERRUPTED_EARLY.format(module=module))
 

@@ -82,9 +82,9 @@ NOT_BEFORE_THE_REQUEST = {
     "google.auth",
     "google.genai",
     "jp.attachment",
-    "jp.cli.estimates",
-    "jp.cli.help",
-    "jp.cli.query.dry_run",
+    "jp.app.models",
+    "jp.cli.command_line.help",
+    "jp.app.query.dry_run",
     "jp.context.calibration",
     "jp.context.secret_finder",
     "jp.provider.anthropic.response",
@@ -188,14 +188,14 @@ class Prepared:
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prepared]:
-    prepared = Prepared(tmp_path_factory.mktemp("commands"), "jp.cli.loading")
+    prepared = Prepared(tmp_path_factory.mktemp("commands"), "jp.cli.command_line.loading")
     yield prepared
     prepared.end()
 
 
 @pytest.fixture(scope="module")
 def queries(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prepared]:
-    shared = ("jp.cli.loading", "jp.cli.query.run", "jp.turn.loop", "anyio._backends._asyncio", "httpx2")
+    shared = ("jp.cli.command_line.loading", "jp.app.query.run", "jp.turn.loop", "anyio._backends._asyncio", "httpx2")
     prepared = Prepared(tmp_path_factory.mktemp("queries"), *shared)
     yield prepared
     prepared.end()
@@ -216,7 +216,7 @@ def test_the_version_is_printed_before_anything_of_jp_is_imported() -> None:
 def test_help_is_printed_without_typer(arguments: list[str]) -> None:
     modules = imported(*arguments)
 
-    assert "jp.cli.help" in modules
+    assert "jp.cli.command_line.help" in modules
     assert modules & {"typer", "msgspec", "typing", "inspect"} == set()
     assert heavy(modules) == set()
 
@@ -237,10 +237,10 @@ def test_a_command_is_called_without_pydantic_and_rich(
 @pytest.mark.parametrize(
     ("arguments", "module"),
     [
-        (["config", "path"], "jp.cli.settings"),
-        (["workspace", "show"], "jp.cli.trust"),
-        (["query", "--help"], "jp.cli.values"),
-        (["conversation", "use", "--help"], "jp.cli.targets"),
+        (["config", "path"], "jp.app.settings"),
+        (["workspace", "show"], "jp.app.settings"),
+        (["query", "--help"], "jp.app.values"),
+        (["conversation", "use", "--help"], "jp.app.targets"),
     ],
 )
 def test_commands_that_need_little_import_little(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.cli.argv import GLOBAL_OPTIONS, Option, extract, is_bound
+from jp.cli.command_line.argv import GLOBAL_OPTIONS, Option, extract, is_bound
 from jp.errors import UsageError
 
 TOOL = Option("--tool", "optional", bare="*")

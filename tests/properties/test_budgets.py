@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jp.compaction.budgeting import plan_budget
+from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import handles_of
 from jp.compaction.planning import Plan, Planner, wish_of
@@ -56,7 +56,7 @@ def view_of(entries: Sequence[AnyEntry]) -> Transcript:
 
 
 def planned(entries: Sequence[AnyEntry], target: int) -> Plan:
-    return plan_budget(Planner(tuple(entries), FactLines(), {}, now=0.0), WISH, ALL, target)
+    return Budgeting(Planner(tuple(entries), FactLines(), {}, now=0.0), WISH, ALL, target).plan()
 
 
 def compacted(entries: Sequence[AnyEntry], target: int) -> list[AnyEntry]:

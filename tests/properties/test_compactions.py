@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import streams
-from jp.cli.settings import layers_from
+from jp.app.settings import layers_from
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.overlays import compactions_in_force
 from jp.compaction.planning import Planner, PolicyWish

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.budgeting import plan_budget
+from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import LogContent
 from jp.compaction.planning import Planner, wish_of
@@ -53,7 +53,8 @@ def everything() -> bytes:
     planner = Planner(tuple(entries), FactLines(), {}, now=0.0)
     told: list[object] = []
     for percent in (10, 50, 80):
-        plan = plan_budget(planner, wish_of(PROFILES["default"]), RangeWish(), planner.tokens * percent // 100)
+        target = planner.tokens * percent // 100
+        plan = Budgeting(planner, wish_of(PROFILES["default"]), RangeWish(), target).plan()
         after = [*entries, *(replace(overlay, id="z") for overlay in plan.overlays)]
         messages = transcript_of(project(after, FactLines()), after).messages
         told += [plan.overlays, messages, break_down((), items_of(messages), known_tools={"run", "look"})]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.cli.argv import Option, extract
-from jp.cli.commands import ROOT, walk
-from jp.cli.loading import LoadedCommand, is_usual_profile
+from jp.cli.command_line.argv import Option, extract
+from jp.cli.command_line.commands import ROOT, walk
+from jp.cli.command_line.loading import LoadedCommand, is_usual_profile
 from jp.config.model import PROFILES
 from jp.errors import UsageError
 

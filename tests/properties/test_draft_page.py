@@ -5,8 +5,8 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.cli.drafts import MARK, choose_mark, lay_out, text_above
-from jp.cli.query.composer import block_quote, is_quote_only, notes
+from jp.app.drafts import MARK, choose_mark, lay_out, text_above
+from jp.app.query.composer import block_quote, is_quote_only, notes
 from jp.conversation.entries import ChatRequest, ChatResponse, CycleEnd, TurnStart
 from jp.conversation.turns import turns_of
 

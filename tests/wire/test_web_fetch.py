@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.cli.toolset import AttachmentWeb
+from jp.app.toolset import AttachmentWeb
 from jp.config.tools import AccessConfig, ToolConfig
 from jp.conversation.entries import Facts
 from jp.conversation.resource import ResourceBlock, TextBlock

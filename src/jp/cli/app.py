@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jp import __version__
-from jp.cli import streams
-from jp.cli.argv import Found, Settings, extract, find, first_impression
-from jp.cli.commands import ROOT, Command, Group, walk
-from jp.cli.exit import flush_stdout, guard
+from jp.cli.command_line.argv import Found, Settings, extract, find, first_impression
+from jp.cli.command_line.commands import ROOT, Command, Group, walk
+from jp.cli.terminal import streams
+from jp.cli.terminal.exit import flush_stdout, guard
 from jp.errors import ExitCode, JpError, UsageError
 
 
@@ -89,7 +89,7 @@ def _dispatch(words: Sequence[str], root: Group) -> int:
 
 
 def _run_command(found: Found, command: Command) -> int:
-    from jp.cli.loading import LoadedCommand
+    from jp.cli.command_line.loading import LoadedCommand
     from jp.cli.options import read_options
 
     loaded = LoadedCommand(command, found.path)
@@ -117,7 +117,7 @@ def _run_external(found: Found, name: str, words: Sequence[str], group: Group) -
 
 def _print_group(found: Found, group: Group) -> int:
     """Help of a group: what was asked for on stdout, or with exit code 2 what is missing on stderr."""
-    from jp.cli.help import group_page, root_page
+    from jp.cli.command_line.help import group_page, root_page
 
     page = root_page(group) if len(found.path) == 1 else group_page(group, found.path)
     if _asks("--help", found.settings):

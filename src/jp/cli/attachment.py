@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar, TypeVarTuple, Unpack
 
 import typer
 
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from jp.cli.held import HeldConversation
-    from jp.cli.query.attachments import Schemes
+    from jp.app.held import HeldConversation
+    from jp.app.query.attachments import Schemes
     from jp.conversation.resource import Resource
 
 T = TypeVar("T")
@@ -47,10 +47,9 @@ def add(
         jp attachment add '!*.lock'
         jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
-    from jp.cli.attachment_states import declared_in, expectations
-    from jp.cli.held import hold_conversation
-    from jp.cli.output import notice
-    from jp.cli.query.attachments import Schemes
+    from jp.app.attachments import declared_in, expectations
+    from jp.app.held import hold_conversation
+    from jp.app.query.attachments import Schemes
 
     require_persistence(options, "jp attachment")
     with hold_conversation(options, target) as held:
@@ -62,7 +61,7 @@ def add(
     schemes = Schemes(held.workspace, options, held.info)
     sentences, code = _interruptible(schemes, expectations, given, whole, schemes, held.log.entries)
     for sentence in sentences or ():
-        notice(options, sentence)
+        options.notice(sentence)
     _print_declared(options, held, attachments)
     return code
 
@@ -81,10 +80,9 @@ def remove(
         jp attachment rm src/main.py
         jp attachment rm main '!*.lock'
     """
-    from jp.cli.attachment_states import find_declared
-    from jp.cli.held import hold_conversation
-    from jp.cli.output import notice
-    from jp.cli.query.attachments import Schemes
+    from jp.app.attachments import find_declared
+    from jp.app.held import hold_conversation
+    from jp.app.query.attachments import Schemes
 
     require_persistence(options, "jp attachment")
     with hold_conversation(options, target) as held:
@@ -94,7 +92,7 @@ def remove(
         _write(options, held, attachments)
     for text, is_part in gone.items():
         if is_part:
-            notice(options, f"not attached any more: {text!r}")
+            options.notice(f"not attached any more: {text!r}")
     _print_declared(options, held, attachments)
 
 
@@ -117,16 +115,18 @@ def ls(
         jp attachment ls --check
         jp attachment ls --id prev --format json
     """
-    from jp.cli.attachment_states import as_value, declared_in, standings, table
-    from jp.cli.held import read_conversation
+    from functools import partial
+
+    from jp.app.attachments import as_value, declared_in, standings, table
+    from jp.app.held import read_conversation
+    from jp.app.query.attachments import Schemes
     from jp.cli.output import print_result
-    from jp.cli.query.attachments import Schemes
 
     read = read_conversation(options, target, optional=True)
     declared = declared_in(read.resolved, options, read.workspace, read.info)
     schemes = Schemes(read.workspace, options, read.info)
     schemes.servers.configure(read.resolved.config)
-    found, code = _interruptible(schemes, standings, declared, schemes, read.entries, check)
+    found, code = _interruptible(schemes, partial(standings, reaches_out=check), declared, schemes, read.entries)
     if found is None:
         return code
     value = [as_value(text, standing) for text, standing in zip(declared.texts, found, strict=True)]
@@ -148,9 +148,9 @@ def print_content(
         jp attachment print
         jp attachment print src/main.py
     """
-    from jp.cli.held import read_conversation
-    from jp.cli.output import notice, print_result
-    from jp.cli.query.attachments import Schemes, resolve_now
+    from jp.app.held import read_conversation
+    from jp.app.query.attachments import Schemes, resolve_now
+    from jp.cli.output import print_result
 
     read = read_conversation(options, target, optional=True)
     schemes = Schemes(read.workspace, options, read.info)
@@ -162,7 +162,7 @@ def print_content(
     if resolved is None:
         return code
     for sentence in resolved.notices:
-        notice(options, sentence)
+        options.notice(sentence)
     text = "\n".join(map(_shown, resolved.resources))
     value = {"resources": [_as_value(item) for item in resolved.resources]}
     print_result(options, text=text, value=value, nothing=_NOTHING)
@@ -175,7 +175,7 @@ def _interruptible(
     """What `work` gives, or the exit code of its interruption. MCP servers that it needs run until then."""
     import anyio
 
-    from jp.cli.signals import interruptions
+    from jp.cli.terminal.signals import interruptions
 
     async def run() -> tuple[T | None, ExitCode | None]:
         result = None
@@ -189,7 +189,7 @@ def _interruptible(
 
 def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
     """Have the conversation declare `attachments`, and nothing else."""
-    from jp.cli.trust import accept_own
+    from jp.app.settings import accept_own
     from jp.config.sources import flag_layer
     from jp.config.stored import delta
     from jp.conversation.entries import ConfigDelta

@@ -45,8 +45,8 @@ def init(
         jp init --model ollama/qwen3.5:9b
         jp init --yes
     """
+    from jp.app.places import current_directory
     from jp.cli.output import print_result
-    from jp.cli.places import current_directory
     from jp.config.files import FILE_NAME
     from jp.provider.registry import parse_model_id
     from jp.workspace.layout import MARKER
@@ -80,8 +80,8 @@ def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> 
     """Write the model, which whoever typed or chose it need not trust; what came with the directory is not trusted."""
     from msgspec.structs import replace
 
+    from jp.app.places import open_workspace
     from jp.cli.config.set import is_trusted, refuse_link, trust_typed
-    from jp.cli.places import open_workspace
     from jp.config.edit import set_in_file
 
     refuse_link(config)
@@ -97,7 +97,7 @@ def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
     """The providers and aliases that hold at `root`, or where its workspace will be: at least the user's own."""
     from msgspec.structs import replace
 
-    from jp.cli.settings import own_config, trusted_config
+    from jp.app.settings import own_config, trusted_config
     from jp.workspace.layout import MARKER
     from jp.workspace.trust import UnsafeWorkspaceError
 
@@ -111,7 +111,6 @@ def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
 
 def _create(options: GlobalOptions, root: Path, *, commit_conversations: bool) -> None:
     """Make `root` a workspace, also where another user owns that directory: this user has chosen it."""
-    from jp.cli.output import notice
     from jp.workspace.layout import MARKER, user_data_directory
     from jp.workspace.trust import accept_owners
     from jp.workspace.workspace import create_workspace, keeps_out_of_git
@@ -123,7 +122,7 @@ def _create(options: GlobalOptions, root: Path, *, commit_conversations: bool) -
         _mention_other(options, root)
     if commit_conversations and keeps_out_of_git(root):
         ignored = str(root / MARKER / ".gitignore")
-        notice(options, f"{ignored!r} keeps conversations out of git: take its last lines out")
+        options.notice(f"{ignored!r} keeps conversations out of git: take its last lines out")
 
 
 def _check_own(root: Path) -> None:
@@ -139,8 +138,8 @@ def _standing_model(options: GlobalOptions, root: Path) -> str | None:
     """The model that holds in the workspace at `root`; None where none is set, or the settings are invalid."""
     from msgspec.structs import replace
 
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
+    from jp.app.places import open_workspace
+    from jp.app.settings import read_sources
     from jp.errors import ConfigurationError
 
     try:
@@ -152,12 +151,11 @@ def _standing_model(options: GlobalOptions, root: Path) -> str | None:
 
 def _mention_other(options: GlobalOptions, root: Path) -> None:
     """Say that there is a workspace around this one: it is no longer used from here."""
-    from jp.cli.output import notice
     from jp.workspace.layout import find_root
 
     around = find_root(root.parent)
     if around is not None:
-        notice(options, f"the workspace at {str(around)!r} lies around this one; in here, this one is used")
+        options.notice(f"the workspace at {str(around)!r} lies around this one; in here, this one is used")
 
 
 def _next_steps(config: Path, missing: list[str], model: str | None, found: tuple[Proposal, ...]) -> list[str]:
@@ -197,7 +195,7 @@ def _missing_key(model: str, settings: LlmConfig) -> list[str]:
 
 
 def _has_stored_key(provider: str) -> bool:
-    from jp.cli.keys import UserKeys
+    from jp.app.keys import UserKeys
     from jp.errors import JpError
 
     try:
@@ -224,7 +222,7 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     """What the person at the terminal wants, by its name or its number; None where that is no model yet."""
     from functools import partial
 
-    from jp.cli.dialogue import ask_alone
+    from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import ConfigurationError
     from jp.provider.registry import FACTS, parse_model_id
     from jp.render.escape import escape_line

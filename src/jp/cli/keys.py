@@ -1,4 +1,4 @@
-"""`jp keys`, and the stored keys for whoever asks a provider."""
+"""`jp keys`."""
 
 from __future__ import annotations
 
@@ -6,50 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jp.app.keys import UserKeys, open_key_storage
 from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
     from jp.config.model import AppConfig
-    from jp.provider.key_storage import KeyRing, KeyStorage
     from jp.provider.keys import FoundKey
-
-
-class UserKeys:
-    """The stored keys. Nothing is imported or read before one is asked for, and none gets into what jp says."""
-
-    def find(self, provider: str) -> FoundKey | None:
-        """The key that is stored for a provider.
-
-        Raises:
-            JpError: what is stored may not be used, or cannot be read.
-        """
-        from jp.cli.streams import keep_secret
-
-        found = open_key_storage().find(provider)
-        if found is not None:
-            keep_secret(found.key)
-        return found
-
-    def may_have(self, provider: str) -> bool:
-        """Whether a key has been stored for a provider."""
-        return open_key_storage().may_have(provider)
-
-
-def open_key_storage() -> KeyStorage:
-    """Where the user's keys are: the keyring, and a file in the user's data directory.
-
-    Raises:
-        StorageError: there is no place for the user's data.
-    """
-    from jp.provider.key_storage import KeyFile, KeyStorage
-    from jp.workspace.layout import user_data_directory
-
-    def ring() -> KeyRing | None:
-        from jp.provider.key_storage import open_ring
-
-        return open_ring()
-
-    return KeyStorage(KeyFile(user_data_directory() / "keys.json"), ring)
 
 
 _Provider = Annotated[
@@ -74,10 +36,10 @@ def set_key(
         jp keys set openrouter
         pass show anthropic | jp keys set anthropic --stdin
     """
-    from jp.cli.output import notice, print_result
-    from jp.cli.settings import trusted_config
-    from jp.cli.streams import keep_secret
+    from jp.app.settings import trusted_config
+    from jp.cli.output import print_result
     from jp.provider.keys import check_key
+    from jp.render.secrets import keep_secret
 
     require_persistence(options, "jp keys set")
     _check_provider(options, provider)
@@ -87,7 +49,7 @@ def set_key(
     found = open_key_storage().store(provider, key)
     shadow = _in_environment(trusted_config(options), provider)
     if shadow is not None:
-        notice(options, f"{shadow.where} is set in the environment, and goes before the stored key")
+        options.notice(f"{shadow.where} is set in the environment, and goes before the stored key")
     text = f"the key for {provider} is stored in {found.place}"
     print_result(options, text=text, value={"provider": provider, "source": found.source, "where": found.where})
 
@@ -104,8 +66,8 @@ def ls(options: GlobalOptions) -> None:
     """
     import os
 
+    from jp.app.settings import trusted_config
     from jp.cli.output import print_result
-    from jp.cli.settings import trusted_config
     from jp.provider.keys import find_key
     from jp.provider.registry import FACTS, facts_in, key_variables
 
@@ -127,8 +89,8 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
     Examples:
         jp keys rm anthropic
     """
-    from jp.cli.output import notice, print_result
-    from jp.cli.settings import trusted_config
+    from jp.app.settings import trusted_config
+    from jp.cli.output import print_result
     from jp.errors import JpError
 
     require_persistence(options, "jp keys rm")
@@ -139,13 +101,13 @@ def remove(options: GlobalOptions, *, provider: _Provider) -> None:
         hint = f"unset {left.where}, which holds one" if left else "`jp keys ls` lists where keys come from"
         raise JpError(f"no key is stored for {provider!r}", hint=hint)
     if left is not None:
-        notice(options, f"{left.where} is still set in the environment")
+        options.notice(f"{left.where} is still set in the environment")
     where = " and ".join(places)
     print_result(options, text=f"deleted the key for {provider} from {where}", value={"provider": provider})
 
 
 def _check_provider(options: GlobalOptions, provider: str) -> None:
-    from jp.cli.settings import trusted_config
+    from jp.app.settings import trusted_config
     from jp.errors import UsageError
     from jp.provider.registry import facts_in
 
@@ -165,7 +127,7 @@ def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
 def _from_terminal(provider: str) -> str:
     from functools import partial
 
-    from jp.cli.dialogue import ask_alone
+    from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import UsageError
     from jp.render.prompts import ask_secret
     from jp.render.tty import can_ask
@@ -180,8 +142,7 @@ def _from_terminal(provider: str) -> str:
 def _from_stdin(options: GlobalOptions, provider: str) -> str:
     import anyio
 
-    from jp.cli.output import notice
-    from jp.cli.stdin import read_piped, stdin_source
+    from jp.app.stdin import read_piped, stdin_source
     from jp.errors import UsageError
 
     source = stdin_source(asked=True, refused=False)
@@ -189,7 +150,7 @@ def _from_stdin(options: GlobalOptions, provider: str) -> str:
         raise UsageError("--stdin reads a pipe or a file, and this is a terminal", hint=f"jp keys set {provider}")
 
     async def read() -> str:
-        text = await read_piped(source, on_idle=lambda: notice(options, "reading the key from standard input …"))
+        text = await read_piped(source, on_idle=lambda: options.notice("reading the key from standard input …"))
         return "" if text is None else text.text.strip()
 
     return _given(anyio.run(read), provider)

@@ -1,13 +1,15 @@
-"""The options that every command has, read from what `jp.cli.argv` collected."""
+"""The options that every command has, read from what `jp.cli.command_line.argv` collected."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-import msgspec
-
+from jp.app.options import Options
 from jp.errors import UsageError
+
+if TYPE_CHECKING:
+    from jp.app.targets import Picker
 
 Format = Literal["text", "pretty", "json"]
 ColorMode = Literal["auto", "always", "never"]
@@ -18,21 +20,47 @@ _COLORS: tuple[ColorMode, ...] = ("auto", "always", "never")
 C = TypeVar("C", bound=str)
 
 
-class GlobalOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command receives first. `format` is resolved: `auto` is `pretty` on a terminal, else `text`.
+class GlobalOptions(Options, frozen=True, kw_only=True):
+    """What a command receives first. Notices and logs go to stderr.
 
-    `config` holds the values of `--cfg` as they were typed, left to right. `verbosity` counts `-v`. `persist` is
-    False with `--no-persist`: nothing is written. `width` is None where the terminal decides.
+    Args:
+        format: resolved; `auto` is `pretty` on a terminal, else `text`.
+        quiet: no notices.
+        verbosity: how often `-v` was given.
+        width: columns; None where the terminal decides.
     """
 
-    config: tuple[str, ...] = ()
     format: Format = "text"
     quiet: bool = False
     verbosity: int = 0
-    workspace: str | None = None
-    persist: bool = True
     color: ColorMode = "auto"
     width: int | None = None
+
+    def notice(self, text: str) -> None:
+        """Write `text` to stderr, without secrets, unless `--quiet`."""
+        if not self.quiet:
+            self._say("note", text)
+
+    def log(self, text: str, *, level: int = 1) -> None:
+        """Write `text` to stderr, without secrets, where `-v` was given at least `level` times."""
+        if self.verbosity >= level:
+            self._say("log", text)
+
+    def picker(self) -> Picker | None:
+        """Return the picker where a person sits at a terminal that can show it."""
+        from jp.cli.terminal import picker
+
+        return picker if picker.can_pick() else None
+
+    def _say(self, kind: str, text: str) -> None:
+        from jp.cli.terminal.streams import SCHEMA, json_text, write_stderr
+        from jp.context.redaction import redact
+
+        text = redact(text).text
+        if self.format == "json":
+            write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
+        else:
+            write_stderr(f"{kind}: {text}\n")
 
 
 def read_options(settings: Sequence[tuple[str, str]], *, stdout_is_terminal: bool) -> GlobalOptions:

@@ -1,4 +1,4 @@
-"""What a command says: its result on stdout, once; everything about getting there on stderr.
+"""The result of a command, which goes to stdout once.
 
 Nothing here decides on color or width: that is `jp.render.theme`.
 """
@@ -6,15 +6,10 @@ Nothing here decides on color or width: that is `jp.render.theme`.
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from jp.cli.options import GlobalOptions
-from jp.cli.streams import write_stderr, write_stdout
-
-SCHEMA = 1
-"""The version of everything that is printed as JSON. Fields are only added within a version."""
+from jp.cli.terminal.streams import SCHEMA, json_text, write_stdout
 
 
 def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], nothing: str = "") -> None:
@@ -36,60 +31,4 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], no
     if text:
         write_stdout(text if text.endswith("\n") else f"{text}\n")
     elif nothing:
-        notice(options, nothing)
-
-
-def json_text(value: object) -> str:
-    """`value` as JSON. What of a file's name is not UTF-8 is replaced: JSON has no way to say it."""
-    try:
-        return msgspec.json.encode(value, enc_hook=_plain).decode("utf-8")
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_readable(msgspec.to_builtins(value, enc_hook=_plain))).decode("utf-8")
-
-
-def _readable(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        case dict():
-            return {_readable(name): _readable(below) for name, below in cast("dict[str, Any]", value).items()}
-        case list():
-            return [_readable(item) for item in cast("list[Any]", value)]
-        case _:
-            return value
-
-
-def _plain(value: object) -> str:
-    """A text of a type of its own, such as an id, as the text that it is.
-
-    Raises:
-        TypeError: it is something else.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} has no form in JSON")
-    return str(value)
-
-
-def notice(options: GlobalOptions, text: str) -> None:
-    """Say something that the user may want to know, on stderr, unless `--quiet`."""
-    if not options.quiet:
-        _to_stderr(options, "note", text)
-
-
-def log(options: GlobalOptions, text: str, *, level: int = 1) -> None:
-    """Say how things are done, on stderr, where `-v` was given at least `level` times.
-
-    Secrets are replaced: those in the environment, and what looks like one.
-    """
-    if options.verbosity >= level:
-        _to_stderr(options, "log", text)
-
-
-def _to_stderr(options: GlobalOptions, kind: str, text: str) -> None:
-    from jp.context.redaction import redact
-
-    text = redact(text).text
-    if options.format == "json":
-        write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
-    else:
-        write_stderr(f"{kind}: {text}\n")
+        options.notice(nothing)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from jp.cli.places import AnyWorkspace
+    from jp.app.places import AnyWorkspace
     from jp.config.layers import Ignored, Layer
     from jp.workspace.listing import ConversationInfo
 
@@ -24,10 +24,9 @@ def show(options: GlobalOptions) -> None:
     Examples:
         jp workspace show
     """
+    from jp.app.places import open_workspace
+    from jp.app.settings import as_value, read_sources
     from jp.cli.output import print_result
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
-    from jp.cli.trust import as_value
 
     workspace = open_workspace(options)
     sources = read_sources(options, workspace)
@@ -78,10 +77,9 @@ def trust(
     """
     from msgspec.structs import replace
 
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
-    from jp.cli.trust import accept, as_value
+    from jp.app.places import open_workspace
+    from jp.app.settings import accept, as_value, read_sources
+    from jp.cli.output import print_result
     from jp.errors import UsageError
     from jp.render.escape import escape_line
 
@@ -89,17 +87,17 @@ def trust(
     if path is not None:
         root = _accepted_root(path, yes=yes)
         if root is None:
-            notice(options, "nothing was trusted")
+            options.notice("nothing was trusted")
             return ExitCode.FAILURE
         options = replace(options, workspace=str(root))
     workspace = open_workspace(options)
     if workspace.root is None and target is None:
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
-    info, layers = _conversation(target, workspace)
+    info, layers = _conversation(options, target, workspace)
     values = read_sources(options, workspace).needing_trust(layers)
     shown = "\n".join(escape_line(item.text) for item in values)
     if values and not yes and not _agrees("This workspace declares what is shown above. Trust it?", shown):
-        notice(options, "nothing was trusted")
+        options.notice("nothing was trusted")
         return ExitCode.FAILURE
     accept(values, options, workspace, info)
     text = f"trusted:\n{shown}" if values else "this workspace declares nothing that needs trust"
@@ -107,15 +105,17 @@ def trust(
     return None
 
 
-def _conversation(target: str | None, workspace: AnyWorkspace) -> tuple[ConversationInfo | None, Sequence[Layer]]:
+def _conversation(
+    options: GlobalOptions, target: str | None, workspace: AnyWorkspace
+) -> tuple[ConversationInfo | None, Sequence[Layer]]:
     """The conversation that is meant, if any, and its layers."""
-    from jp.cli.places import open_session
-    from jp.cli.settings import layers_of
-    from jp.cli.targets import choose
+    from jp.app.places import open_session
+    from jp.app.settings import layers_of
+    from jp.app.targets import choose
 
     if target is None:
         return None, ()
-    info = choose(target, workspace, open_session(workspace))
+    info = choose(options, target, workspace, open_session(workspace))
     return info, layers_of(workspace, info, workspace.read(info).entries)
 
 
@@ -123,7 +123,7 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     """The root of the workspace at `path`, whose owners are accepted; None where a person does not want that."""
     from pathlib import Path
 
-    from jp.cli.places import current_directory
+    from jp.app.places import current_directory
     from jp.render.escape import escape_line
     from jp.workspace.layout import explicit_root, user_data_directory
     from jp.workspace.trust import accept_owners, names_of, strangers_of
@@ -140,7 +140,7 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
 def _agrees(question: str, shown: str) -> bool:
     from functools import partial
 
-    from jp.cli.dialogue import ask_alone
+    from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import ConfigurationError
     from jp.render.approval import Sheet
     from jp.render.prompts import About, ask_yes_no

@@ -1,37 +1,40 @@
 """Budgets: the overlays with which a view has as many tokens as there is room for, and no fewer than that takes. Pure.
 
 What gives way comes in passes, those first that lose least for what they free: outdated copies of resources, reasoning,
-the bulk of arguments, results, and at last whole turns for a summary. In a pass that goes first which frees most for
-what it says of failures, and of reasoning the oldest. The newest turns that a wish keeps give way after all others.
+the bulk of arguments, results, and at last whole turns for a summary. Each piece of the view is estimated once, whole
+and with everything given way; what is chosen is settled by sums, and the view is made of it at the end to correct them.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.overlays import UNCOVERED_CYCLES
-from jp.compaction.planning import Plan, Planner, PolicyWish, with_unwritten_summary
+from jp.compaction.planning import Plan, Planner, PolicyWish
 from jp.compaction.ranges import KeepTurns, Range, RangeWish, resolve
 from jp.compaction.transcript import ViewTranscript
+from jp.context.estimate import estimate_tokens
 from jp.context.items import Item, ItemKind, items_of
 from jp.context.selection import Candidate, least_loss
 from jp.context.types import Message, texts_of
 from jp.conversation.entries import AnyEntry, Compaction
-from jp.conversation.thread import ToolCall, ToolResult
+from jp.conversation.resource import Resource
+from jp.conversation.thread import ToolCall, ToolResult, carriers_in
 from jp.conversation.turns import cycles_of, turns_of
 
 _RANKS: Mapping[ItemKind, int] = {"reasoning": 0, "arguments": 1, "results": 2, "images": 2, "digests": 2}
 _NEWEST = 10
 """Added to the rank of candidates in the newest turns."""
 
-_FAILURE = re.compile(
-    r"^.{0,200}?(?:error|fail|exception|traceback|panic|fatal|not found)", re.IGNORECASE | re.MULTILINE
-)
+_ASKED: frozenset[ItemKind] = frozenset({"system", "user", "attachments"})
+"""What stays where the finished cycles of its turn leave for a summary."""
+
+_FAILURES = ("error", "fail", "exception", "traceback", "panic", "fatal", "not found")
 _MOST_FAILURES = 20
 
 _SCALE = 100_000
@@ -39,59 +42,26 @@ _SCALE = 100_000
 
 _LEAST_SUMMARY = 500
 _SUMMARY_PERCENT = 15
-"""About how much of what it stands for a summary takes."""
+"""About how much of what it stands for a summary takes, beside the words of the user, which it keeps."""
 
 _LARGEST_SUMMARY_PERCENT = 50
 """Of a budget that is left to it a summary takes no more."""
 
 _SETTLINGS = 3
-"""Most rounds in which overlays are chosen beside a summary; each corrects the estimate of the one before."""
+"""Most rounds in which overlays are chosen; each corrects the estimate of the one before."""
+
+_SPENT_PERCENT = 98
+"""A budget of which so much is used needs no further round."""
 
 
-def plan_budget(planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: int, *, is_firm: bool = False) -> Plan:
-    """Return the overlays that bring the view of `planner` to `tokens` with the least loss.
+class _Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An item of the view, the entry that it comes from, and the tokens that stay of it where it gives way."""
 
-    Where `wish` has a summary and nothing else reaches the budget, the oldest turns are left to it. `is_firm` says that
-    the newest turns that `bounds` keeps are kept whatever the budget is.
-    """
-    if planner.tokens <= tokens:
-        return Plan()
-    found = resolve(_widened(bounds, is_firm=is_firm), planner.shape, "tools", now=planner.now)
-    if found is None:
-        return Plan()
-    soft = resolve(bounds, planner.shape, "tools", now=planner.now)
-    chooser = _Chooser(planner, wish, found, soft.last if soft is not None else found.first - 1)
-    overlays = chooser.overlays(tokens)
-    if not wish.summary or planner.size(overlays) <= tokens:
-        return Plan(overlays=overlays)
-    turns = chooser.turns_for_summary(planner.summary_range(_widened(bounds, is_firm=is_firm)), tokens)
-    if turns is None:
-        return Plan(overlays=overlays)
-    return Plan(overlays=chooser.overlays(tokens, told=turns), summary=turns)
-
-
-def settle(
-    planner: Planner, wish: PolicyWish, bounds: RangeWish, summary: Compaction, *, tokens: int, is_firm: bool = False
-) -> tuple[Compaction, ...]:
-    """Return what brings the view to `tokens` beside `summary`, now that it is written, and `summary` at the end.
-
-    What a short summary leaves of the budget is spent on what would have given way, and a long one has more give way.
-    """
-    found = resolve(_widened(bounds, is_firm=is_firm), planner.shape, "tools", now=planner.now)
-    if found is None:
-        return (summary,)
-    soft = resolve(bounds, planner.shape, "tools", now=planner.now)
-    chooser = _Chooser(planner, wish, found, soft.last if soft is not None else found.first - 1)
-    return chooser.beside(summary, tokens)
-
-
-def summary_room(planner: Planner, plan: Plan, turns: Range, tokens: int) -> int:
-    """Return the tokens that a summary of `turns` may have beside the overlays of `plan` in a view of `tokens`."""
-    return max(tokens - planner.size((*plan.overlays, with_unwritten_summary(planner.bare(turns)))), _LEAST_SUMMARY)
-
-
-def _widened(bounds: RangeWish, *, is_firm: bool) -> RangeWish:
-    return bounds if is_firm else replace(bounds, keep_last=KeepTurns(0))
+    item: Item
+    entry: str
+    turn: int
+    least: int
+    is_newest: bool
 
 
 class _Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,130 +71,242 @@ class _Placed(msgspec.Struct, frozen=True, kw_only=True):
     turn: int
 
 
-class _Chooser:
-    """Chooses within the turns of `found`; those behind `oldest` give way last."""
+class Budgeting:
+    """Chooses what brings the view of `planner` to `tokens` with the least loss.
 
-    def __init__(self, planner: Planner, wish: PolicyWish, found: Range, oldest: int) -> None:
+    The newest turns that `bounds` keeps give way after all others; `is_firm` says that they never do.
+    """
+
+    def __init__(
+        self, planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: int, *, is_firm: bool = False
+    ) -> None:
         self._planner = planner
         self._wish = wish
-        self._found = found
-        self._oldest = oldest
-        every = replace(wish, summary=False).mechanical
-        self._copies = (planner.overlay(found, ("resources",), wish),) if "resources" in every else ()
-        self._before = planner.view(self._copies)
-        self._newest = _newest_cycles(planner.entries)
-        shown = _tokens_by_origin(self._before)
-        # An older copy is hidden by a newer one. It may not stay whole: it would be shown again where that gives way.
-        self._hidden = {
-            planner.view().records[origin].event.origin
-            for origin, tokens in _tokens_by_origin(planner.view()).items()
-            if tokens > shown.get(origin, 0)
-        }
-        self._full = planner.overlay(found, every, wish)
-        after = planner.view((self._full,)) if every else self._before
-        self._candidates = list(self._candidates_of(self._before, _tokens_by_origin(after)))
-        self._newest_whole = tuple(
-            dict.fromkeys(
-                event.origin
-                for item in items_of(self._before.messages)
-                if item.kind not in {"digests", "reasoning"}
-                and (event := self._before.records[_origin(item, self._before)].event).origin in self._newest
-                and isinstance(event, ToolCall | ToolResult)
-            )
-        )
-        self._now = _tokens_by_turn(self._before)
-        self._least = Counter(self._now)
-        for one in self._candidates:
-            self._least[one.turn] -= one.candidate.freed
+        self._tokens = tokens
+        wider = bounds if is_firm else replace(bounds, keep_last=KeepTurns(0))
+        self._found = resolve(wider, planner.shape, "tools", now=planner.now)
+        soft = resolve(bounds, planner.shape, "tools", now=planner.now)
+        self._range = self._found or Range(first=0, last=-1)
+        self._oldest = self._range.first - 1 if soft is None else soft.last
+        self._for_summary = planner.summary_range(wider) if wish.summary else None
 
-    def overlays(self, tokens: int, *, told: Range | None = None) -> tuple[Compaction, ...]:
-        """Return what reaches `tokens` where a summary stands for `told`; what does not free anything is left out."""
-        need = sum(self._now.values()) - tokens
-        if told is not None:
-            need -= sum(self._now[turn] for turn in range(told.first, told.last + 1)) - self._of_summary(told, tokens)
-        return self._planner.shrinking(self._drafts(need, told))
+    def plan(self, *, with_summary: bool = True) -> Plan:
+        """Return the overlays that reach the budget, and where nothing else does, the oldest turns for a summary."""
+        if self._found is None or self._planner.tokens <= self._tokens:
+            return Plan()
+        told = None
+        if with_summary and sum(piece.least for piece in self._pieces) > self._tokens:
+            told = self._turns_for_summary()
+        if told is None:
+            return Plan(overlays=self._settled(self._total() - self._tokens))
+        need = self._total(told) + self._expected(told) - self._tokens
+        return Plan(overlays=self._drafts(need, told), summary=told)
 
-    def beside(self, summary: Compaction, tokens: int) -> tuple[Compaction, ...]:
-        """Return what reaches `tokens` beside `summary`, which comes last, with as little left over as can be."""
+    def settle(self, summary: Compaction) -> tuple[Compaction, ...]:
+        """Return what reaches the budget beside `summary`, now that it is written, and `summary` at the end.
+
+        What a short summary leaves of the budget is spent on what would have given way, and a long one has more give
+        way.
+        """
+        if self._found is None or summary.summary is None:
+            return (summary,)
         told = Range(first=summary.from_turn, last=summary.to_turn, to_cycle=summary.to_cycle)
-        need = self._planner.size((summary,)) - tokens
-        best, least = (summary,), -1
+        need = self._total(told) + estimate_tokens(summary.summary.text) - self._tokens
+        return self._settled(need, told, (summary,))
+
+    def summary_room(self, turns: Range) -> int:
+        """Return the tokens that a summary of `turns` may have beside what gives way with it."""
+        need = self._total(turns) + self._expected(turns) - self._tokens
+        freed = sum(one.candidate.freed for one in self._chosen(need, turns))
+        return max(self._tokens - self._total(turns) + freed, _LEAST_SUMMARY)
+
+    def replaced(self, turns: Range) -> int:
+        """Return the tokens that leave for a summary of `turns`."""
+        return self._total() - self._total(turns)
+
+    def _settled(
+        self, need: int, told: Range | None = None, summary: tuple[Compaction, ...] = ()
+    ) -> tuple[Compaction, ...]:
+        """Return what frees `need` tokens, and `summary` at the end, with as little left of the budget as can be."""
+        best, least = summary, self._tokens - self._planner.tokens
         for _ in range(_SETTLINGS):
-            kept = self._planner.shrinking((summary, *self._drafts(need, told)))
-            overlays = (*(one for one in kept if one is not summary), summary)
-            left = tokens - self._planner.size(overlays)
-            if 0 <= least <= left:
+            overlays = (*self._drafts(need, told), *summary)
+            left = self._tokens - self._planner.size(overlays)
+            if best is not summary and 0 <= least <= left:
                 break
-            if least < 0 or left >= 0:
+            if least < left or left >= 0:
                 best, least = overlays, left
+            if 0 <= left <= self._tokens - self._tokens * _SPENT_PERCENT // 100:
+                break
             # What is over by a little takes more than that little: the same pieces would be chosen again.
-            need -= left if left >= 0 else left - tokens // 100
+            need -= left if left >= 0 else left - self._tokens // 100
         return best
 
-    def _drafts(self, need: int, told: Range | None) -> list[Compaction]:
-        open_to = [one for one in self._candidates if told is None or not told.first <= one.turn <= told.last]
+    def _chosen(self, need: int, told: Range | None) -> list[_Placed]:
+        open_to = self._open_to(told)
         chosen = least_loss((one.candidate for one in open_to), need)
-        keys = [one.candidate.key for one in open_to]
-        whole = (key for key in keys if key not in chosen and not key.startswith("turn "))
-        kept = (*whole, *self._newest_whole)
-        has_tools = any(not key.startswith("turn ") for key in chosen)
+        return [one for one in open_to if one.candidate.key in chosen]
+
+    def _open_to(self, told: Range | None) -> list[_Placed]:
+        return [one for one in self._candidates if told is None or not told.first <= one.turn <= told.last]
+
+    def _drafts(self, need: int, told: Range | None) -> tuple[Compaction, ...]:
+        chosen = [one.candidate.key for one in self._chosen(need, told)]
         turns = [int(key.removeprefix("turn ")) for key in chosen if key.startswith("turn ")]
-        tools = replace(
-            self._full,
-            reasoning=None,
-            tool_calls=self._full.tool_calls if has_tools else None,
-            tool_overrides=self._full.tool_overrides if has_tools else {},
-            facts={key: facts for key, facts in self._full.facts.items() if key in chosen},
-            kept=kept if has_tools else (),
-        )
         drafts: list[Compaction] = []
         if turns:
-            silent = Range(first=self._found.first, last=max(turns))
+            silent = Range(first=self._range.first, last=max(turns))
             drafts.append(self._planner.overlay(silent, ("reasoning",), self._wish))
-        if tools.tool_calls is not None or tools.resources is not None:
-            drafts.append(tools)
-        return drafts
+        if len(turns) < len(chosen):
+            whole = {one.candidate.key for one in self._open_to(told)}.difference(chosen) | self._newest_whole
+            kept = tuple(one for one in dict.fromkeys(piece.entry for piece in self._pieces) if one in whole)
+            drafts.append(
+                replace(
+                    self._full,
+                    reasoning=None,
+                    facts={key: facts for key, facts in self._full.facts.items() if key not in whole},
+                    kept=kept,
+                )
+            )
+        elif self._copies:
+            drafts += self._copies
+        return tuple(drafts)
 
-    def turns_for_summary(self, found: Range | None, tokens: int) -> Range | None:
-        """Return the fewest of the oldest turns of `found` whose summary reaches `tokens`, or all that it may be."""
+    def _total(self, told: Range | None = None) -> int:
+        """Return the tokens of the view without what leaves for a summary of `told`."""
+        return sum(piece.item.tokens for piece in self._pieces if told is None or not _leaves(piece, told))
+
+    def _turns_for_summary(self) -> Range | None:
+        """Return the fewest of the oldest turns whose summary reaches the budget, or all that it may be."""
+        found = self._for_summary
         if found is None:
             return None
         if found.first == found.last and found.last == self._planner.shape.turns[-1].number:
             return self._planner.finished_cycles() or found
-        rest = sum(self._least.values())
+        whole, said, least = Counter[int](), Counter[int](), Counter[int]()
+        for piece in self._pieces:
+            whole[piece.turn] += piece.item.tokens
+            said[piece.turn] += piece.item.tokens if piece.item.kind == "user" else 0
+            least[piece.turn] += piece.least
+        replaced, words, left = 0, 0, least.total()
         for last in range(found.first, found.last + 1):
-            told = replace(found, last=last)
-            left = sum(self._least[turn] for turn in range(told.first, last + 1))
-            if rest - left + self._of_summary(told, tokens) <= tokens:
-                return told
+            replaced += whole[last]
+            words += said[last]
+            left -= least[last]
+            if left + self._summary_size(replaced, words) <= self._tokens:
+                return replace(found, last=last)
         return found
 
-    def _of_summary(self, told: Range, tokens: int) -> int:
-        """Return about how many tokens a summary of these turns takes in a view of `tokens`."""
-        replaced = sum(self._now[turn] for turn in range(told.first, told.last + 1))
-        usual = min(replaced * _SUMMARY_PERCENT // 100, tokens * _LARGEST_SUMMARY_PERCENT // 100)
-        return min(max(_LEAST_SUMMARY, usual), replaced)
+    def _expected(self, turns: Range) -> int:
+        """Return about how many tokens a summary of `turns` takes."""
+        words = [piece.item.tokens for piece in self._pieces if piece.item.kind == "user" and _leaves(piece, turns)]
+        return self._summary_size(self.replaced(turns), sum(words))
 
-    def _candidates_of(self, view: ViewTranscript, left: Mapping[str, int]) -> Iterator[_Placed]:
+    def _summary_size(self, replaced: int, words: int) -> int:
+        """Return about how many tokens a summary takes that stands for so many, of which `words` are the user's."""
+        usual = words + (replaced - words) * _SUMMARY_PERCENT // 100
+        return min(max(_LEAST_SUMMARY, min(usual, self._tokens * _LARGEST_SUMMARY_PERCENT // 100)), replaced)
+
+    @cached_property
+    def _full(self) -> Compaction:
+        """The overlay with which everything gives way that a wish without its summary names."""
+        return self._planner.overlay(self._range, self._wish.mechanical, self._wish)
+
+    @cached_property
+    def _copies(self) -> tuple[Compaction, ...]:
+        """The overlay that hides older copies of resources, where there are any."""
+        if self._full.resources is None or not _has_copies(self._planner.entries):
+            return ()
+        return (replace(self._planner.bare(self._range), resources=self._full.resources),)
+
+    @cached_property
+    def _pieces(self) -> tuple[_Piece, ...]:
+        """Every item of the view without older copies, in its order."""
+        before = self._planner.view(self._copies)
+        items = tuple(items_of(before.messages)) if self._copies else self._planner.items
+        left = _tokens_by_origin(self._planner.view((self._full,))) if self._wish.mechanical else {}
+        newest = _newest_cycles(self._planner.entries)
+        pieces: list[_Piece] = []
+        for item in items:
+            origin = _origin(item, before)
+            event = before.records[origin].event
+            is_open = (
+                item.kind in _RANKS
+                and bool(self._wish.mechanical)
+                and self._range.first <= event.turn <= self._range.last
+                and event.origin not in newest
+                and event.origin not in self._hidden
+            )
+            pieces.append(
+                _Piece(
+                    item=item,
+                    entry=event.origin,
+                    turn=event.turn,
+                    least=min(left.get(origin, 0), item.tokens) if is_open else item.tokens,
+                    is_newest=event.origin in newest and isinstance(event, ToolCall | ToolResult),
+                )
+            )
+        return tuple(pieces)
+
+    @cached_property
+    def _hidden(self) -> frozenset[str]:
+        """The entries whose older copies are hidden: whole, they would be shown again where the newer one gives way."""
+        if not self._copies:
+            return frozenset()
+        view = self._planner.view()
+        shown = _tokens_by_origin(self._planner.view(self._copies))
+        return frozenset(
+            view.records[origin].event.origin
+            for origin, tokens in _tokens_by_origin(view).items()
+            if tokens > shown.get(origin, 0)
+        )
+
+    @cached_property
+    def _newest_whole(self) -> frozenset[str]:
+        return frozenset(
+            piece.entry for piece in self._pieces if piece.is_newest and piece.item.kind not in {"digests", "reasoning"}
+        )
+
+    @cached_property
+    def _candidates(self) -> tuple[_Placed, ...]:
+        messages = self._planner.view(self._copies).messages
         freed: dict[tuple[str, int, int], tuple[int, int, int]] = {}
-        for position, item in enumerate(items_of(view.messages)):
-            rank = _RANKS.get(item.kind)
-            event = view.records[_origin(item, view)].event
-            is_settled = event.origin in self._newest | self._hidden
-            if rank is None or is_settled or not self._found.first <= event.turn <= self._found.last:
+        for position, piece in enumerate(self._pieces):
+            if piece.least == piece.item.tokens:
                 continue
-            gone = item.tokens - left.get(_origin(item, view), 0)
-            key = f"turn {event.turn}" if item.kind == "reasoning" else event.origin
-            rank += 0 if event.turn <= self._oldest else _NEWEST
-            loss = _failures(view.messages[item.message])
-            before = freed.get((key, rank, event.turn), (0, loss, position))
-            freed[key, rank, event.turn] = (before[0] + gone, *before[1:])
-        for (key, rank, turn), (gone, loss, position) in freed.items():
-            if gone > 0:
-                # Of a turn's reasoning the oldest goes first: an overlay has it up to a turn, and not here and there.
-                weight = (1 + loss) * _SCALE // gone if rank % _NEWEST else 0
-                candidate = Candidate(key=key, freed=gone, rank=rank, loss=weight, position=position)
-                yield _Placed(candidate=candidate, turn=turn)
+            key = f"turn {piece.turn}" if piece.item.kind == "reasoning" else piece.entry
+            rank = _RANKS[piece.item.kind] + (0 if piece.turn <= self._oldest else _NEWEST)
+            known = freed.get((key, rank, piece.turn))
+            if known is None:
+                known = (0, _failures(messages[piece.item.message]), position)
+            freed[key, rank, piece.turn] = (known[0] + piece.item.tokens - piece.least, *known[1:])
+        # Of a turn's reasoning the oldest goes first: an overlay has it up to a turn, and not here and there.
+        return tuple(
+            _Placed(
+                candidate=Candidate(
+                    key=key,
+                    freed=gone,
+                    rank=rank,
+                    loss=(1 + loss) * _SCALE // gone if rank % _NEWEST else 0,
+                    position=position,
+                ),
+                turn=turn,
+            )
+            for (key, rank, turn), (gone, loss, position) in freed.items()
+        )
+
+
+def _leaves(piece: _Piece, told: Range) -> bool:
+    """Return whether `piece` leaves for a summary of `told`."""
+    if not told.first <= piece.turn <= told.last:
+        return False
+    return told.to_cycle is None or not (piece.is_newest or piece.item.kind in _ASKED)
+
+
+def _has_copies(entries: Sequence[AnyEntry]) -> bool:
+    """Return whether a resource was delivered more than once."""
+    uris = [carrier.uri for entry in entries for carrier in carriers_in(entry) if isinstance(carrier, Resource)]
+    return len(set(uris)) < len(uris)
 
 
 def _newest_cycles(entries: Sequence[AnyEntry]) -> frozenset[str]:
@@ -232,13 +314,6 @@ def _newest_cycles(entries: Sequence[AnyEntry]) -> frozenset[str]:
     cycles = [cycle for turn in turns_of(entries)[-1:] for cycle in cycles_of(turn)[-UNCOVERED_CYCLES:]]
     answers = (answer.id for cycle in cycles for attempt in cycle.attempts for answer in attempt.answers)
     return frozenset((*answers, *(response.id for cycle in cycles for response in cycle.responses)))
-
-
-def _tokens_by_turn(view: ViewTranscript) -> Counter[int]:
-    found: Counter[int] = Counter()
-    for item in items_of(view.messages):
-        found[view.records[view.messages[item.message].origin].event.turn] += item.tokens
-    return found
 
 
 def _tokens_by_origin(view: ViewTranscript) -> dict[str, int]:
@@ -261,10 +336,5 @@ def _failures(message: Message) -> int:
     """Return how much a result says of what failed."""
     if message.role != "tool":
         return 0
-    found = 0
-    for text in texts_of(message):
-        for _ in _FAILURE.finditer(text):
-            found += 1
-            if found == _MOST_FAILURES:
-                return found
-    return found
+    lowered = "\n".join(texts_of(message)).lower()
+    return min(sum(map(lowered.count, _FAILURES)), _MOST_FAILURES)

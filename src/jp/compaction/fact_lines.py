@@ -18,7 +18,7 @@ from jp.compaction.stand_ins import content_size, whole_size
 from jp.context.markers import checksum_of
 from jp.context.types import Call
 from jp.context.types import Facts as ToldFacts
-from jp.conversation.entries import AnyEntry, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import AnyEntry, Compaction, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     BinaryContent,
     Carrier,
@@ -65,12 +65,21 @@ class FactLinesOf:
         self._lines: dict[tuple[int, bool], tuple[ToolCallResponse, ToolCallRequest, Facts | None, str | None]] = {}
 
     def grown(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
-        """The stand-ins of `entries`; what is known already holds for them if they only go on."""
-        found = FactLinesOf(entries)
+        """The stand-ins of `entries`; what is known already holds for them if they only go on.
+
+        Overlays at the end change nothing of what stands for the entries before them.
+        """
+        end = len(entries)
+        while end and isinstance(entries[end - 1], Compaction):
+            end -= 1
         known = self._entries
-        if known and len(known) <= len(entries) and all(map(is_, known, entries)):
+        if known and len(known) <= end and all(map(is_, known, entries)):
+            if len(known) == end:
+                return self
+            found = FactLinesOf(entries[:end])
             found._arguments, found._lines = self._arguments, self._lines
-        return found
+            return found
+        return FactLinesOf(entries[:end])
 
     def arguments(self, call: ToolCallRequest) -> JsonObject | str:
         """The arguments with their long strings cut."""
@@ -85,10 +94,7 @@ class FactLinesOf:
 
     def digest(self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None) -> str | None:
         """Return a line with as much as there is room for, always with a handle, and evidence below it."""
-        recorded = response.facts
-        if facts is None or (recorded is not None and recorded.evidence):
-            facts = recorded
-        return self._known(call, response, facts, is_digest=True)
+        return self._known(call, response, response.facts if facts is None else facts, is_digest=True)
 
     def _known(
         self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None, *, is_digest: bool

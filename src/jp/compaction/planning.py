@@ -5,6 +5,7 @@ Everything is resolved against the stream as it is given, so that all overlays o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from jp.compaction.hints import overrides_for, tool_policy
 from jp.compaction.large_items import LargeItem, largest_freed
+from jp.compaction.log_contents import message_text
 from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES, turns_covered
 from jp.compaction.projection import project
 from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
@@ -109,8 +111,9 @@ def with_unwritten_summary(overlay: Compaction) -> Compaction:
 class Planner:
     """Plans for one stream, which is projected once.
 
-    `tokens` are those of the view as it is now, estimated. `tools` is `conversation.tools`, `now` in seconds since
-    1970. `load` reads content of results that were recorded without evidence; without it their digests have none.
+    `items` are those of the view as it is now, and `tokens` theirs together, estimated. `tools` is
+    `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded without
+    evidence; without it their digests have none.
     """
 
     def __init__(
@@ -128,13 +131,14 @@ class Planner:
         self._load = load
         self._source: Source = source
         self._stand_ins = stand_ins
-        self._observed: dict[str, Facts | None] = {}  # by the id of a response
+        self._observed: dict[str, Facts] | None = None  # by the id of a response
         self._views: tuple[tuple[tuple[Compaction, ...], ViewTranscript], ...] = ()
         self.now = now
         self._division = divide(entries)
         self._undone = undone(entries)
         self._transcript = _transcript(entries, stand_ins)
-        self.tokens = estimate_messages(self._transcript.messages)
+        self.items = tuple(items_of(self._transcript.messages))
+        self.tokens = sum(item.tokens for item in self.items)
         self._placements = [
             placement for placement in self._division.placements if placement.compaction.id not in self._undone
         ]
@@ -256,13 +260,11 @@ class Planner:
         """Return what responses say that were recorded without evidence, by the ids of their entries."""
         if self._load is None:
             return {}
+        if self._observed is None:
+            self._observed = _observed_in(self.entries, self._load)
         turns = self._division.turns[found.first : found.last + 1]
-        responses = (entry for turn in turns for entry in turn.entries if isinstance(entry, ToolCallResponse))
-        for response in responses:
-            if response.id and response.id not in self._observed:
-                self._observed[response.id] = _observed(response, self._load)
-        facts = ((entry.id, self._observed.get(entry.id)) for turn in turns for entry in turn.entries)
-        return {identity: seen for identity, seen in facts if seen is not None}
+        ids = (entry.id for turn in turns for entry in turn.entries)
+        return {identity: self._observed[identity] for identity in ids if identity in self._observed}
 
     def _called(self, found: Range) -> set[str]:
         """The tools that were called in these turns."""
@@ -290,8 +292,9 @@ class Planner:
 
     def _shape(self) -> StreamShape:
         tokens: dict[int, int] = {}
-        for number, count in _tokens_by_turn(self._transcript):
-            tokens[number] = tokens.get(number, 0) + count
+        for item in self.items:
+            number = self._transcript.records[self._transcript.messages[item.message].origin].event.turn
+            tokens[number] = tokens.get(number, 0) + item.tokens
         turns = tuple(
             TurnFacts(number=turn.number, id=turn.id, began=_began(turn.entries), tokens=tokens.get(turn.number, 0))
             for turn in self._division.turns
@@ -300,18 +303,42 @@ class Planner:
         return StreamShape(turns=turns, covered=_covered_by_policy(self._placements, self._numbers))
 
 
-def _observed(response: ToolCallResponse, load: TextLoader) -> Facts | None:
-    """Return the facts of a response with evidence from its content; None where it has them, or is too short."""
-    recorded = response.facts or Facts()
-    if recorded.evidence is not None or content_size(response.content) < LEAST_OBSERVED:
-        return None
+def _observed_in(entries: Sequence[AnyEntry], load: TextLoader) -> dict[str, Facts]:
+    """Return the facts of responses, with evidence from their contents, where they have more than was recorded.
+
+    An identifier that stands in several responses, and in no message, is evidence of the first that has room for it.
+    """
+    from jp.context.evidence import identifiers, with_identifiers
+
+    responses = [entry for entry in entries if isinstance(entry, ToolCallResponse) and entry.id]
+    texts = {entry.id: "\n".join(filter(None, map(load, carriers_in(entry)))) for entry in responses}
+    names = {identity: identifiers(text) for identity, text in texts.items()}
+    said = frozenset(name for entry in entries for name in identifiers(message_text(entry)))
+    counts = Counter(name for found in names.values() for name in found)
+    shared = {name for name, count in counts.items() if count > 1 and name not in said}
+    observed: dict[str, Facts] = {}
+    for response in responses:
+        recorded = response.facts or Facts()
+        if content_size(response.content) < LEAST_OBSERVED:
+            continue
+        facts = _observed(response, texts[response.id]) if recorded.evidence is None else recorded
+        if not shared.isdisjoint(names[response.id]):
+            wanted = [name for name in names[response.id] if name in shared]
+            lines, told = with_identifiers(facts.evidence or (), wanted, texts[response.id])
+            facts = replace(facts, evidence=lines or None)
+            shared -= told
+        if facts != recorded:
+            observed[response.id] = facts
+    return observed
+
+
+def _observed(response: ToolCallResponse, text: str) -> Facts:
+    """Return the facts of a response with evidence from its content."""
     from jp.context.evidence import observe
 
-    text = "\n".join(filter(None, map(load, carriers_in(response))))
+    recorded = response.facts or Facts()
     found = observe(text, kind=recorded.kind or "", is_error=response.is_error)
     exit_code = found.exit_code if recorded.exit_code is None else recorded.exit_code
-    if not found.lines and exit_code == recorded.exit_code:
-        return None
     return replace(recorded, exit_code=exit_code, evidence=found.lines or None)
 
 
@@ -324,11 +351,6 @@ def _common(before: ViewTranscript, after: ViewTranscript) -> int:
     pairs = zip(before.messages, after.messages, strict=False)
     shorter = min(len(before.messages), len(after.messages))
     return next((at for at, (one, other) in enumerate(pairs) if one != other), shorter)
-
-
-def _tokens_by_turn(transcript: ViewTranscript) -> Iterable[tuple[int, int]]:
-    for item in items_of(transcript.messages):
-        yield transcript.records[transcript.messages[item.message].origin].event.turn, item.tokens
 
 
 def _began(entries: Sequence[AnyEntry]) -> float | None:

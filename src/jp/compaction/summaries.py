@@ -22,8 +22,8 @@ from jp.compaction.ranges import Range
 from jp.compaction.transcript import Record, whole_transcript
 from jp.context.evidence import exit_status, observe
 from jp.context.markers import Cutter, assign_handles, checksum_of
-from jp.context.summary_asking import Asking, Evidence, Reading, Setup, SummaryRequest, Terms, ask, evidence_of
-from jp.context.summary_fold import Told, fit_summary, fold_state, fold_summaries, leave, without_secrets
+from jp.context.summary_asking import Asking, Reading, Setup, SummaryRequest, Terms, ask, evidence_of
+from jp.context.summary_fold import Leaving, Told, fit_summary, fold_state, fold_summaries, leave, without_secrets
 from jp.context.summary_schema import NOTHING_SAID, StructuredSummary, SummaryError, SummaryReply
 from jp.context.summary_source import Source, ledger_of, read_source, runs_command
 from jp.context.summary_text import SummaryState, render_summary
@@ -127,8 +127,7 @@ def summarising(
         return asked.error
     told = asked.told or Told(account=NOTHING_SAID, is_local=True)
     state = fold_state(told, leaving.computed, artifacts)
-    evidence = evidence_of(leaving)
-    state = _with_requirements(state, superseded_states(entries, found), evidence)
+    state = _with_requirements(state, superseded_states(entries, found), leaving)
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
     text = render_summary(state, cutter.nonce)
     beginning = _beginning(known, found) if reading is not None else ()
@@ -344,11 +343,13 @@ def _state_in(state: Mapping[str, object]) -> list[SummaryState]:
         return []
 
 
-def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], evidence: Evidence) -> SummaryState:
+def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], leaving: Leaving) -> SummaryState:
     """Return `state` with what the person required according to `earlier` summaries of the same turns."""
     account = state.account
     for one in reversed(earlier):
         account = fold_summaries(one.account, account)
-    said = tuple(text for text in account.requirements if evidence.is_said(text))
-    account = replace(account, requirements=said)
+    if account.requirements:
+        evidence = evidence_of(leaving)
+        said = tuple(text for text in account.requirements if evidence.is_said(text))
+        account = replace(account, requirements=said)
     return replace(state, account=without_secrets(account))

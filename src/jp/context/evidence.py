@@ -74,7 +74,7 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     urls: tuple[str, ...] = ()
 
 
-_MOST = {"issues": 120, "commits": 40, "paths": 80, "errors": 40, "urls": 30}
+_MOST = {"issues": 120, "commits": 120, "paths": 80, "errors": 40, "urls": 30}
 
 
 def mentions_in(texts: Iterable[str], *, outputs: Iterable[str] = ()) -> Mentions:
@@ -238,6 +238,18 @@ _EXIT = re.compile(
 _NEAR_AN_END = 400
 _HIGHEST_EXIT_CODE = 255
 
+_ADDRESS = re.compile(r"http[s:][^\s\"'`<>()\[\]{}\\|,]{6,120}")
+_ISSUE_EVIDENCE = re.compile(r"#(?<![\w&/]#)[0-9]{1,6}\b")
+_TICKET = re.compile(r"-(?<=[A-Z]-)[0-9]{1,6}\b")
+_PROJECT = re.compile(r"\b[A-Z][A-Z0-9]{1,8}$")
+_HASH = re.compile(rb" (?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?= )")
+_APART = bytes(
+    code if chr(code) in "0123456789abcdef" else ord("_" if chr(code).isalnum() or not chr(code).isascii() else " ")
+    for code in range(0x100)
+)
+"""Leaves of text in UTF-8 the digits of hashes; whatever else is of a word is `_`, and all else a space."""
+
+MOST_IDENTIFIERS = 5
 _SAYS_NOTHING = " \t\r\n`~-=_*#+|<>/(){}[],;"
 
 
@@ -256,9 +268,7 @@ def observe(text: str, *, kind: str = "", is_error: bool = False) -> Observed:
         kind: What sort of tool it is of (`jp.context.digest_lines.ToolKind`); unknown kinds are told by their lines.
         is_error: Whether the call failed.
     """
-    if len(text) > _READ_AT_MOST:
-        text = f"{text[: _READ_AT_MOST // 2]}\n{text[-(_READ_AT_MOST // 2) :]}"
-    text = redacted(text, {})
+    text = _readable(text)
     if kind in {"read", "list", "json", "patch", "write"}:
         lines = outcome_lines(text) if is_error else ()
     elif kind == "search":
@@ -272,6 +282,13 @@ def observe(text: str, *, kind: str = "", is_error: bool = False) -> Observed:
         lines = (*lines, *_lines_like_errors(text, lines))
     exit_code = exit_status(text) if kind in {"", "other", "terminal", "test"} else None
     return Observed(exit_code=exit_code, lines=_within(lines, MOST_EVIDENCE))
+
+
+def _readable(text: str) -> str:
+    """Return what is read of an output, without secrets."""
+    if len(text) > _READ_AT_MOST:
+        text = f"{text[: _READ_AT_MOST // 2]}\n{text[-(_READ_AT_MOST // 2) :]}"
+    return redacted(text, {})
 
 
 def _lines_like_errors(text: str, lines: Iterable[str]) -> Iterator[str]:
@@ -296,6 +313,31 @@ def _paths_line(text: str, lines: Iterable[str]) -> tuple[str, ...]:
             break
         paths.append(path)
     return (f"paths: {', '.join(paths)}",) if paths else ()
+
+
+def identifiers(text: str) -> tuple[str, ...]:
+    """Return what in `text` cannot be guessed: addresses, issues (`#12`, `ABC-12`), hashes; each once."""
+    found = dict.fromkeys(address.rstrip(".,:;!?*") for address in _ADDRESS.findall(text))
+    found |= dict.fromkeys(_ISSUE_EVIDENCE.findall(text))
+    for ticket in _TICKET.finditer(text):
+        project = _PROJECT.search(text, max(ticket.start() - 10, 0), ticket.start())
+        found |= {} if project is None else {project[0] + ticket[0]: None}
+    spaced = b" %s " % text.encode("utf-8", "surrogatepass").translate(_APART)
+    return tuple(found | dict.fromkeys(word.decode().strip() for word in _HASH.findall(spaced)))
+
+
+def with_identifiers(lines: Sequence[str], names: Sequence[str], text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return `lines` of evidence about `text` with those of `names` for which there is room, and which they name."""
+    room = MOST_EVIDENCE - sum(len(line) + 1 for line in lines)
+    clean, known = _readable(text), "\n".join(lines)
+    shown = frozenset(name for name in names if name in known)
+    line, named = "", set[str]()
+    for name in (name for name in names if name not in shown):
+        longer = f"{line}, {name}" if line else f"identifiers: {name}"
+        if len(longer) < room and len(named) < MOST_IDENTIFIERS and name in clean:
+            line = longer
+            named.add(name)
+    return ((*lines, line) if line else tuple(lines)), shown | named
 
 
 def exit_status(text: str) -> int | None:

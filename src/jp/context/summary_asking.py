@@ -352,6 +352,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     window: int
     limit: int
     may_fall_back: bool
+    has_provider: bool = True
     calls: int = MOST_CALLS
 
 
@@ -393,6 +394,8 @@ def ask(
         reading: what the model is shown of it; everything without one.
     """
     terms = setup.terms
+    if not terms.has_provider:
+        return Asked(error=SummaryError(kind="no_provider", detail="no model is set up for summaries"))
     if reading is None:
         reading = Reading(account=None, sections=(leaving.source,), ledger=leaving.computed.ledger)
     previous = None if reading.account is None else SummaryState(account=reading.account)

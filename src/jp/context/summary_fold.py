@@ -15,6 +15,7 @@ from jp.context.markers import Artifacts, Cutter, checksum_of
 from jp.context.redaction import excerpt, redacted
 from jp.context.summary_schema import MOST_REQUIREMENTS, StructuredSummary, TouchedFiles, normalised
 from jp.context.summary_source import (
+    MOST_FILES,
     Ledger,
     Source,
     Spoken,
@@ -245,9 +246,12 @@ def _last(items: tuple[_Item, ...], most: int) -> tuple[_Item, ...]:
 
 _STEPS: tuple[_Step, ...] = (
     _fewer_mentions(3_000),
-    _fewer_mentions(1_000),
-    _fewer_mentions(0),
+    _fewer_of_ledger(files=MOST_FILES, commands=50),
     _fewer_answers,
+    _fewer_of_ledger(files=MOST_FILES, commands=25),
+    _fewer_mentions(1_000),
+    _fewer_of_ledger(files=MOST_FILES, commands=15),
+    _fewer_mentions(0),
     _fewer_recallable(10),
     _without_asides,
     _without_told_files,

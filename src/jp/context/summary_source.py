@@ -148,7 +148,7 @@ def _attached(kind: str, uri: str, size: int, handle: str) -> str:
 
 
 MOST_FILES = 80
-MOST_COMMANDS = 15
+MOST_COMMANDS = 100
 LONGEST_COMMAND = 200
 LONGEST_OUTCOME = 240
 LONGEST_PATH = 240

@@ -216,3 +216,14 @@ def forget_signals(readable: int) -> None:
     """Take out of the descriptor that signals have come: their handlers know."""
     with suppress(BlockingIOError):
         os.read(readable, _MOST_SIGNALS)
+
+
+def leave_echo() -> None:
+    """Begin a new line on the terminal, whose cursor stands behind the `^C` that Ctrl-C left there."""
+    from contextlib import suppress
+
+    for descriptor in (2, 1):
+        if os.isatty(descriptor):
+            with suppress(OSError):
+                os.write(descriptor, b"\n")
+            return

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from escapes import decode, decode_arguments
-from jp.cli.approval import answer_to, call_question, result_question
+from jp.cli.terminal.approval import answer_to, call_question, result_question
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import ResourceLink, TextBlock
 from jp.render.prompts import About
@@ -98,7 +98,7 @@ def test_whoever_says_nothing_says_no_and_where_nobody_is_nothing_is_said(
     async def say_nothing(_question: str, _keys: object, *, default: str, about: About) -> None:
         assert default == "n"
 
-    monkeypatch.setattr("jp.cli.approval.ask_key", say_nothing)
-    monkeypatch.setattr("jp.cli.approval.can_ask", lambda: is_there)
+    monkeypatch.setattr("jp.cli.terminal.approval.ask_key", say_nothing)
+    monkeypatch.setattr("jp.cli.terminal.approval.can_ask", lambda: is_there)
 
     assert anyio.run(answer_to, call_question(proposal({}), color=False)) == expected

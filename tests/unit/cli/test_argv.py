@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.argv import GLOBAL_OPTIONS, Option, Settings, extract, find, first_impression, is_bound
-from jp.cli.commands import Command, Group
+from jp.cli.command_line.argv import GLOBAL_OPTIONS, Option, Settings, extract, find, first_impression, is_bound
+from jp.cli.command_line.commands import Command, Group
 from jp.errors import UsageError
 
 QUERY = Command("query", "m:query", "Ask", aliases=("q",))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.attachment_states import meant
+from jp.app.attachments import meant
 from jp.errors import UsageError
 
 DECLARED = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.candidates import (
+from jp.app.targets import (
     Active,
     Candidate,
     Identified,

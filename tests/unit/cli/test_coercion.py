@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.core import TyperArgument, TyperOption
 
-from jp.cli.loading import SLOT, PlainValue, build, make_plain
+from jp.cli.command_line.loading import SLOT, PlainValue, build, make_plain
 from jp.cli.options import GlobalOptions
 
 
@@ -119,7 +119,7 @@ def test_typer_still_looks_into_the_slot_first(kind: type[TyperOption | TyperArg
     ) -> None: ...
 
     (parameter,) = [each for each in build(command).params if isinstance(each, kind)]
-    assert getattr(parameter, SLOT) is None, "the slot has moved: see jp.cli.loading"
+    assert getattr(parameter, SLOT) is None, "the slot has moved: see jp.cli.command_line.loading"
     make_plain(parameter)
 
     assert isinstance(getattr(parameter, SLOT), PlainValue)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from msgspec.structs import replace
 
+from jp.app.reports import ContextReport, Known, report_of
 from jp.cli.conversation.context import report_value
-from jp.cli.conversation.context_report import ContextReport, Known, report_of
 from jp.compaction.fact_lines import FactLines
 from jp.context.markers import checksum_of
 from jp.conversation.entries import (

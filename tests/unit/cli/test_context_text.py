@@ -5,9 +5,9 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from jp.cli.compacting.measured import LastCycle
+from jp.app.compaction.preview import LastCycle
+from jp.app.reports import ContextReport
 from jp.cli.conversation.context import report_text
-from jp.cli.conversation.context_report import ContextReport
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Measurement, Part, Room, break_down
 from jp.context.cache_hints import Volatile

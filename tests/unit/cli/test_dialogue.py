@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from jp.cli.dialogue import Dialogue
+from jp.app.query.screen import Dialogue
 
 
 class Screen:

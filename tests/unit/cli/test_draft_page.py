@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.cli.drafts import choose_mark, text_above, trimmed
+from jp.app.drafts import choose_mark, text_above, trimmed
 
 CUT = "<!-- jp 0123abcd: this line and everything below it is not asked -->"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from disk_faults import error, failing_disk
-from jp.cli.drafts import Draft, discard_drafts, drafts_directory, open_draft
-from jp.cli.stdin import MOST_BYTES
+from jp.app.drafts import Draft, discard_drafts, drafts_directory, open_draft
+from jp.app.stdin import MOST_BYTES
 from jp.errors import StorageError, UsageError
 from jp.workspace.ephemeral import EphemeralWorkspace
 from jp.workspace.workspace import find_workspace

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.values import parse_duration
+from jp.app.values import parse_duration
 from jp.errors import UsageError
 
 

@@ -8,8 +8,8 @@ import anyio
 import pytest
 from anyio.abc import Process
 
-from jp.cli import editor
-from jp.cli.editor import Editor, find_editor
+from jp.app import editor
+from jp.app.editor import Editor, find_editor
 from jp.config.model import EditorConfig
 from jp.errors import ConfigurationError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.cli.estimates import Known, known_of, learn
+from jp.app.models import Known, known_of, learn
 from jp.turn.measuring import Measured
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from jp.cli.exit import Terminated, flush_stdout, guard
+from jp.cli.terminal.exit import Terminated, flush_stdout, guard
 from jp.errors import AuthenticationError, ExitCode, JpError, UsageError
 from jp.provider.errors import ProviderError
 

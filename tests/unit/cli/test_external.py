@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jp.cli.app import locate, replace_process, unknown_command
-from jp.cli.commands import ROOT, Group
+from jp.cli.command_line.commands import ROOT, Group
 from jp.errors import ExitCode, JpError
 
 

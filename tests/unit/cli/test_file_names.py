@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from file_calls import call, failure, text
+from jp.app.toolset import AttachmentNames
 from jp.attachment.base import Declaration, ResolveContext
 from jp.attachment.files.reading import FileHandler
-from jp.cli.toolset import AttachmentNames
 from jp.conversation.resource import ResourceBlock, file_uri
 from jp.tool.base import ToolInvocation
 from jp.tool.files.list_files import ListFiles

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from inline_snapshot import snapshot
 
-from jp.cli.argv import GLOBAL_OPTIONS
-from jp.cli.commands import ROOT, Command, Group
-from jp.cli.help import EXIT_CODES, OPTIONS, WIDTH, Page, group_page, root_page
+from jp.cli.command_line.argv import GLOBAL_OPTIONS
+from jp.cli.command_line.commands import ROOT, Command, Group
+from jp.cli.command_line.help import EXIT_CODES, OPTIONS, WIDTH, Page, group_page, root_page
 from jp.errors import ExitCode
 
 GROUPS = [node for node in ROOT.commands if isinstance(node, Group)]

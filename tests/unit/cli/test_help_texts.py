@@ -9,10 +9,10 @@ from itertools import groupby
 
 import pytest
 
-from jp.cli.argv import extract, find
-from jp.cli.commands import ROOT, Command, walk
-from jp.cli.help import EXAMPLES, EXIT_CODES
-from jp.cli.loading import LoadedCommand
+from jp.cli.command_line.argv import extract, find
+from jp.cli.command_line.commands import ROOT, Command, walk
+from jp.cli.command_line.help import EXAMPLES, EXIT_CODES
+from jp.cli.command_line.loading import LoadedCommand
 from jp.cli.options import read_options
 from jp.errors import ExitCode
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.candidates import check_name, has_labels, label_text, parse_labels
+from jp.app.targets import check_name, has_labels, label_text, parse_labels
 from jp.errors import UsageError
 
 

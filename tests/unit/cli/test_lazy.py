@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from inline_snapshot import snapshot
 
-from jp.cli.commands import Command, walk
-from jp.cli.loading import LoadedCommand, build
+from jp.cli.command_line.commands import Command, walk
+from jp.cli.command_line.loading import LoadedCommand, build
 from jp.cli.options import GlobalOptions
 from jp.errors import ExitCode, UsageError
 from trial import ROOT

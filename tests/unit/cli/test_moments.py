@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.values import ago
+from jp.app.values import ago
 
 
 @pytest.mark.parametrize(

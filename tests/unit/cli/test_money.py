@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.values import cost_sentence, cost_text
+from jp.app.values import cost_sentence, cost_text
 from jp.conversation.entries import Usage
 from jp.turn.spending import Spending
 

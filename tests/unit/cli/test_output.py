@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jp.cli.options import GlobalOptions
-from jp.cli.output import log, notice, print_result
+from jp.cli.output import print_result
 from jp.conversation.ids import ConversationId
 
 TEXT = GlobalOptions()
@@ -64,14 +64,14 @@ def test_only_a_terminal_gets_text_without_what_would_steer_it(capsys: pytest.Ca
 
 
 def test_notices_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    notice(TEXT, "by the way")
-    notice(JSON, "by the way")
+    TEXT.notice("by the way")
+    JSON.notice("by the way")
 
     assert capsys.readouterr() == ("", 'note: by the way\n{"schema":1,"note":"by the way"}\n')
 
 
 def test_quiet_means_no_notices(capsys: pytest.CaptureFixture[str]) -> None:
-    notice(GlobalOptions(quiet=True), "by the way")
+    GlobalOptions(quiet=True).notice("by the way")
 
     assert capsys.readouterr() == ("", "")
 
@@ -79,8 +79,8 @@ def test_quiet_means_no_notices(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("verbosity", "lines"), [(0, 0), (1, 1), (2, 2)])
 def test_details_are_logged_by_level(verbosity: int, lines: int, capsys: pytest.CaptureFixture[str]) -> None:
     options = GlobalOptions(verbosity=verbosity)
-    log(options, "coarse")
-    log(options, "fine", level=2)
+    options.log("coarse")
+    options.log("fine", level=2)
 
     assert capsys.readouterr().err.count("log: ") == lines
 
@@ -89,6 +89,6 @@ def test_json_on_stderr_stays_json_where_secrets_are_masked(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("A_TOKEN", "12345678")
-    log(GlobalOptions(format="json", verbosity=1), "uses 12345678")
+    GlobalOptions(format="json", verbosity=1).log("uses 12345678")
 
     assert msgspec.json.decode(capsys.readouterr().err) == {"schema": 1, "log": "uses ***"}

@@ -7,7 +7,7 @@ import threading
 import anyio
 import pytest
 
-from jp.cli.signals import SAME_PRESS_SECS, SIGNALS, Interruption, heed_interruptions, interruptions
+from jp.cli.terminal.signals import SAME_PRESS_SECS, SIGNALS, Interruption, heed_interruptions, interruptions
 from jp.errors import ExitCode, JpError
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jp.cli import streams
+from jp.cli.terminal import streams
 from jp.errors import JpError
+from jp.render.secrets import mask
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -81,11 +82,11 @@ def test_stderr_gets_neither_secrets_nor_control_sequences(
     [("A_API_KEY", True), ("GITHUB_TOKEN", True), ("db_password", True), ("X_SECRET", True), ("HOME", False)],
 )
 def test_names_of_variables_say_what_is_secret(name: str, *, is_masked: bool) -> None:
-    assert (streams.redact("a 12345678 b", {name: "12345678"}) == "a *** b") is is_masked
+    assert (mask("a 12345678 b", {name: "12345678"}) == "a *** b") is is_masked
 
 
 def test_short_values_are_not_masked() -> None:
-    assert streams.redact("a 1 b", {"A_API_KEY": "1", "B_API_KEY": ""}) == "a 1 b"
+    assert mask("a 1 b", {"A_API_KEY": "1", "B_API_KEY": ""}) == "a 1 b"
 
 
 class Narrow(io.BytesIO):

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from jp.cli.toolset import Toolset
+from jp.app.toolset import Toolset
 from jp.config.model import AppConfig, ConversationConfig, ProvidersConfig
 from jp.config.tools import McpServerConfig, ToolConfig
 from jp.conversation.thread import ToolDefinition

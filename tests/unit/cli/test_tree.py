@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.argv import GLOBAL_OPTIONS
-from jp.cli.commands import ROOT, Command, Group, walk
-from jp.cli.loading import LoadedCommand
+from jp.cli.command_line.argv import GLOBAL_OPTIONS
+from jp.cli.command_line.commands import ROOT, Command, Group, walk
+from jp.cli.command_line.loading import LoadedCommand
 
 COMMANDS = list(walk(ROOT, above=(ROOT.name,)))
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from jp.app.reports import CycleRow, ProviderChange, Report, TurnRow, report_of_usage_report
 from jp.cli.conversation.usage import changed_text, report_text, report_value
-from jp.cli.conversation.usage_report import CycleRow, ProviderChange, Report, TurnRow, report_of
 from jp.compaction.savings import Saved, Savings
 from jp.config.model import AppConfig
 from jp.conversation.entries import (
@@ -94,7 +94,7 @@ def test_a_turn_that_asked_nothing_has_no_numbers() -> None:
 
 
 def test_the_turns_that_a_fork_was_made_of_are_its_first() -> None:
-    found = report_of((), AppConfig(), parent=Parent(conversation="jp-c1", from_turn=2, to_turn=3))
+    found = report_of_usage_report((), AppConfig(), parent=Parent(conversation="jp-c1", from_turn=2, to_turn=3))
 
     assert (found.parent, found.turns, found.hit_rate) == ("jp-c1", (), None)
 
@@ -104,7 +104,7 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
         request="q", answer=True, answered_by="assistant", model="script/x", usage=Usage(input=1200, output=7)
     )
 
-    found = report_of([TurnStart(id="t"), answer], AppConfig())
+    found = report_of_usage_report([TurnStart(id="t"), answer], AppConfig())
     text = report_text(found, width=None, by_cycle=False)
 
     assert found.total.usage == Usage(input=1200, output=7)
@@ -115,7 +115,9 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
 def test_what_summaries_took_is_counted_and_said() -> None:
     summary = SummaryPolicy(text="x", model="script/x", usage=Usage(input=1200, output=7))
 
-    found = report_of([TurnStart(id="t"), Compaction(from_turn=0, to_turn=0, summary=summary)], AppConfig())
+    found = report_of_usage_report(
+        [TurnStart(id="t"), Compaction(from_turn=0, to_turn=0, summary=summary)], AppConfig()
+    )
 
     assert found.total.usage == Usage(input=1200, output=7)
     text = report_text(found, width=None, by_cycle=False)
@@ -159,7 +161,7 @@ def test_what_a_log_saves_is_in_its_report() -> None:
         CycleEnd(id="f", attempt=1, finish="stop"),
     ]
 
-    assert report_of(entries, AppConfig()).savings.sent == Saved(bounds=4_000)
+    assert report_of_usage_report(entries, AppConfig()).savings.sent == Saved(bounds=4_000)
 
 
 def test_reasoning_that_was_not_sent_and_what_the_provider_dropped_is_told() -> None:
@@ -190,7 +192,7 @@ def test_the_newest_request_says_what_was_not_sent() -> None:
     ends = (CycleEnd(id="e1", attempt=1, finish="stop", withheld=1, input_changes=changes),)
     entries = (TurnStart(id="t"), ChatRequest(id="r", content="?"), *ends)
 
-    found = report_of(entries, AppConfig())
+    found = report_of_usage_report(entries, AppConfig())
 
     assert (found.withheld, [one.change for one in found.input_changes]) == (1, list(changes))
-    assert report_of((), AppConfig()).withheld == 0
+    assert report_of_usage_report((), AppConfig()).withheld == 0

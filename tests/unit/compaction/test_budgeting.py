@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jp.compaction.budgeting import plan_budget, settle, summary_room
+from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
@@ -43,15 +43,15 @@ def planner(*turns: list[AnyEntry]) -> Planner:
 def test_what_fits_and_what_has_no_turn_is_left_alone() -> None:
     made = planner(turn(0, 4, "word " * 400))
 
-    assert plan_budget(made, WISH, ALL, made.tokens) == Plan()
-    assert plan_budget(made, WISH, RangeWish(start=AtTurn(7)), 10) == Plan()
-    assert plan_budget(made, WISH, RangeWish(keep_last=KeepTurns(1)), 10, is_firm=True) == Plan()
+    assert Budgeting(made, WISH, ALL, made.tokens).plan() == Plan()
+    assert Budgeting(made, WISH, RangeWish(start=AtTurn(7)), 10).plan() == Plan()
+    assert Budgeting(made, WISH, RangeWish(keep_last=KeepTurns(1)), 10, is_firm=True).plan() == Plan()
 
 
 def test_results_that_say_what_failed_give_way_after_those_that_do_not() -> None:
     made = planner(turn(0, 1, "error: it failed\n" * 100), turn(1, 1, "a word is here \n" * 100), turn(2, 3, "x"))
 
-    (overlay,) = plan_budget(made, WISH, ALL, made.tokens - 100).overlays
+    (overlay,) = Budgeting(made, WISH, ALL, made.tokens - 100).plan().overlays
 
     assert {"r0-0", "r1-0"} & set(overlay.kept) == {"r0-0"}
 
@@ -60,8 +60,8 @@ def test_the_newest_turns_give_way_after_all_others_and_the_newest_cycles_never(
     made = planner(turn(0, 1, "word " * 400), turn(1, 6, "word " * 400))
     keep = RangeWish(keep_last=KeepTurns(1))
 
-    (first,) = plan_budget(made, WISH, keep, made.tokens - 300).overlays
-    (every,) = plan_budget(made, WISH, keep, 10).overlays
+    (first,) = Budgeting(made, WISH, keep, made.tokens - 300).plan().overlays
+    (every,) = Budgeting(made, WISH, keep, 10).plan().overlays
 
     assert "r0-0" not in first.kept
     assert {"r1-0", "r1-1"} <= set(first.kept)
@@ -73,8 +73,8 @@ def test_the_newest_turns_give_way_after_all_others_and_the_newest_cycles_never(
 def test_one_long_turn_leaves_its_finished_cycles_to_a_summary_and_a_short_one_all_of_it() -> None:
     wish = replace(WISH, summary=True)
 
-    long = plan_budget(planner(turn(0, 9, "word " * 400)), wish, ALL, 10).summary
-    short = plan_budget(planner(turn(0, 2, "word " * 400)), wish, ALL, 10).summary
+    long = Budgeting(planner(turn(0, 9, "word " * 400)), wish, ALL, 10).plan().summary
+    short = Budgeting(planner(turn(0, 2, "word " * 400)), wish, ALL, 10).plan().summary
 
     assert long is not None
     assert long.to_cycle is not None
@@ -85,15 +85,15 @@ def test_a_summary_has_the_room_that_the_budget_leaves_to_it_and_never_too_littl
     made = planner(turn(0, 2, "word " * 400), turn(1, 1, "word"))
     told = Range(first=0, last=0)
 
-    assert summary_room(made, Plan(), told, 10) == 500
-    assert 800 < summary_room(made, Plan(), told, 1_000) < 1_000
+    assert Budgeting(made, PolicyWish(), ALL, 10).summary_room(told) == 500
+    assert 800 < Budgeting(made, PolicyWish(), ALL, 1_000).summary_room(told) < 1_000
 
 
 def test_a_wish_without_anything_mechanical_is_a_summary_or_nothing() -> None:
     made = planner(turn(0, 2, "word " * 400), turn(1, 1, "word"))
 
-    assert plan_budget(made, PolicyWish(), ALL, 100) == Plan()
-    assert plan_budget(made, PolicyWish(summary=True), ALL, 100).summary == Range(first=0, last=1)
+    assert Budgeting(made, PolicyWish(), ALL, 100).plan() == Plan()
+    assert Budgeting(made, PolicyWish(summary=True), ALL, 100).plan().summary == Range(first=0, last=1)
 
 
 def test_what_a_written_summary_leaves_of_the_budget_is_spent_and_what_it_takes_too_much_is_freed() -> None:
@@ -104,14 +104,14 @@ def test_what_a_written_summary_leaves_of_the_budget_is_spent_and_what_it_takes_
     long = replace(short, summary=SummaryPolicy(text="word " * 1_500))
     budget = made.size((long,)) - 200
 
-    beside_short = settle(made, wish, ALL, short, tokens=budget)
-    beside_long = settle(made, wish, ALL, long, tokens=budget)
+    beside_short = Budgeting(made, wish, ALL, budget).settle(short)
+    beside_long = Budgeting(made, wish, ALL, budget).settle(long)
 
     assert beside_short == (short,)
     assert beside_long[-1] == long
     assert len(beside_long) > 1
     assert budget - 400 < made.size(beside_long) <= budget
-    assert settle(made, wish, RangeWish(start=AtTurn(7)), short, tokens=10) == (short,)
+    assert Budgeting(made, wish, RangeWish(start=AtTurn(7)), 10).settle(short) == (short,)
 
 
 def thinking(number: int, words: int) -> list[AnyEntry]:
@@ -127,8 +127,8 @@ def thinking(number: int, words: int) -> list[AnyEntry]:
 def test_the_oldest_reasoning_goes_first_and_only_as_much_as_it_takes() -> None:
     made = planner(*(thinking(number, 100) for number in range(5)))
 
-    few = plan_budget(made, PolicyWish(reasoning=True), ALL, made.tokens - 250).overlays
-    every = plan_budget(made, PolicyWish(reasoning=True), ALL, 10).overlays
+    few = Budgeting(made, PolicyWish(reasoning=True), ALL, made.tokens - 250).plan().overlays
+    every = Budgeting(made, PolicyWish(reasoning=True), ALL, 10).plan().overlays
 
     assert [(one.reasoning, one.from_turn, one.to_turn) for one in few] == [("strip", 0, 1)]
     assert [one.to_turn for one in every] == [3]
@@ -138,8 +138,8 @@ def test_the_fewest_of_the_oldest_turns_are_left_to_a_summary() -> None:
     made = planner(*(turn(number, 1, "word " * 2_000) for number in range(6)))
     wish = PolicyWish(summary=True)
 
-    some = plan_budget(made, wish, ALL, made.tokens * 7 // 10).summary
-    more = plan_budget(made, wish, ALL, made.tokens * 4 // 10).summary
+    some = Budgeting(made, wish, ALL, made.tokens * 7 // 10).plan().summary
+    more = Budgeting(made, wish, ALL, made.tokens * 4 // 10).plan().summary
 
     assert some is not None
     assert more is not None
@@ -151,7 +151,7 @@ def test_turns_that_have_a_summary_already_are_not_left_to_another_one() -> None
     told = Compaction(id="k", from_turn=0, to_turn=2, summary=SummaryPolicy(text="told " * 200))
     made = Planner([*entries, told], FactLines(), {}, now=0.0)
 
-    plan = plan_budget(made, replace(WISH, summary=True), RangeWish(start=SinceCompaction()), 10)
+    plan = Budgeting(made, replace(WISH, summary=True), RangeWish(start=SinceCompaction()), 10).plan()
 
     assert plan == Plan()
 
@@ -162,7 +162,7 @@ def test_what_is_settled_beside_a_summary_is_never_larger_than_the_summary_alone
         summary = replace(made.bare(Range(first=0, last=0)), summary=SummaryPolicy(text="word " * words))
         alone = made.size((summary,))
         for budget in range(40, alone + 200, 60):
-            overlays = settle(made, WISH, ALL, summary, tokens=budget)
+            overlays = Budgeting(made, WISH, ALL, budget).settle(summary)
 
             assert overlays[-1] == summary
             assert made.size(overlays) <= alone
@@ -180,6 +180,41 @@ def test_an_older_copy_does_not_come_back_where_the_newer_one_gives_way_to_a_bud
     made = planner(read_file(0, "word " * 400), read_file(1, "word " * 401), turn(2, 3, "x"))
     budget = made.size(()) // 3
 
-    overlays = plan_budget(made, WISH, ALL, budget).overlays
+    overlays = Budgeting(made, WISH, ALL, budget).plan().overlays
 
     assert made.size(overlays) <= budget
+
+
+def test_where_hiding_older_copies_is_enough_nothing_else_gives_way() -> None:
+    made = planner(read_file(0, "word " * 400), read_file(1, "word " * 401), turn(2, 3, "x"))
+
+    (overlay,) = Budgeting(made, WISH, ALL, made.tokens - 300).plan().overlays
+
+    assert (overlay.resources, overlay.tool_calls, overlay.reasoning) == ("superseded", None, None)
+    assert made.size((overlay,)) <= made.tokens - 300
+
+
+def test_a_result_of_several_blocks_gives_way_as_one() -> None:
+    start, ask, call, response, *rest = turn(0, 1, "")
+    assert isinstance(response, ToolCallResponse)
+    blocks = (TextBlock(text="word " * 300), TextBlock(text="more " * 300))
+    made = planner([start, ask, call, replace(response, content=blocks), *rest], turn(1, 4, "word " * 50))
+
+    (overlay,) = Budgeting(made, WISH, ALL, made.tokens - 500).plan().overlays
+
+    assert "r0-0" not in overlay.kept
+    assert made.size((overlay,)) <= made.tokens - 500
+
+
+def test_turns_of_the_users_own_words_are_not_taken_to_be_short_in_a_summary() -> None:
+    words = ChatRequest(id="q0", content="please " * 1_500)
+    answered = [ChatResponse(id="a0", message="answer " * 1_500)]
+    wish = PolicyWish(summary=True)
+
+    def last_told(first: list[AnyEntry]) -> int:
+        made = planner([TurnStart(id="t0"), *first], *(turn(number, 1, "word " * 600) for number in range(1, 5)))
+        summary = Budgeting(made, wish, ALL, made.tokens * 7 // 10).plan().summary
+        return -1 if summary is None else summary.last
+
+    assert last_told([ChatRequest(id="q0", content="go on"), *answered]) == 0
+    assert last_told([words]) > 0

@@ -72,7 +72,8 @@ def test_an_overlay_has_the_evidence_of_a_response_that_was_recorded_without_it(
     assert lines.digest(call(), bare, seen) == (
         f"[compacted] run: success; exit 3; 9 lines, 9000 bytes; recall {sha('x')[:8]}\nno such file"
     )
-    assert (lines.digest(call(), told, seen) or "").endswith("\nits own")
+    assert (lines.digest(call(), told, None) or "").endswith("\nits own")
+    assert (lines.digest(call(), told, seen) or "").endswith("\nno such file")
 
 
 def test_evidence_goes_where_there_is_no_room_for_it() -> None:

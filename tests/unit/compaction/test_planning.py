@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
 
+from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
 from jp.compaction.log_contents import LogContent
 from jp.compaction.planning import Planner, PolicyWish, wish_of
@@ -21,9 +23,11 @@ from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
     Compaction,
+    Facts,
     Revert,
     SummaryPolicy,
     ToolCallPolicy,
+    ToolCallResponse,
     ToolOverride,
     TurnStart,
 )
@@ -267,3 +271,30 @@ def test_what_results_without_evidence_say_is_read_once_for_all_plans() -> None:
 
     assert [set(overlay.facts) for plan in plans for overlay in plan.overlays] == [{"r1"}, {"r1"}]
     assert len(read) == 2
+
+
+def test_an_identifier_that_several_results_have_is_named_in_one_digest_and_one_that_somebody_said_in_none() -> None:
+    text = "all is well\n" * 90 + "see https://example.test/page and #77\n" + "all is well\n"
+    first, second = replace(respond("c0", text), id="r0"), replace(respond("c1", text), id="r1")
+    known = replace(first, facts=Facts(evidence=("its own",)))
+
+    def facts_of(*responses: ToolCallResponse) -> Mapping[str, Facts]:
+        entries = log(start(0), ask("see #77"), call("c0"), call("c1"), end("tools"), *responses)
+        made = Planner(entries, FactLines(), {}, now=0.0, load=inline)
+        (overlay,) = made.plan(PolicyWish(tools=DIGEST), bounds(0, 0)).overlays
+        shown = str(made.view((overlay,)).messages)
+        assert shown.count("example.test") == sum("example.test" in str(facts) for facts in overlay.facts.values())
+        return overlay.facts
+
+    named = "identifiers: https://example.test/page"
+    assert {key: facts.evidence and facts.evidence[-1] for key, facts in facts_of(first, second).items()} == {
+        "r0": named,
+        "r1": "all is well",
+    }
+    assert facts_of(known, second)["r0"].evidence == ("its own", named)
+    assert named not in (facts_of(first)["r0"].evidence or ())
+
+
+def inline(content: LogContent) -> str:
+    assert isinstance(content, TextBlock)
+    return content.text or ""

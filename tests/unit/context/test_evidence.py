@@ -10,9 +10,11 @@ from jp.context.evidence import (
     exit_status,
     first_and_last,
     first_error,
+    identifiers,
     matches,
     observe,
     outcome_lines,
+    with_identifiers,
 )
 
 KEY = "MIIEpAIBAAKCAQEA7bq2u4xkq9sKQ0d1UoZ5r8mV3xQ2wAbCdEf"
@@ -139,3 +141,46 @@ def test_lines_that_begin_like_an_error_fill_what_is_left_of_the_room() -> None:
     assert observe(text, kind="read").lines == ()
     many = "".join(f"error: number {number} of many\n" for number in range(200))
     assert sum(map(len, observe(many, kind="test").lines)) <= MOST_EVIDENCE
+
+
+def test_identifiers_are_addresses_issues_tickets_and_hashes_and_no_numbers_or_parts_of_words() -> None:
+    text = (
+        "see https://example.test/a?b=1#c. and (http://example.test/d), #12 and JP-7: 936f90d5 é936f90d6 x936f90d7 "
+        f"1234567 deadbeef xA-9 a/#3 {SHA256[:40]} 936f90d5"
+    )
+
+    assert identifiers(text) == (
+        "https://example.test/a?b=1#c",
+        "http://example.test/d",
+        "#12",
+        "JP-7",
+        "936f90d5",
+        SHA256[:40],
+    )
+
+
+def test_identifiers_are_named_as_far_as_there_is_room_and_none_that_is_a_secret() -> None:
+    key = "sk-ant-api03-" + "a1B2c3D4e5F6g7H8" * 3
+    names = ["#1", key, *(f"#{number}" for number in range(2, 9))]
+    text = " ".join(names)
+
+    lines, told = with_identifiers(("4 failed, see #8",), names, text)
+
+    assert lines == ("4 failed, see #8", "identifiers: #1, #2, #3, #4, #5")
+    assert told == {"#8", "#1", "#2", "#3", "#4", "#5"}
+    assert with_identifiers(("x" * 390,), names, text) == (("x" * 390,), frozenset())
+
+
+@given(text=st.text(max_size=500))
+def test_each_identifier_stands_in_its_text_once_named(text: str) -> None:
+    found = identifiers(f"{text} #31 {text}")
+
+    assert len(set(found)) == len(found)
+    assert all(name in f"{text} #31 {text}" for name in found)
+
+
+def test_of_a_long_output_the_beginning_and_the_end_are_read() -> None:
+    text = "error: the first\n" + "all is well\n" * 20_000 + "error: the last\n"
+
+    assert observe(text, kind="test").lines == ("error: the first", "error: the last")
+    assert with_identifiers((), ["#12"], "all is well\n" * 20_000 + "#12\n")[0] == ("identifiers: #12",)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jp.cli.recalled import LogAddresses
+from jp.app.recalled import LogAddresses
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StatusLines

@@ -11,7 +11,7 @@ import typer
 from jp.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
-    from jp.cli.places import AnyWorkspace
+    from jp.app.places import AnyWorkspace
     from jp.config.explain import Action, Distrusted, Effect, ElementOrigin, Explanation, Statement
     from jp.config.layers import Resolved
 
@@ -57,9 +57,9 @@ def explain(
         jp config explain conversation.attachments --id .
         jp config explain assistant --format json
     """
+    from jp.app.places import open_workspace
+    from jp.app.settings import config_places
     from jp.cli.output import print_result
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import config_places
     from jp.config.explain import explain as explained
     from jp.config.keys import key_text, parse_key
     from jp.config.sources import unread_files
@@ -83,9 +83,8 @@ def explain(
 
 def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -> tuple[Resolved, Distrusted]:
     """The configuration that holds, and what in it nobody has accepted."""
-    from jp.cli.held import read_conversation
-    from jp.cli.settings import read_sources
-    from jp.cli.trust import distrusted
+    from jp.app.held import read_conversation
+    from jp.app.settings import distrusted, read_sources
 
     if target is None:
         resolved = read_sources(options, workspace).resolve()

@@ -12,7 +12,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jp.cli.places import AnyWorkspace
+    from jp.app.places import AnyWorkspace
     from jp.config.model import AppConfig
     from jp.errors import JpError
 
@@ -40,8 +40,8 @@ def set_value(
         jp config set --in user user.name="Ada"
         jp config set conversation.tools.fs_read_file:='{"enable":true}'
     """
+    from jp.app.places import open_workspace
     from jp.cli.output import print_result
-    from jp.cli.places import open_workspace
     from jp.config.edit import set_in_file
 
     require_persistence(options, "jp config set")
@@ -65,8 +65,7 @@ def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, valu
     names_a_model = any("model" in value for value in values)
     if not tools and not names_a_model:
         return
-    from jp.cli.output import notice
-    from jp.cli.settings import read_sources
+    from jp.app.settings import read_sources
     from jp.config.layers import resolve
     from jp.errors import ConfigurationError
 
@@ -77,7 +76,7 @@ def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, valu
         return
     problems = [*(_unknown_models(config) if names_a_model else ()), *_unknown_tools(config, workspace, tools)]
     for problem in problems:
-        notice(options, f"{problem.message}: {problem.hint}" if problem.hint else problem.message)
+        options.notice(f"{problem.message}: {problem.hint}" if problem.hint else problem.message)
 
 
 def _unknown_models(config: AppConfig) -> Iterator[JpError]:
@@ -98,7 +97,7 @@ def _unknown_tools(config: AppConfig, workspace: AnyWorkspace, named: list[str])
     """What a query would say of the tools that the values `named` are about."""
     if not named:
         return
-    from jp.cli.toolset import Toolset
+    from jp.app.toolset import Toolset
     from jp.errors import ConfigurationError
     from jp.tool.toolbox import ALL
 
@@ -129,7 +128,7 @@ def refuse_link(file: Path) -> None:
 def _file(workspace: AnyWorkspace, where: Which) -> Path:
     import os
 
-    from jp.cli.places import current_directory
+    from jp.app.places import current_directory
     from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY, user_directory
     from jp.errors import UsageError
 
@@ -147,8 +146,7 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
 
 def _tell_of_ignored(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Say what is set and does not count: other values of the workspace wait for the user's trust, too."""
-    from jp.cli.settings import read_sources
-    from jp.cli.trust import tell_ignored
+    from jp.app.settings import read_sources, tell_ignored
     from jp.errors import ConfigurationError
 
     try:
@@ -160,7 +158,7 @@ def _tell_of_ignored(options: GlobalOptions, workspace: AnyWorkspace) -> None:
 
 def is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
     """Return whether nothing in the files of the workspace waits for the user's trust."""
-    from jp.cli.settings import read_sources
+    from jp.app.settings import read_sources
     from jp.errors import ConfigurationError
 
     try:
@@ -172,7 +170,6 @@ def is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
 
 def trust_typed(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Who may say `jp workspace trust` has just typed these values: they need no second consent."""
-    from jp.cli.settings import read_sources
-    from jp.cli.trust import accept
+    from jp.app.settings import accept, read_sources
 
     accept(read_sources(options, workspace).needing_trust(), options, workspace)

@@ -36,8 +36,8 @@ def show(
         jp config show --id .
         jp config show --format json
     """
+    from jp.app.settings import as_value, tell_ignored
     from jp.cli.output import print_result
-    from jp.cli.trust import as_value, tell_ignored
     from jp.config.show import as_data, as_toml
 
     resolved = _resolved(options, target)
@@ -70,8 +70,8 @@ def get(
         jp config get conversation.attachments
         jp config get assistant --format json
     """
+    from jp.app.settings import as_value
     from jp.cli.output import print_result
-    from jp.cli.trust import as_value
     from jp.config.keys import parse_key
     from jp.config.show import origins_at, value_at, value_text
     from jp.config.trust import overlap
@@ -86,9 +86,9 @@ def get(
 
 
 def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
-    from jp.cli.held import read_conversation
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import read_sources
+    from jp.app.held import read_conversation
+    from jp.app.places import open_workspace
+    from jp.app.settings import read_sources
 
     if target is None:
         return read_sources(options, open_workspace(options)).resolve()
@@ -121,9 +121,9 @@ def path(options: GlobalOptions) -> None:
     Examples:
         jp config path
     """
+    from jp.app.places import open_workspace
+    from jp.app.settings import config_places
     from jp.cli.output import print_result
-    from jp.cli.places import open_workspace
-    from jp.cli.settings import config_places
     from jp.config.files import candidates
 
     found = list(candidates(config_places(open_workspace(options))))
@@ -154,9 +154,9 @@ def fmt(
         jp config fmt --check
         jp config fmt .jp/config/personas/*.toml
     """
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import current_directory, open_workspace
-    from jp.cli.settings import config_places
+    from jp.app.places import current_directory, open_workspace
+    from jp.app.settings import config_places
+    from jp.cli.output import print_result
     from jp.config.files import expanded
     from jp.config.format import files_read, format_files
 
@@ -166,7 +166,7 @@ def fmt(
     if not files:
         files, elsewhere = files_read(config_places(open_workspace(options)))
         for path in elsewhere:
-            notice(options, f"{str(path)!r} lies elsewhere and is left alone: name it to format it")
+            options.notice(f"{str(path)!r} lies elsewhere and is left alone: name it to format it")
     layouts: list[Layout] = []
     format_files(list(dict.fromkeys(files)), write=not check, report=layouts.append)
     changed = [str(layout.path) for layout in layouts if not layout.is_formatted]

@@ -10,15 +10,14 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from jp.cli.argv import is_number
-from jp.cli.candidates import is_titled
-from jp.cli.compacting.applying import Made, Proposals, append, make
-from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
-from jp.cli.compacting.preview import Previewer
-from jp.cli.compacting.report import (
+from jp.app.compaction.applying import (
+    Made,
+    Proposals,
+    append,
     frees_little,
     little_freed,
     made_sentence,
+    make,
     over_budget,
     overlay_value,
     policies_text,
@@ -28,14 +27,17 @@ from jp.cli.compacting.report import (
     profiles_value,
     turns_text,
 )
-from jp.cli.forking import parse_turns
-from jp.cli.held import HeldConversation, hold_conversation, read_conversation
-from jp.cli.loading import bound_value, optional_value
+from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, SummaryOrder, listed_profiles, order_of
+from jp.app.compaction.preview import Previewer
+from jp.app.forking import parse_turns
+from jp.app.held import HeldConversation, hold_conversation, read_conversation
+from jp.app.places import AnyWorkspace, open_session, open_workspace
+from jp.app.settings import require_trust, tell_ignored
+from jp.app.targets import TARGET_HELP, choose_all, is_titled
+from jp.cli.command_line.argv import is_number
+from jp.cli.command_line.loading import bound_value, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.output import notice, print_result
-from jp.cli.places import AnyWorkspace, open_session, open_workspace
-from jp.cli.targets import TARGET_HELP, choose_all
-from jp.cli.trust import require_trust, tell_ignored
+from jp.cli.output import print_result
 from jp.compaction.overlays import compactions_in_force
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, Compaction, Revert
@@ -85,7 +87,7 @@ def compact_with_profile(options: GlobalOptions, target: str, profile: str) -> N
         made = anyio.run(_made, held, arguments, options)
         if made.overlays:
             append(held.log, made.overlays)
-        notice(options, made_sentence(made, str(held.info.id)))
+        options.notice(made_sentence(made, str(held.info.id)))
 
 
 async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> ExitCode:
@@ -115,7 +117,7 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
 def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[str]:
     """The ids of the conversations, each once; all of them are looked for before anything is done."""
     workspace = open_workspace(options)
-    return [str(info.id) for info in choose_all(arguments.targets, workspace, open_session(workspace))]
+    return [str(info.id) for info in choose_all(options, arguments.targets, workspace, open_session(workspace))]
 
 
 def _print(options: GlobalOptions, reports: Sequence[_Report], *, several: bool) -> None:
@@ -218,11 +220,8 @@ async def _made(held: HeldConversation, arguments: CompactArguments, options: Gl
         previewer,
         plan,
         order,
-        entries=entries,
-        config=config,
         workspace=held.workspace,
-        recorder=held.log,
-        notice=lambda sentence: notice(options, sentence),
+        notice=options.notice,
     )
 
 
@@ -468,7 +467,7 @@ def compact(
     """
     import anyio
 
-    from jp.cli.compacting.order import PolicyFlags, RangeFlags
+    from jp.app.compaction.order import PolicyFlags, RangeFlags
 
     arguments = CompactArguments(
         targets=tuple(targets or (".",)),

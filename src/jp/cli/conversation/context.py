@@ -10,11 +10,10 @@ import typer
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from jp.cli.compacting.measured import LastCycle
-from jp.cli.compacting.preview import ProfileGain
-from jp.cli.conversation.context_report import ContextReport
+from jp.app.compaction.preview import LastCycle, ProfileGain
+from jp.app.reports import ContextReport
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
-from jp.cli.targets import TARGET_HELP
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Breakdown, Bucket, BucketShare, Share, ToolShare
 from jp.context.cache_hints import Volatile, VolatileKind
@@ -25,7 +24,7 @@ from jp.render.theme import Look
 from jp.render.units import count_text
 
 if TYPE_CHECKING:
-    from jp.cli.held import ReadConversation
+    from jp.app.held import ReadConversation
     from jp.turn.request import RequestSettings
 
 
@@ -301,14 +300,13 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     """
     from msgspec.structs import replace
 
-    from jp.cli.compacting.preview import gains_of
-    from jp.cli.conversation.context_report import Known, report_of
-    from jp.cli.estimates import known_of
-    from jp.cli.held import read_conversation
+    from jp.app.compaction.preview import gains_of
+    from jp.app.held import read_conversation
+    from jp.app.models import details_of, known_of
+    from jp.app.reports import Known, report_of
     from jp.cli.looks import look_of_stdout, width_of_stdout
-    from jp.cli.model_details import details_of
     from jp.cli.output import print_result
-    from jp.cli.streams import write_stdout
+    from jp.cli.terminal.streams import write_stdout
     from jp.compaction.fact_lines import FactLines
     from jp.provider.registry import ModelId
     from jp.tool.mcp.offered import on_servers

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from jp.cli.places import AnyWorkspace
+    from jp.app.places import AnyWorkspace
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.lock import Lock
     from jp.workspace.metadata import Metadata
@@ -33,7 +33,7 @@ def add(
         jp conversation label add area=parser urgent
         jp conversation ls --label area=parser
     """
-    from jp.cli.candidates import parse_labels
+    from jp.app.targets import parse_labels
 
     new = parse_labels(labels, option="a label")
     _change(options, target, lambda before: {**before, **new})
@@ -72,24 +72,24 @@ def ls(options: GlobalOptions, *, target: Target = ".") -> None:
     Examples:
         jp conversation label ls --id last
     """
-    from jp.cli.places import open_session, open_workspace
-    from jp.cli.targets import choose
+    from jp.app.places import open_session, open_workspace
+    from jp.app.targets import choose
 
     workspace = open_workspace(options)
-    info = choose(target, workspace, open_session(workspace))
+    info = choose(options, target, workspace, open_session(workspace))
     _print(options, info.id, info.metadata.labels)
 
 
 def _change(options: GlobalOptions, target: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
     from msgspec.structs import replace
 
-    from jp.cli.held import tidy
-    from jp.cli.places import acquire, open_session, open_workspace
-    from jp.cli.targets import choose
+    from jp.app.held import tidy
+    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.targets import choose
 
     require_persistence(options, "jp conversation label")
     workspace = open_workspace(options)
-    info = choose(target, workspace, open_session(workspace))
+    info = choose(options, target, workspace, open_session(workspace))
     lock = workspace.lock(info)
     acquire(lock, options)
     with lock:
@@ -99,7 +99,7 @@ def _change(options: GlobalOptions, target: str, change: Callable[[Mapping[str, 
 
 
 def _print(options: GlobalOptions, identity: str, labels: Mapping[str, str]) -> None:
-    from jp.cli.candidates import label_text
+    from jp.app.targets import label_text
     from jp.cli.output import print_result
 
     lines = [label_text(name, labels[name]) for name in sorted(labels)]
@@ -159,16 +159,16 @@ def _set(
     *,
     is_archived: bool,
 ) -> None:
-    from jp.cli.held import tidy
+    from jp.app.held import tidy
+    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.targets import choose_all
     from jp.cli.output import print_result
-    from jp.cli.places import acquire, open_session, open_workspace
-    from jp.cli.targets import choose_all
 
     word = "archived" if is_archived else "unarchived"
     require_persistence(options, f"jp conversation {word.removesuffix('d')}")
     workspace = open_workspace(options)
     session = open_session(workspace)
-    chosen = choose_all(targets, workspace, session, archived=not is_archived)
+    chosen = choose_all(options, targets, workspace, session, archived=not is_archived)
 
     for info in chosen:
         lock = workspace.lock(info)
@@ -193,7 +193,7 @@ def _deactivate(workspace: AnyWorkspace, chosen: list[ConversationInfo]) -> None
 
 
 def _named(info: ConversationInfo) -> str:
-    from jp.cli.targets import title_of
+    from jp.app.targets import title_of
 
     return f"{info.id} ({title_of(info)})"
 
@@ -228,11 +228,11 @@ def edit(
         jp conversation edit --local
         jp conversation edit --expires never
     """
+    from jp.app.held import tidy
+    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.targets import choose, title_of
     from jp.cli.conversation.ls import as_value
-    from jp.cli.held import tidy
     from jp.cli.output import print_result
-    from jp.cli.places import acquire, open_session, open_workspace
-    from jp.cli.targets import choose, title_of
 
     require_persistence(options, "jp conversation edit")
     for one, other, both in (
@@ -251,7 +251,7 @@ def edit(
     _require_any(changes, moves=moves)
     workspace = open_workspace(options)
     session = open_session(workspace)
-    info = choose(target, workspace, session)
+    info = choose(options, target, workspace, session)
     if moves:
         _check_move(options, workspace, info, local=local)
     before = info
@@ -272,7 +272,7 @@ def _changes(before: ConversationInfo, after: ConversationInfo) -> str:
     """What of a conversation is otherwise now, one line for each, as `labels: a → b`."""
     from time import time
 
-    from jp.cli.candidates import label_text
+    from jp.app.targets import label_text
     from jp.cli.conversation.ls import expiry_text
     from jp.render.sanitize import one_line
 
@@ -315,7 +315,7 @@ def _applied(changes: Sequence[Callable[[Metadata], Metadata]], metadata: Metada
 def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.cli.values import given_title
+    from jp.app.values import given_title
 
     if title is None and not gone:
         return []
@@ -326,7 +326,7 @@ def _title_change(title: str | None, *, gone: bool) -> list[Callable[[Metadata],
 def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.cli.candidates import check_name, parse_labels
+    from jp.app.targets import check_name, parse_labels
     from jp.errors import UsageError
 
     new = parse_labels(added, option="--label")
@@ -356,7 +356,7 @@ def _pin_change(*, pin: bool, unpin: bool) -> list[Callable[[Metadata], Metadata
 def _expiry_change(expires: str | None) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.cli.values import end_of_life
+    from jp.app.values import end_of_life
 
     if expires is None:
         return []
@@ -368,8 +368,7 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
     """Refuse to make a stranger's settings the user's own, and to move where there is no second place."""
     from msgspec.structs import replace
 
-    from jp.cli.settings import layers_of, read_sources
-    from jp.cli.trust import require_none_ignored
+    from jp.app.settings import layers_of, read_sources, require_none_ignored
     from jp.errors import UsageError
     from jp.workspace.store import original_of
 
@@ -391,9 +390,8 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
 def _moved(
     options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, lock: Lock, *, local: bool
 ) -> ConversationInfo:
-    from jp.cli.forking import own_changes
-    from jp.cli.settings import is_foreign
-    from jp.cli.trust import accept_own
+    from jp.app.forking import own_changes
+    from jp.app.settings import accept_own, is_foreign
     from jp.workspace.moving import move_conversation
     from jp.workspace.workspace import Workspace
 

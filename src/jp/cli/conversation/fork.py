@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.loading import is_usual_profile, optional_value
+from jp.app.targets import TARGET_HELP
+from jp.cli.command_line.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.targets import TARGET_HELP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jp.cli.forking import Fork, Forking
+    from jp.app.forking import Fork, Forking
     from jp.conversation.entries import AnyEntry
     from jp.conversation.forking import TurnRange
     from jp.conversation.ids import ConversationId
@@ -62,14 +62,13 @@ def fork(
         jp conversation fork --compact=heavy
         jp query --id "$(jp conversation fork --no-use last)" "and in French?"
     """
-    from jp.cli.candidates import parse_labels
-    from jp.cli.forking import Forking, with_labels
-    from jp.cli.held import tidy
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import open_session, open_workspace
-    from jp.cli.settings import read_sources
-    from jp.cli.targets import choose, title_of
-    from jp.cli.values import given_title
+    from jp.app.forking import Forking, with_labels
+    from jp.app.held import tidy
+    from jp.app.places import open_session, open_workspace
+    from jp.app.settings import read_sources
+    from jp.app.targets import choose, parse_labels, title_of
+    from jp.app.values import given_title
+    from jp.cli.output import print_result
     from jp.errors import UsageError
 
     require_persistence(options, "jp conversation fork")
@@ -79,17 +78,17 @@ def fork(
     new_title = None if title is None else given_title(title)
     workspace = open_workspace(options)
     session = open_session(workspace)
-    source = choose(target, workspace, session)
+    source = choose(options, target, workspace, session)
     forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
     place = True if local else False if no_local else None
     prepared = forking.prepare(source, lambda entries: _turns(entries, turn, last), local=place)
     _check_profile(forking, prepared, compact)
     for text in prepared.notices:
-        notice(options, text)
+        options.notice(text)
     info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
-    _compact(forking, info, compact)
+    _compact(options, forking, info, compact)
     is_active = _used(session, info.id, stays=no_use)
-    notice(options, _said(prepared, title_of(source), is_active=is_active))
+    options.notice(_said(prepared, title_of(source), is_active=is_active))
     value = {
         "id": info.id,
         "title": info.metadata.title,
@@ -112,20 +111,20 @@ def _used(session: Session, conversation: ConversationId, *, stays: bool) -> boo
 def _check_profile(forking: Forking, prepared: Fork, profile: str | None) -> None:
     """Look for the profile while there is no fork yet."""
     if profile is not None:
-        from jp.cli.compacting.order import order_of
+        from jp.app.compaction.order import order_of
 
         config = forking.sources.resolve(conversation=prepared.layers).config
         order_of(config.conversation.compaction, profile=profile or None)
 
 
-def _compact(forking: Forking, info: ConversationInfo, profile: str | None) -> None:
+def _compact(options: GlobalOptions, forking: Forking, info: ConversationInfo, profile: str | None) -> None:
     """Compact a fork that was just written, or remove it again where that fails."""
     if profile is None:
         return
     from jp.cli.conversation.compact import compact_with_profile
 
     try:
-        compact_with_profile(forking.options, info.id, profile)
+        compact_with_profile(options, info.id, profile)
     except BaseException:
         forking.take_back(info)
         raise
@@ -144,7 +143,7 @@ def _said(fork: Fork, title: str, *, is_active: bool) -> str:
 
 def _turns(entries: Sequence[AnyEntry], turn: str | None, last: int | None) -> TurnRange:
     """The turns that are copied. Those that were undone come along where they stand between others."""
-    from jp.cli.forking import parse_turns
+    from jp.app.forking import parse_turns
     from jp.conversation.forking import TurnRange
     from jp.conversation.turns import turns_of, undone
     from jp.errors import UsageError

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.cli.candidates import label_text
+from jp.app.targets import TARGET_HELP, label_text
+from jp.app.values import ago
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.targets import TARGET_HELP
-from jp.cli.values import ago
 from jp.conversation.ids import ConversationId
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.stamp import seconds_of, timestamp
@@ -88,9 +87,9 @@ def ls(
         jp conversation ls --label area=parser --pinned
         jp conversation ls --format json
     """
-    from jp.cli.candidates import has_labels, parse_labels
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import open_session, open_workspace
+    from jp.app.places import open_session, open_workspace
+    from jp.app.targets import has_labels, parse_labels
+    from jp.cli.output import print_result
 
     parse_labels(labels or (), option="--label")
     workspace = open_workspace(options)
@@ -98,7 +97,7 @@ def ls(
     everything = sorted(workspace.conversations(), key=lambda info: (info.last_activity, info.id.deciseconds))
     for info in everything:
         if info.problem:
-            notice(options, f"{info.id}: {info.problem}")
+            options.notice(f"{info.id}: {info.problem}")
     found = [
         info
         for info in everything
@@ -119,9 +118,9 @@ def _nothing(everything: Sequence[ConversationInfo]) -> str:
 def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: ConversationId | None) -> str:
     from time import time
 
+    from jp.app.targets import title_of
+    from jp.app.values import ago
     from jp.cli.looks import width_of_stdout
-    from jp.cli.targets import title_of
-    from jp.cli.values import ago
     from jp.render.tables import text_table
 
     now = time()
@@ -150,13 +149,13 @@ def path(
         ls "$(jp conversation path)"
         tail -1 "$(jp conversation path last --log)"
     """
+    from jp.app.places import open_session, open_workspace
+    from jp.app.targets import choose
     from jp.cli.output import print_result
-    from jp.cli.places import open_session, open_workspace
-    from jp.cli.targets import choose
     from jp.workspace.layout import EVENTS, ORIGINAL_EVENTS
 
     workspace = open_workspace(options)
-    info = choose(target, workspace, open_session(workspace))
+    info = choose(options, target, workspace, open_session(workspace))
     place = info.directory
     if log:
         originals = info.directory / ORIGINAL_EVENTS
@@ -175,9 +174,9 @@ def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(
         jp conversation use last
         jp conversation use '?'
     """
+    from jp.app.places import open_session, open_workspace
+    from jp.app.targets import choose, choose_other, title_of
     from jp.cli.output import print_result
-    from jp.cli.places import open_session, open_workspace
-    from jp.cli.targets import choose, choose_other, title_of
     from jp.errors import UsageError
     from jp.workspace.session import session_key
 
@@ -189,7 +188,7 @@ def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(
             "nothing tells this terminal from others, so no conversation can be active in it",
             hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
         )
-    info = choose_other(workspace, session) if target is None else choose(target, workspace, session)
+    info = choose_other(options, workspace, session) if target is None else choose(options, target, workspace, session)
     if info.metadata.archived_at is not None:
         raise UsageError(
             f"conversation {str(info.id)!r} is archived",

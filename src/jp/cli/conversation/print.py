@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from jp.cli.held import ReadConversation
+from jp.app.held import ReadConversation
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
-from jp.cli.output import notice, print_result
-from jp.cli.targets import TARGET_HELP
+from jp.cli.output import print_result
 from jp.compaction.fact_lines import FactLines
 from jp.errors import JpError, UsageError
 from jp.provider.base import WireRequest
@@ -46,7 +46,7 @@ def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -
     request = render_bound(provider, thread, read.entries[: sent.entries]).wire
     is_verified = _is_verified(provider, request, sent)
     if is_verified is False:
-        notice(options, _difference(provider, sent))
+        options.notice(_difference(provider, sent))
     print_result(
         options,
         text=msgspec.json.encode(request.body).decode(),
@@ -153,7 +153,7 @@ def print_stream(
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
     """
-    from jp.cli.held import read_conversation
+    from jp.app.held import read_conversation
     from jp.cli.output import write_stdout
 
     read = read_conversation(options, target, lenient=True)
@@ -228,7 +228,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
     """The numbers of the turns to print, None for all."""
-    from jp.cli.forking import parse_turns
+    from jp.app.forking import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
 
@@ -268,17 +268,17 @@ def recall(
     """
     import os
 
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import open_session, open_workspace
-    from jp.cli.recalled import recalled
-    from jp.cli.streams import write_stdout_bytes
-    from jp.cli.targets import choose
+    from jp.app.places import open_session, open_workspace
+    from jp.app.recalled import recalled
+    from jp.app.targets import choose
+    from jp.cli.output import print_result
+    from jp.cli.terminal.streams import write_stdout_bytes
 
     workspace = open_workspace(options)
-    info = choose(target, workspace, open_session(workspace))
+    info = choose(options, target, workspace, open_session(workspace))
     stream = workspace.read(info)
     for sentence in stream.notices:
-        notice(options, sentence)
+        options.notice(sentence)
     found = recalled(handle, stream)
     is_shown = os.isatty(1)
     if not found.is_text and options.format != "json" and is_shown:
@@ -298,7 +298,7 @@ def recall(
         where = "" if target == "." else f" --id {info.id}"
         more = f"{where} --offset {page.next_offset}{'' if lines is None else f' --lines {lines}'}"
         shown = f"{page.next_offset:,} of {len(found.data):,} bytes"
-        notice(options, f"{shown}; go on with `jp conversation recall {found.handle}{more}`")
+        options.notice(f"{shown}; go on with `jp conversation recall {found.handle}{more}`")
 
 
 def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -> Page:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jp.cli.places import AnyWorkspace
+    from jp.app.places import AnyWorkspace
     from jp.workspace.importing import Imported, ImportSource
     from jp.workspace.listing import ConversationInfo
 
@@ -33,17 +33,17 @@ def remove(
         jp conversation rm jp-c17800836875
         jp conversation rm --yes last
     """
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import acquire, open_session, open_workspace
-    from jp.cli.targets import choose_all
-    from jp.cli.trust import trust_store
+    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.settings import trust_store
+    from jp.app.targets import choose_all
+    from jp.cli.output import print_result
 
     require_persistence(options, "jp conversation rm")
     workspace = open_workspace(options)
     session = open_session(workspace)
-    chosen = choose_all(targets, workspace, session)
+    chosen = choose_all(options, targets, workspace, session)
     if not yes and not _agrees(chosen):
-        notice(options, "nothing was deleted")
+        options.notice("nothing was deleted")
         return ExitCode.FAILURE
     lines: list[str] = []
     for info in chosen:
@@ -59,18 +59,17 @@ def remove(
 
 def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo) -> str:
     """Remove what was written for a conversation and never sent; words about it."""
-    from jp.cli.drafts import discard_drafts, drafts_directory
-    from jp.cli.output import notice
+    from jp.app.drafts import discard_drafts, drafts_directory
 
     directory = drafts_directory(workspace, info.id.digits, persistent=True, create=False)
     removed, kept = discard_drafts(directory)
     for path in kept:
-        notice(options, f"somebody is writing a query to {info.id} right now, which stays in {str(path)!r}")
+        options.notice(f"somebody is writing a query to {info.id} right now, which stays in {str(path)!r}")
     return f" and {removed} {'draft' if removed == 1 else 'drafts'}" if removed else ""
 
 
 def _named(info: ConversationInfo) -> str:
-    from jp.cli.targets import title_of
+    from jp.app.targets import title_of
     from jp.render.escape import escape_line
 
     return f"{info.id} ({escape_line(title_of(info))})"
@@ -79,7 +78,7 @@ def _named(info: ConversationInfo) -> str:
 def _agrees(chosen: list[ConversationInfo]) -> bool:
     from functools import partial
 
-    from jp.cli.dialogue import ask_alone
+    from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import UsageError
     from jp.render.approval import Sheet
     from jp.render.prompts import About, ask_yes_no
@@ -116,8 +115,8 @@ def import_conversations(
         jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build
         jp conversation import --local ~/old
     """
-    from jp.cli.output import notice, print_result
-    from jp.cli.places import open_workspace
+    from jp.app.places import open_workspace
+    from jp.cli.output import print_result
     from jp.errors import UsageError
     from jp.workspace.ephemeral import EphemeralWorkspace
     from jp.workspace.importing import import_conversations
@@ -131,7 +130,7 @@ def import_conversations(
     if len(known) == len(done):
         raise _nothing_new(known)
     for item in known:
-        notice(options, f"{str(item.source.directory)!r} is here already, as {item.info.id}")
+        options.notice(f"{str(item.source.directory)!r} is here already, as {item.info.id}")
     new = [item for item in done if item.is_new]
     print_result(
         options,
@@ -173,7 +172,7 @@ def _nothing_new(known: Sequence[Imported]) -> Exception:
 
 
 def _line(item: Imported) -> str:
-    from jp.cli.targets import title_of
+    from jp.app.targets import title_of
 
     return f"imported {item.info.id}  {title_of(item.info)}{_renaming(item)}"
 

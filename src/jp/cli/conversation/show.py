@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.cli.targets import TARGET_HELP
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jp.cli.held import HeldConversation
+    from jp.app.held import HeldConversation
     from jp.config.model import AppConfig
     from jp.conversation.entries import AnyEntry, JsonObject
     from jp.conversation.turns import Undoable
@@ -34,8 +34,8 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation show
         jp conversation show last --format json
     """
-    from jp.cli.compacting.report import overlay_text, overlay_value
-    from jp.cli.held import read_conversation
+    from jp.app.compaction.applying import overlay_text, overlay_value
+    from jp.app.held import read_conversation
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
 
@@ -95,8 +95,8 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spendi
 
 def _in_words(info: ConversationInfo, facts: Mapping[str, object], spending: Spending) -> dict[str, object]:
     """What a person reads in place of fields with parts."""
-    from jp.cli.candidates import label_text
-    from jp.cli.values import cost_sentence
+    from jp.app.targets import label_text
+    from jp.app.values import cost_sentence
 
     parent = info.metadata.parent
     labels = [label_text(name, info.metadata.labels[name]) for name in sorted(info.metadata.labels)]
@@ -126,7 +126,7 @@ def _shown(declaration: str) -> str:
 
 def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
     """What all requests took and cost."""
-    from jp.cli.model_details import pricing
+    from jp.app.models import pricing
     from jp.conversation.usage import usage_by_turn
     from jp.turn.spending import by_cycle, total_of
 
@@ -161,7 +161,7 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation undo
         jp conversation undo last
     """
-    from jp.cli.held import hold_conversation
+    from jp.app.held import hold_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import newest_undoable
 
@@ -182,7 +182,7 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     Examples:
         jp conversation redo
     """
-    from jp.cli.held import hold_conversation
+    from jp.app.held import hold_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import named_by, newest_undo
 
@@ -198,7 +198,6 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
 def _say_what_comes_again(options: GlobalOptions, held: HeldConversation, found: Sequence[Undoable]) -> None:
     """Name what an undone turn attached and is declared still: the next turn attaches it, unless it is taken out."""
     from jp.attachment.resolution import delivered_in
-    from jp.cli.output import notice
     from jp.conversation.turns import turns_of, undone
 
     entries = held.log.entries
@@ -211,7 +210,7 @@ def _say_what_comes_again(options: GlobalOptions, held: HeldConversation, found:
     again = [text for text in declared if text in delivered and text not in standing]
     if again:
         first = repr(again[0]) if len(again) == 1 else f"{again[0]!r} and {len(again) - 1} more"
-        notice(options, f"the next query attaches {first} again, unless `jp attachment rm` takes it out")
+        options.notice(f"the next query attaches {first} again, unless `jp attachment rm` takes it out")
 
 
 def _say(
@@ -234,7 +233,7 @@ def _type(entry: Undoable) -> str:
 
 
 def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
-    from jp.cli.compacting.report import policies_text, turns_text
+    from jp.app.compaction.applying import policies_text, turns_text
     from jp.config.keys import key_text
     from jp.conversation.entries import Compaction, ConfigDelta
     from jp.conversation.turns import turns_of

@@ -9,10 +9,10 @@ import typer
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from jp.cli.conversation.usage_report import Report, TurnRow
+from jp.app.reports import Report, TurnRow
+from jp.app.targets import TARGET_HELP
+from jp.app.values import cost_sentence, cost_text
 from jp.cli.options import GlobalOptions
-from jp.cli.targets import TARGET_HELP
-from jp.cli.values import cost_sentence, cost_text
 from jp.compaction.savings import Saved, Savings
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
@@ -304,15 +304,15 @@ def usage(
         jp conversation usage last --cycles
         jp conversation usage --format json | jq .total.cost_usd
     """
-    from jp.cli.conversation.usage_report import report_of
-    from jp.cli.held import read_conversation
+    from jp.app.held import read_conversation
+    from jp.app.reports import report_of_usage_report
     from jp.cli.looks import width_of_stdout
     from jp.cli.output import print_result
 
     read = read_conversation(options, target, lenient=True)
     if read.info is None:
         return
-    report = report_of(read.entries, read.resolved.config, parent=read.info.metadata.parent)
+    report = report_of_usage_report(read.entries, read.resolved.config, parent=read.info.metadata.parent)
     print_result(
         options,
         text=report_text(report, width=width_of_stdout(options), by_cycle=cycles) if report.turns else "",

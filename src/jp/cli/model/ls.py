@@ -51,9 +51,9 @@ def ls(
         jp model ls --refresh
         jp model ls openrouter --refresh --format json
     """
+    from jp.app.settings import trusted_config
     from jp.cli.model.show import as_value, models_of, naming_of, retired_models
-    from jp.cli.output import notice, print_result
-    from jp.cli.settings import trusted_config
+    from jp.cli.output import print_result
 
     config = trusted_config(options, say=True)
     settings = config.providers.llm
@@ -77,7 +77,7 @@ def ls(
     }
     print_result(options, text=_text(options, found, naming), value=value)
     if retired := retired_models(known for models in found for known in models.known):
-        notice(options, retired)
+        options.notice(retired)
     return None
 
 
@@ -101,12 +101,11 @@ def _providers(config: AppConfig, provider: str | None) -> list[str]:
 
 
 def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> Kept:
-    from jp.cli.model_details import kept_of
-    from jp.cli.output import notice
+    from jp.app.models import kept_of
 
     kept = kept_of(config.providers.llm, provider)
     if kept.problem:
-        notice(options, f"{kept.problem}, so it does not count; `jp model ls {provider} --refresh` writes it anew")
+        options.notice(f"{kept.problem}, so it does not count; `jp model ls {provider} --refresh` writes it anew")
     return kept
 
 
@@ -133,11 +132,10 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
     Raises:
         ProviderError: nothing came at all.
     """
-    from jp.cli.output import notice
     from jp.provider.errors import ProviderError
 
     for name, error in asked.failed.items():
-        notice(options, f"the models of {name} did not come: {error.message}")
+        options.notice(f"the models of {name} did not come: {error.message}")
     without = [f"{', '.join(asked.keyless)} (no key)"] if asked.keyless else []
     without += [f"{', '.join(asked.absent)} (no server answers)"] if asked.absent else []
     if not asked.kept:
@@ -145,7 +143,7 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
         hint = f"`jp keys set {provider}` stores a key; `jp model ls` lists what is known without asking"
         raise ProviderError("no provider has listed its models", kind="other", hint=hint)
     if without:
-        notice(options, f"not asked: {'; '.join(without)}")
+        options.notice(f"not asked: {'; '.join(without)}")
 
 
 def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> str:

@@ -95,7 +95,7 @@ def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str],
     """
     import anyio
 
-    from jp.cli.signals import interruptions
+    from jp.cli.terminal.signals import interruptions
 
     asked = Asked()
     accounts = _accounts(config, providers, asked, named=named)
@@ -114,7 +114,7 @@ def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str],
 
 
 def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, named: bool) -> dict[str, Account]:
-    from jp.cli.keys import UserKeys
+    from jp.app.keys import UserKeys
 
     accounts: dict[str, Account] = {}
     settings, stored = config.providers.llm, UserKeys()
@@ -145,7 +145,7 @@ def _forgive_absence(config: AppConfig, asked: Asked) -> None:
 async def _ask(options: GlobalOptions, config: AppConfig, accounts: Mapping[str, Account], asked: Asked) -> None:
     from anyio import CapacityLimiter, create_task_group
 
-    from jp.cli.model_details import catalogue_store
+    from jp.app.models import catalogue_store
 
     store = catalogue_store()
     places = CapacityLimiter(_AT_ONCE)
@@ -167,7 +167,6 @@ async def _ask(options: GlobalOptions, config: AppConfig, accounts: Mapping[str,
 async def _fetched(
     options: GlobalOptions, config: AppConfig, provider: str, account: Account, store: CatalogueStore
 ) -> Kept:
-    from jp.cli.output import notice
     from jp.provider.catalogue.fetching import Server, fetch_models
     from jp.provider.catalogue.store import Catalogue, Kept
     from jp.workspace.stamp import SYSTEM, timestamp
@@ -186,5 +185,5 @@ async def _fetched(
         try:
             store.write(catalogue)
         except JpError as error:
-            notice(options, f"the models of {provider} are not kept: {error.message}")
+            options.notice(f"the models of {provider} are not kept: {error.message}")
     return Kept(catalogue=catalogue)

@@ -33,7 +33,7 @@ def age_secs(catalogue: Catalogue) -> int | None:
 
 def catalogue_date(catalogue: Catalogue) -> str:
     """The day of a catalogue, and its age."""
-    from jp.cli.values import ago
+    from jp.app.values import ago
 
     age = age_secs(catalogue)
     return "an unknown date" if age is None else f"{catalogue.at[:10]} ({ago(age)} ago)"
@@ -190,9 +190,9 @@ def show(
         jp model show smart --format json
         jp config set 'providers.llm.openai.models."gpt-5.6".input_price=1.5'
     """
-    from jp.cli.model_details import kept_of
-    from jp.cli.output import notice, print_result
-    from jp.cli.settings import trusted_config
+    from jp.app.models import kept_of
+    from jp.app.settings import trusted_config
+    from jp.cli.output import print_result
     from jp.provider.catalogue.known import known_model
     from jp.provider.models import TABLE_DATE
     from jp.provider.registry import parse_model_id
@@ -202,10 +202,10 @@ def show(
     found = parse_model_id(model, settings)
     kept = kept_of(settings, found.provider)
     if kept.problem:
-        notice(options, f"{kept.problem}, so it does not count")
+        options.notice(f"{kept.problem}, so it does not count")
     known, naming = known_model(settings, found, kept.catalogue), naming_of(config)
     for sentence in (*_doubts(known, kept), *filter(None, (retirement(known),))):
-        notice(options, sentence)
+        options.notice(sentence)
     details = known.details
     value = {
         **as_value(known, kept, naming),

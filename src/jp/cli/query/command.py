@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from jp.cli.argv import is_number
-from jp.cli.loading import is_usual_profile, optional_value, switched_value
+from jp.app.targets import TARGET_HELP
+from jp.app.values import DEFAULT_LIFETIME, is_duration
+from jp.cli.command_line.argv import is_number
+from jp.cli.command_line.loading import is_usual_profile, optional_value, switched_value
 from jp.cli.options import GlobalOptions
-from jp.cli.targets import TARGET_HELP
-from jp.cli.values import DEFAULT_LIFETIME, is_duration
 
 
 def query(
@@ -205,8 +205,8 @@ def query(
     """
     import anyio
 
-    from jp.cli.query.arguments import DisplayOptions, QueryArguments
-    from jp.cli.query.run import run_query
+    from jp.app.query.arguments import DisplayOptions, QueryArguments
+    from jp.cli.query.outcome import run_query
 
     arguments = QueryArguments(
         words=tuple(words or ()),
@@ -254,7 +254,7 @@ def _title(text: str | None) -> str | None:
     if text is None:
         return None
 
-    from jp.cli.values import given_title
+    from jp.app.values import given_title
 
     return given_title(text)
 
@@ -263,7 +263,7 @@ def _labels(texts: list[str]) -> dict[str, str]:
     if not texts:
         return {}
 
-    from jp.cli.candidates import parse_labels
+    from jp.app.targets import parse_labels
 
     return parse_labels(texts, option="--label")
 
@@ -272,7 +272,7 @@ def _end(lifetime: str | None) -> str | None:
     if lifetime is None:
         return None
 
-    from jp.cli.values import end_of_life
+    from jp.app.values import end_of_life
 
     return end_of_life(lifetime, option="--tmp")
 
@@ -281,6 +281,6 @@ def _seconds(duration: str | None, option: str) -> float | None:
     if duration is None:
         return None
 
-    from jp.cli.values import parse_duration
+    from jp.app.values import parse_duration
 
     return parse_duration(duration, option=option)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from jp.cli.tool.reading import ReadTools
-    from jp.cli.toolset import Toolset
+    from jp.app.tools import ReadTools
+    from jp.app.toolset import Toolset
     from jp.config.layers import Resolved
     from jp.config.tools import ToolCompactionConfig
     from jp.process.sandbox.mechanisms import Limits
@@ -190,11 +190,11 @@ def ls(
         jp tool ls --refresh
         jp tool ls --format json
     """
-    from jp.cli.exit import report
+    from jp.app.settings import tell_ignored
+    from jp.app.tools import read_tools
     from jp.cli.looks import width_of_stdout
-    from jp.cli.output import notice, print_result
-    from jp.cli.tool.reading import read_tools
-    from jp.cli.trust import tell_ignored
+    from jp.cli.output import print_result
+    from jp.cli.terminal.exit import report
     from jp.render.tables import text_table
     from jp.tool.toolbox import ALL
 
@@ -205,10 +205,10 @@ def ls(
     if toolset is None:
         return refreshed.interrupted
     for server in () if refresh else read.strange_servers():
-        notice(options, f"what the MCP server {server!r} has is not known yet: `jp tool ls --refresh` asks it")
+        options.notice(f"what the MCP server {server!r} has is not known yet: `jp tool ls --refresh` asks it")
     for name in toolset.settings:
         if name != ALL and not toolset.is_known(name):
-            notice(options, toolset.unknown(name).message)
+            options.notice(toolset.unknown(name).message)
     found = [facts_of(name, toolset, read.root) for name in toolset.all_names]
     text = text_table(_HEAD, [_row(facts) for facts in found], width=width_of_stdout(options))
     print_result(options, text=text, value={"tools": [facts.value() for facts in found]})
@@ -229,7 +229,7 @@ class _Refreshed(msgspec.Struct, frozen=True, kw_only=True):
 def _refreshed(read: ReadTools) -> _Refreshed:
     import anyio
 
-    from jp.cli.signals import interruptions
+    from jp.cli.terminal.signals import interruptions
 
     async def run() -> _Refreshed:
         with interruptions() as interruption:
@@ -267,8 +267,8 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
         jp tool show fs_read_file --id .
         jp tool show fs_read_file --format json
     """
+    from jp.app.tools import read_tools, unknown_name
     from jp.cli.output import print_result
-    from jp.cli.tool.reading import read_tools, unknown_name
     from jp.compaction.hints import hints_of
 
     read = read_tools(options, target)

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import msgspec
 import typer
 
-from jp.cli.dialogue import AbsentRespondent, Dialogue
+from jp.app.query.arguments import DisplayOptions
+from jp.app.query.conversation import is_attended
+from jp.app.query.screen import Dialogue
+from jp.app.settings import tell_ignored
+from jp.app.tools import ReadTools, read_tools, unknown_name
 from jp.cli.options import GlobalOptions
-from jp.cli.output import log, notice, print_result
-from jp.cli.query.arguments import DisplayOptions
-from jp.cli.query.conversation import is_attended
-from jp.cli.query.display import open_display
-from jp.cli.signals import interruptions
+from jp.cli.output import print_result
+from jp.cli.query.terminal import open_display
+from jp.cli.terminal.dialogue import AbsentRespondent
+from jp.cli.terminal.signals import interruptions
 from jp.cli.tool.ls import OptionalTarget, ToolName
-from jp.cli.tool.reading import ReadTools, read_tools, unknown_name
-from jp.cli.trust import tell_ignored
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     AudioBlock,
@@ -59,10 +60,10 @@ async def read_arguments(options: GlobalOptions, text: str | None) -> JsonObject
     if text is None:
         return {}
     if text == "-":
-        from jp.cli.stdin import read_piped, stdin_source
+        from jp.app.stdin import read_piped, stdin_source
 
         source = stdin_source(asked=True, refused=False)
-        piped = await read_piped(source, on_idle=lambda: notice(options, "reading arguments from standard input …"))
+        piped = await read_piped(source, on_idle=lambda: options.notice("reading arguments from standard input …"))
         return _object("" if piped is None else piped.text)
     return _object(_content(text[1:]) if text.startswith("@") else text)
 
@@ -194,9 +195,9 @@ class _ByHand:
         return self._outcome
 
     def _ports(self, config: AppConfig) -> ToolPorts:
-        from jp.cli.approval import TerminalApprover
-        from jp.cli.dialogue import TerminalRespondent
-        from jp.cli.toolset import AttachmentNames
+        from jp.app.toolset import AttachmentNames
+        from jp.cli.terminal.approval import TerminalApprover
+        from jp.cli.terminal.dialogue import TerminalRespondent
         from jp.tool.consent import Answers, Consent
         from jp.tool.inquiries import Inquiries
 
@@ -211,7 +212,7 @@ class _ByHand:
             root=self._read.root,
             consent=consent,
             notice=self._renderer.notice,
-            log=lambda text: log(self._options, text),
+            log=self._options.log,
             inquirer_for=Inquiries(self._toolbox, person=person, model=None).inquirer,
         )
 

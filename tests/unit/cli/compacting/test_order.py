@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.compacting.order import (
+from jp.app.compaction.order import (
     Budget,
     PolicyFlags,
     RangeFlags,

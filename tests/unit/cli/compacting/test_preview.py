@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from conversations import MODEL, Conversation, conversation_of, sampled_conversations
-from jp.cli.compacting.applying import Proposals, StaleProposalError
-from jp.cli.compacting.order import Order, PolicyFlags, RangeFlags, order_of
-from jp.cli.compacting.preview import Previewer
-from jp.cli.compacting.summarizer import local_summary
+from jp.app.compaction.applying import Proposals, StaleProposalError
+from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, order_of
+from jp.app.compaction.preview import Previewer
+from jp.app.compaction.summarizer import local_summary
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
 from jp.compaction.ranges import Range

@@ -6,9 +6,8 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from jp.cli.compacting.applying import Made
-from jp.cli.compacting.preview import Preview, SummaryPreview
-from jp.cli.compacting.report import (
+from jp.app.compaction.applying import (
+    Made,
     made_sentence,
     overlay_text,
     overlay_value,
@@ -17,6 +16,7 @@ from jp.cli.compacting.report import (
     preview_value,
     turns_text,
 )
+from jp.app.compaction.preview import Preview, SummaryPreview
 from jp.compaction.hints import tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.planning import Effect

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.candidates import Candidate
-from jp.cli.picker import State, View, draw, list_rows, moved, opened, typed
+from jp.app.targets import Candidate
+from jp.cli.terminal.picker import State, View, draw, list_rows, moved, opened, typed
 from jp.conversation.ids import ConversationId
 from jp.render.tables import cell_width
 

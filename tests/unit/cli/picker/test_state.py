@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from jp.cli.candidates import Candidate
-from jp.cli.picker import State, cleared, erased, first_line, moved, opened, typed, word_erased
+from jp.app.targets import Candidate
+from jp.cli.terminal.picker import State, cleared, erased, first_line, moved, opened, typed, word_erased
 from jp.conversation.ids import ConversationId
 
 

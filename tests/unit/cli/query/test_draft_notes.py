@@ -1,7 +1,15 @@
 from __future__ import annotations
 
-from jp.cli.drafts import lay_out
-from jp.cli.query.composer import MOST_CHARS, MOST_CHARS_OF_ONE, MOST_TURNS, Fact, block_quote, is_quote_only, notes
+from jp.app.drafts import lay_out
+from jp.app.query.composer import (
+    MOST_CHARS_COMPOSER,
+    MOST_CHARS_OF_ONE,
+    MOST_TURNS,
+    Fact,
+    block_quote,
+    is_quote_only,
+    notes,
+)
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, CycleEnd, ToolCallRequest, TurnStart
 from jp.conversation.turns import Turn, turns_of
 
@@ -82,7 +90,7 @@ def test_only_the_last_turns_are_shown_and_only_the_beginning_of_what_is_long() 
     assert "## Turn 14, answer" in below
     assert "## Turn 4, " not in below
     assert " … (7 more characters)\n" in below
-    assert len(below) < MOST_CHARS + 2000
+    assert len(below) < MOST_CHARS_COMPOSER + 2000
 
 
 def test_many_long_turns_have_a_bound_together() -> None:
@@ -90,4 +98,4 @@ def test_many_long_turns_have_a_bound_together() -> None:
     below = notes((), turns(MOST_TURNS, request=long, answer=long, calls=30))
 
     assert "fs_read_file, …\n" in below
-    assert MOST_CHARS * 0.8 < len(below) < MOST_CHARS + 2000
+    assert MOST_CHARS_COMPOSER * 0.8 < len(below) < MOST_CHARS_COMPOSER + 2000

@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.cli.query import question
-from jp.cli.query.question import typed_text
+from jp.app.query import question
+from jp.app.query.question import typed_text
 from jp.errors import UsageError
 
 

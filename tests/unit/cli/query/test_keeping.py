@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from jp.cli.drafts import drafts_directory, open_draft
-from jp.cli.editor import NotAskedError
+from jp.app.drafts import drafts_directory, open_draft
+from jp.app.editor import NotAskedError
+from jp.app.query.conversation import Place
+from jp.app.query.question import Keeper
+from jp.app.settings import read_sources
 from jp.cli.options import GlobalOptions
-from jp.cli.query.conversation import Place
-from jp.cli.query.question import Keeper
-from jp.cli.settings import read_sources
 from jp.errors import ExitCode, JpError
 from jp.workspace.metadata import Metadata
 from jp.workspace.session import SessionKey

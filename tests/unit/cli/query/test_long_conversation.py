@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from doubles import FakeClock, Screen
-from jp.cli.dialogue import Dialogue
-from jp.cli.query import room
-from jp.cli.query.room import AutomaticRoom
-from jp.cli.query.wiring import Wiring
+from jp.app.query import room
+from jp.app.query.room import AutomaticRoom
+from jp.app.query.screen import Dialogue
+from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project

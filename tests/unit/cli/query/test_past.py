@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.cli.query.past import answer_of, calls_of, last_answer, request_of, standing_turns
+from jp.app.query.past import answer_of, calls_of, last_answer, request_of, standing_turns
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

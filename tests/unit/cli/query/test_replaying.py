@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import pytest
 
-from jp.cli.query.conversation import Held
-from jp.cli.query.replaying import ReplacingRecorder, again, conversation_of, last_request
+from jp.app.query.conversation import Held
+from jp.app.query.replaying import ReplacingRecorder, again, conversation_of, last_request
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, CycleEnd, Revert, TurnStart
 from jp.conversation.resource import Carrier, Resource
 from jp.conversation.turns import undone

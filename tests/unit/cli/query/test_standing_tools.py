@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from jp.app.query.attachments import Schemes
+from jp.app.query.tools import Standing
 from jp.attachment.base import Declaration
 from jp.cli.options import GlobalOptions
-from jp.cli.query.attachments import Schemes
-from jp.cli.query.standing_tools import Standing
 from jp.config.model import AppConfig, ConversationConfig
 from jp.provider.registry import ModelId
 from jp.tool.recall import Recall

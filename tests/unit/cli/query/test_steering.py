@@ -5,9 +5,9 @@ import signal
 import anyio
 import pytest
 
-from jp.cli.dialogue import Dialogue
-from jp.cli.query.asking import TOOLS_MENU, TURN_MENU, Choice, Ended, Menu, Steering, ask_choice
-from jp.cli.signals import interruptions
+from jp.app.query.screen import Dialogue, Ended
+from jp.cli.query.terminal import TOOLS_MENU, TURN_MENU, Choice, Menu, Steering, ask_choice
+from jp.cli.terminal.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
 from jp.errors import ExitCode
 from jp.render import prompts
@@ -105,7 +105,7 @@ class Played:
 
 @pytest.fixture(autouse=True)
 def presses_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jp.cli.signals.SAME_PRESS_SECS", -1.0)
+    monkeypatch.setattr("jp.cli.terminal.signals.SAME_PRESS_SECS", -1.0)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.cli.query import template
-from jp.cli.query.question import Part
-from jp.cli.query.template import TemplateError
+from jp.app.query import composer
+from jp.app.query.composer import TemplateError
+from jp.app.query.question import Part
 
 
 def render(text: str, values: dict[str, Any], parts: Sequence[Part] = ()) -> str:
-    return anyio.run(template.render, text, values, parts)
+    return anyio.run(composer.render, text, values, parts)
 
 
 def test_names_stand_for_their_values() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.cli.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
-from jp.cli.structured.check import Checker
+from jp.app.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
+from jp.app.structured.check import Checker
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

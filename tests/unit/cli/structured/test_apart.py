@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.cli.structured.answer import Unchecked, misfits_apart
-from jp.cli.structured.check import Checker
+from jp.app.structured.answer import Unchecked, misfits_apart
+from jp.app.structured.check import Checker
 from jp.conversation.entries import JsonObject
 
 ENDLESS = "^(a+)+$"

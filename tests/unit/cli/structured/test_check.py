@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jp.cli.structured.check import Checker, InvalidSchemaError
+from jp.app.structured.check import Checker, InvalidSchemaError
 from jp.conversation.entries import JsonObject
 
 STRING: JsonObject = {"type": "string"}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jp.cli.structured.check import Checker
-from jp.cli.structured.misfit import in_one_line
+from jp.app.structured.check import Checker
+from jp.app.structured.misfit import in_one_line
 from jp.conversation.entries import JsonObject
 
 PAIR: JsonObject = {

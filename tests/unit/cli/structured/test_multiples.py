@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jp.cli.structured.check import is_multiple
+from jp.app.structured.check import is_multiple
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.structured.misfit import searches, why_not
+from jp.app.structured.misfit import searches, why_not
 from jp.conversation.entries import JsonObject
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import searcher
 from forked import run_jp
-from jp.cli.structured.searching import Task
+from jp.app.structured.searching import Task
 from jp.conversation.entries import JsonObject
 
 DRAFT: JsonObject = {"$schema": "http://json-schema.org/draft-07/schema#"}

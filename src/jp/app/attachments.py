@@ -1,0 +1,298 @@
+"""Whether what a conversation attaches is still what was read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, get_args
+from urllib.parse import unquote
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.app.options import Options
+from jp.app.places import AnyWorkspace
+from jp.app.query.attachments import Schemes
+from jp.app.settings import command_for
+from jp.attachment.base import AttachmentError, Declaration
+from jp.attachment.comparison import Standing, State, Survey
+from jp.attachment.declaration import history_of, scheme_of
+from jp.attachment.files.failures import alikeness
+from jp.attachment.resolution import tokens_of
+from jp.attachment.web.address import without_credentials
+from jp.config.layers import Resolved
+from jp.conversation.entries import AnyEntry
+from jp.conversation.resource import size_in_bytes
+from jp.errors import UsageError
+from jp.likeness import ALIKE
+from jp.render.units import count_text, size_text
+
+if TYPE_CHECKING:
+    from jp.workspace.listing import ConversationInfo
+
+
+_SHOWN = 5
+_LIST = "list them with `jp attachment ls`"
+
+
+def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str:
+    """The declaration that `typed` stands for: as it is listed, as a path or URI of the same, or a part of only one.
+
+    `canonical` is what `typed` would be declared as, None where it is malformed; `declared` has the canonical form of
+    each declaration. A part begins where a word does.
+
+    Raises:
+        UsageError: it stands for none of them, or for several.
+    """
+    if typed in declared:
+        return typed
+    same = [text for text, form in declared.items() if canonical is not None and form == canonical]
+    found = same or _having(typed, declared)
+    if len(found) == 1 or same:
+        return found[0]
+    if not found:
+        raise UsageError(f"{typed!r} is not attached", hint=_near(typed, declared))
+    shown = ", ".join(map(repr, found[:_SHOWN]))
+    more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+    raise UsageError(f"{typed!r} is a part of {len(found):,} attachments: {shown}{more}", hint="give more of it")
+
+
+def _having(part: str, declared: Mapping[str, str]) -> list[str]:
+    """The declarations that have `part`: excludes where it begins with `!`, or where no other has it."""
+    body = part.removeprefix("!")
+    if not any(map(str.isalnum, body)):
+        return []
+    beginning = r"(?<![^\W_])" if body[0].isalnum() else ""
+    expression = re.compile(beginning + re.escape(body))
+    found = [text for text in declared if expression.search(unquote(text)) or expression.search(text)]
+    includes = [] if part.startswith("!") else [text for text in found if not text.startswith("!")]
+    return includes or [text for text in found if text.startswith("!")]
+
+
+def _near(typed: str, declared: Mapping[str, str]) -> str:
+    scores = [(alikeness(typed, unquote(text).replace("file:", "", 1)), text) for text in declared]
+    near = [text for score, text in sorted(scores, reverse=True) if score >= ALIKE][:2]
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else _LIST
+
+
+T = TypeVar("T")
+
+_LONGEST_STATE = max(map(len, get_args(State)))
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation declares: `texts` as they are configured, those in `untrusted` without the user's trust.
+
+    `trusting` is the command that gives it.
+    """
+
+    texts: tuple[str, ...]
+    untrusted: Collection[str]
+    trusting: str
+    max_bytes: int
+
+
+def declared_in(
+    resolved: Resolved,
+    options: Options,
+    workspace: AnyWorkspace,
+    info: ConversationInfo | None,
+    *,
+    texts: tuple[str, ...] | None = None,
+) -> Declared:
+    """What the configuration declares, or with it `texts`."""
+    config = resolved.config.conversation
+    return Declared(
+        texts=config.attachments if texts is None else texts,
+        untrusted={value.value for value in resolved.ignored if value.key == "conversation.attachments"},
+        trusting=command_for(resolved.ignored, info),
+        max_bytes=config.max_attachment_bytes,
+    )
+
+
+async def standings(
+    declared: Declared,
+    schemes: Schemes,
+    entries: Sequence[AnyEntry],
+    *,
+    reaches_out: bool,
+) -> list[Standing]:
+    """How each of the declarations stands, in their order."""
+    survey = _survey(declared, schemes, entries, reaches_out=reaches_out)
+
+    async def look(text: str) -> Standing:
+        if text in declared.untrusted:
+            # Not even its spelling is looked at: that may be a stranger's code.
+            return replace(survey.known(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
+        return await _standing(text, survey, schemes)
+
+    return await _all(look, declared.texts)
+
+
+async def expectations(
+    given: Sequence[Declaration], declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry]
+) -> list[str]:
+    """Sentences about what was just declared and will not come with the next turn as one may expect."""
+    survey = _survey(declared, schemes, entries)
+    includes = [declaration for declaration in given if not declaration.exclude]
+    found = await _all(survey.standing, includes)
+    sentences = map(_expectation, includes, found)
+    return [sentence for sentence in sentences if sentence]
+
+
+def _expectation(declaration: Declaration, standing: Standing) -> str:
+    written = _shown(declaration.written)
+    if standing.turn is not None:
+        return f"{written!r} was read in turn {standing.turn} and is not read again; `jp query --attach` does that"
+    match standing.state:
+        case "missing":
+            hint = f" {standing.hint}" if standing.hint else ""
+            return f"{standing.detail} now: the next query fails unless it is there by then.{hint}"
+        case "excluded":
+            return f"{written!r} attaches nothing: {standing.detail or 'an exclude leaves it out'}"
+        case _:
+            return f"the next query fails: {standing.detail}" if standing.detail else ""
+
+
+async def _all(look: Callable[[T], Awaitable[Standing]], items: Sequence[T]) -> list[Standing]:
+    """What `look` finds for each of the items, all at once."""
+    from anyio import create_task_group
+
+    found: dict[int, Standing] = {}
+
+    async def take(index: int, item: T) -> None:
+        found[index] = await look(item)
+
+    async with create_task_group() as tasks:
+        for index, item in enumerate(items):
+            tasks.start_soon(take, index, item)
+    return [found[index] for index in range(len(items))]
+
+
+def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) -> dict[str, bool]:
+    """Those of the declarations `texts` that are meant by what was typed, each with whether only a part of it was.
+
+    Raises:
+        UsageError: something typed means none of them, or several.
+        AttachmentError: something typed is malformed, and no part of any.
+    """
+    declared = {text: _canonical(text, schemes.configured) or text for text in texts}
+    return dict(_meant(text, declared, schemes) for text in typed)
+
+
+def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[str, bool]:
+
+    malformed = None
+    try:
+        (declaration,) = schemes.typed([typed])
+        canonical = declaration.text
+    except AttachmentError as error:
+        canonical, malformed = None, error
+    try:
+        found = meant(_shown(typed), canonical, declared)
+    except UsageError:
+        if malformed is not None:
+            raise malformed from None
+        raise
+    return found, found != typed and declared[found] != canonical
+
+
+def _shown(text: str) -> str:
+    """What was written as it may be shown: an address without its password; elsewhere an `@` is an `@`."""
+    return without_credentials(text) if scheme_of(text.removeprefix("!")) in {"http", "https"} else text
+
+
+def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]]) -> str | None:
+    try:
+        return declare([text])[0].text
+    except AttachmentError:
+        return None
+
+
+def _survey(declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False) -> Survey:
+    return Survey(
+        registry=schemes.registry,
+        context=replace(schemes.context, max_bytes=declared.max_bytes),
+        history=history_of(entries),
+        excludes=tuple(_excludes(declared, schemes)),
+        reaches_out=reaches_out,
+    )
+
+
+def _excludes(declared: Declared, schemes: Schemes) -> list[Declaration]:
+    found: list[Declaration] = []
+    for text in declared.texts:
+        if text.startswith("!") and text not in declared.untrusted:
+            try:
+                found += schemes.configured([text])
+            except AttachmentError:
+                continue
+    return found
+
+
+def _as_written(text: str) -> Declaration:
+    return Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
+
+
+async def _standing(text: str, survey: Survey, schemes: Schemes) -> Standing:
+    plain = _as_written(text)
+    try:
+        (declaration,) = schemes.configured([text])
+    except AttachmentError as error:
+        return replace(survey.known(plain), detail=error.message)
+    if declaration.text not in survey.history.deliveries and text in survey.history.deliveries:
+        # An original's log has its own spelling.
+        declaration = replace(declaration, uri=plain.uri)
+    return await survey.standing(declaration)
+
+
+def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
+    """A line for each declaration: its state, what the conversation has of it, and the declaration."""
+    from jp.render.sanitize import one_line
+    from jp.render.tables import cell_width, pad
+
+    rows = [
+        (standing.state, _facts(standing), one_line(_shown(text))) for text, standing in zip(texts, found, strict=True)
+    ]
+    widest = max((cell_width(facts) for _, facts, _ in rows), default=0)
+    lines: list[str] = []
+    for (state, facts, text), standing in zip(rows, found, strict=True):
+        cells = [pad(state, _LONGEST_STATE), *([pad(facts, widest)] if widest else []), text]
+        detail = f"  ({one_line(standing.detail)})" if standing.detail else ""
+        lines.append("  ".join(cells) + detail)
+    return "\n".join(lines)
+
+
+def _facts(standing: Standing) -> str:
+    if not standing.copies:
+        return ""
+    difference = standing.difference
+    several = [count_text(len(standing.copies), "resource")] if len(standing.copies) > 1 else []
+    parts = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
+    is_plain = len(standing.copies) == len(difference.changed) == 1
+    counts = [] if is_plain else [f"{len(uris):,} {word}" for word, uris in parts if uris]
+    return ", ".join([
+        f"turn {standing.turn}",
+        *several,
+        size_text(sum(map(size_in_bytes, standing.copies))),
+        count_text(tokens_of(standing.copies), "token"),
+        *counts,
+        *([] if standing.is_compared else ["not checked"]),
+    ])
+
+
+def as_value(text: str, standing: Standing) -> dict[str, object]:
+    """The standing of the declaration `text` as data."""
+    return {
+        "uri": _shown(text),
+        "state": standing.state,
+        "checked": standing.is_compared,
+        "turn": standing.turn,
+        "files": len(standing.copies),
+        "bytes": sum(map(size_in_bytes, standing.copies)),
+        "tokens": tokens_of(standing.copies),
+        "changed": standing.difference.changed,
+        "added": standing.difference.added,
+        "removed": standing.difference.removed,
+        "detail": standing.detail or None,
+    }

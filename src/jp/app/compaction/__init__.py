@@ -1,0 +1,1 @@
+"""Compaction as users ask for it: ordered, previewed, applied, and written by a summarizer."""

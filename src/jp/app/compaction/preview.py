@@ -1,0 +1,485 @@
+"""What a compaction, or each profile, would do and cost. Nothing is written, and no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from time import time
+
+import msgspec
+
+from jp.app.compaction.order import Order, order_of
+from jp.app.compaction.summarizer import (
+    LARGE_WINDOW,
+    SHORTEST_ACCOUNT,
+    limit_of,
+    local_summary,
+    rehearsal_terms,
+    rehearse,
+    summary_model,
+    texts_of,
+    window_of,
+)
+from jp.app.models import details_of, known_of
+from jp.compaction.budgeting import Budgeting
+from jp.compaction.fact_lines import FactLines
+from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
+from jp.compaction.projection import project
+from jp.compaction.ranges import Range
+from jp.compaction.stand_ins import StandIns
+from jp.compaction.transcript import transcript_of
+from jp.config.model import AppConfig, profiles_of
+from jp.context.breakdown import Part
+from jp.context.budget import estimate_messages
+from jp.context.calibration import Calibration, calibrate
+from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
+from jp.context.estimate import estimate_tokens
+from jp.context.summary_asking import answer_budget, summary_limit
+from jp.context.types import Transcript
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    Compaction,
+    CycleEnd,
+    TurnStart,
+    Usage,
+)
+from jp.conversation.thread import ToolDefinition
+from jp.conversation.usage import prompt_tokens, reported_usage, usage_by_turn
+from jp.errors import ConfigurationError, JpError
+from jp.provider.base import ModelDetails
+from jp.provider.models import cache_facts
+from jp.provider.registry import ModelId, create_adapter, kind_of
+from jp.turn.bound_reasoning import Rendered, render_bound
+from jp.turn.request import Loader, RequestSettings, build_thread, canonical_json, context_in_force, is_same_context
+from jp.turn.sent import sent_requests, settings_of
+
+
+class LastCycle(msgspec.Struct, frozen=True, kw_only=True):
+    """The last request whose tokens the provider reported, and what is estimated of the same.
+
+    `added` is the estimate of what came since; None where what was sent then does not stand in the context any more.
+    """
+
+    turn: int
+    cycle: int
+    model: str
+    usage: Usage
+    reported: int
+    estimated: int
+    added: int | None
+
+    @property
+    def ratio(self) -> float:
+        """Reported tokens for one that is estimated."""
+        return self.reported / max(self.estimated, 1)
+
+
+def last_cycle(
+    entries: Sequence[AnyEntry], messages: Transcript, loader: Loader, stand_ins: StandIns
+) -> LastCycle | None:
+    """Return the last request of a stream that was measured; `messages` are those of its view."""
+    reported = reported_usage(entries)
+    for sent in reversed(sent_requests(entries)):
+        usage = reported.get((sent.turn, sent.cycle, sent.attempt))
+        if usage is not None and prompt_tokens(usage):
+            then = entries[: sent.entries]
+            before = transcript_of(project(then, stand_ins, continuing=sent.going_on), then).messages
+            beside = sum(part.tokens for part in parts_of(settings_of(sent.context, loader)))
+            current = context_in_force(entries)
+            stands = current is not None and is_same_context(sent.context, current)
+            return LastCycle(
+                turn=sent.turn,
+                cycle=sent.cycle,
+                model=model_name(sent.context.provider, sent.context.model),
+                usage=usage,
+                reported=prompt_tokens(usage),
+                estimated=beside + estimate_messages(before),
+                added=_added(before, messages) if stands else None,
+            )
+    return None
+
+
+def _added(before: Transcript, now: Transcript) -> int | None:
+    """Return the messages since the last request, None if the view no longer begins with what was sent."""
+    return estimate_messages(now[len(before) :]) if now[: len(before)] == before else None
+
+
+def parts_of(
+    settings: RequestSettings, configured: str = "", on_servers: Collection[str] = frozenset()
+) -> Iterator[Part]:
+    """What a request has beside its messages. Of the system prompt, sections and instructions are rules."""
+    prompt = configured if configured in settings.system else "".join(settings.system[:1])
+    for text in settings.system:
+        bucket = "system_prompt" if text == prompt else "rules"
+        yield Part(bucket=bucket, tokens=estimate_tokens(text), size=len(text.encode()))
+    for tool in settings.tools:
+        bucket = "mcp_tools" if tool.name in on_servers else "tool_definitions"
+        yield Part(bucket=bucket, tokens=_tool_tokens(tool), size=len(canonical_json(tool).encode()))
+
+
+def _tool_tokens(tool: ToolDefinition) -> int:
+    return estimate_tokens(canonical_json(tool))
+
+
+def model_name(provider: str, name: str) -> str:
+    """Return a model with its provider."""
+    return f"{provider}/{name}" if provider else "not known"
+
+
+_LEAST_SUMMARY = 140
+"""About how many tokens a summary takes that says next to nothing."""
+
+_WRITTEN_PERCENT = 15
+"""How long the part of a summary is that a model writes, of what it reads: of a small range it may take far more, and
+does not."""
+
+_MILLION = 1_000_000
+
+
+class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a summary would stand for and take.
+
+    `replaced` tokens stand in the view for its turns now, `expected` will, and never more than `at_most`; `before` are
+    those of the turns before it, which stay as they are. `input` are those that `model` reads, in `calls` requests.
+    `usd` is None where the price is not known.
+    """
+
+    turns: Range
+    model: str
+    before: int
+    replaced: int
+    expected: int
+    at_most: int
+    input: int
+    calls: int
+    usd: float | None
+
+
+class ReasoningLost(msgspec.Struct, frozen=True, kw_only=True):
+    """Reasoning that is sent now and would not be, because its vendor takes it only behind an unchanged prefix.
+
+    `tokens` are those that the model took for it, as far as its vendor reported them, else about those of its text.
+    """
+
+    blocks: int = 0
+    tokens: int = 0
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What would come of a compaction, in tokens as the model counts them as far as that is known.
+
+    `cost` is what the edit costs in the cache of the provider, None where prices are not known; `is_warm` says that
+    the cache still holds what was sent last. `budget` are the tokens that the view may have.
+    """
+
+    model: str
+    turns: int
+    profile: str
+    overlays: tuple[Compaction, ...]
+    effect: Effect
+    summary: SummaryPreview | None
+    cost: EditCost | None
+    is_warm: bool
+    budget: int | None = None
+    reasoning_lost: ReasoningLost = ReasoningLost()
+
+    @property
+    def changed_from(self) -> int | None:
+        """The turn from which on the provider reads anew what it had in its cache."""
+        told = None if self.summary is None else self.summary.turns.first
+        return min((turn for turn in (self.effect.changed_from, told) if turn is not None), default=None)
+
+    @property
+    def frees(self) -> bool:
+        """Whether the view would be smaller."""
+        return bool(self.overlays) or self.summary is not None
+
+
+def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelId:
+    """The model that answered last, else the one that is configured; without one that is known, one without a name."""
+    from jp.provider.registry import parse_model_id
+
+    context = context_in_force(entries)
+    if context is not None:
+        return ModelId(context.provider, context.model)
+    name = config.assistant.model.id
+    try:
+        return ModelId("", "") if name is None else parse_model_id(name, config.providers.llm)
+    except ConfigurationError:
+        # Leaving things out needs no model, whatever a conversation from elsewhere calls its own.
+        return ModelId("", "")
+
+
+class Previewer:
+    """Plans for one conversation, and tells what would come of it.
+
+    `loader` gives the content of the stream `entries`. `now` is in seconds since 1970. `model` is who answers next,
+    where that is known.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[AnyEntry],
+        config: AppConfig,
+        loader: Loader,
+        *,
+        now: float,
+        model: ModelId | None = None,
+    ) -> None:
+        self.entries = entries
+        self.config = config
+        self.loader = loader
+        self._now = now
+        self.model = model or conversation_model(entries, config)
+        self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now, load=texts_of(loader))
+        self._ratio = self._measured_ratio()
+        self._chooser: tuple[Order, Budgeting] | None = None
+
+    def plan(self, order: Order) -> Plan:
+        """Return what `order` comes to, without a summary where none could be shorter.
+
+        A local summary is written here: it is an overlay like the mechanical ones.
+        """
+        plan = self._planned(order)
+        if plan.summary is None:
+            return plan
+        if self._gains_from(plan.summary):
+            found = self._with_local_summary(order, plan, plan.summary) if order.summary.is_local else plan
+            if found is not None:
+                return found
+        return self._planned(order, with_summary=False)
+
+    def _planned(self, order: Order, *, with_summary: bool = True) -> Plan:
+        if order.budget is not None:
+            return self._budgeting(order).plan(with_summary=with_summary)
+        wish = order.wish if with_summary else msgspec.structs.replace(order.wish, summary=False)
+        return self.planner.plan(wish, order.bounds)
+
+    def _budgeting(self, order: Order) -> Budgeting:
+        """Return what chooses for `order`, which estimates the view only once."""
+        if self._chooser is None or self._chooser[0] != order:
+            room = int((self.budget_of(order) or 0) / self._ratio)
+            chooser = Budgeting(self.planner, order.wish, order.bounds, room, is_firm=order.is_firm)
+            self._chooser = (order, chooser)
+        return self._chooser[1]
+
+    def _measured_ratio(self) -> float:
+        """Return the tokens for one estimated: as the conversation's last request was measured, else by the model."""
+        name = str(self.model)
+        last = last_cycle(self.entries, self.planner.view().messages, self.loader, FactLines())
+        learned = Calibration()
+        if last is not None and last.model == name:
+            learned = calibrate(learned, name, estimated=last.estimated, reported=last.reported)
+        return learned.ratios.get(name) or known_of(name).ratio
+
+    def settled(self, order: Order, plan: Plan, summary: Compaction) -> tuple[Compaction, ...]:
+        """Return the overlays of `plan` with its summary, which is written; what it leaves of a budget is spent."""
+        if order.budget is None:
+            return (*plan.overlays, summary)
+        return self._budgeting(order).settle(summary)
+
+    def summary_limit(self, order: Order, turns: Range) -> int:
+        """Return the tokens that a summary of `turns` may have: what the budget of `order` leaves to it, too."""
+        limit = limit_of(self.config, self.model)
+        if order.budget is None:
+            return limit
+        return min(limit, self._budgeting(order).summary_room(turns))
+
+    def budget_of(self, order: Order) -> int | None:
+        """Return the tokens that `order` allows the view, None where it names none."""
+        return None if order.budget is None else order.budget.of(round(self.planner.tokens * self._ratio))
+
+    def _with_local_summary(self, order: Order, plan: Plan, turns: Range) -> Plan | None:
+        """Return `plan` with its summary made of the log, or None where it would be no shorter than its turns."""
+        limit = self.summary_limit(order, turns)
+        policy = local_summary(self.entries, turns, self.loader, limit=limit)
+        if policy is None:
+            return None
+        summary = msgspec.structs.replace(self.planner.bare(turns), summary=policy)
+        if order.budget is not None:
+            is_shorter = estimate_tokens(policy.text) < self._budgeting(order).replaced(turns)
+        else:
+            is_shorter = self.planner.size((*plan.overlays, summary)) < self.planner.size(plan.overlays)
+        return Plan(overlays=self.settled(order, plan, summary)) if is_shorter else None
+
+    def preview(self, order: Order, plan: Plan) -> Preview:
+        """What would come of `plan`."""
+        effect = self.effect(plan.overlays)
+        details = details_of(self.config, self.model)
+        is_warm = self._is_warm()
+        summary, overlays = None, plan.overlays
+        if plan.summary is not None:
+            summary = self._summary(plan.summary, order, self.summary_limit(order, plan.summary))
+            overlays = (*overlays, with_unwritten_summary(self.planner.bare(plan.summary)))
+        return Preview(
+            model=str(self.model) if self.model.name else "",
+            turns=len(self.planner.shape.turns),
+            profile=order.name,
+            overlays=plan.overlays,
+            effect=effect,
+            summary=summary,
+            cost=_cost(effect, summary, details, is_warm=is_warm),
+            is_warm=is_warm,
+            budget=self.budget_of(order),
+            reasoning_lost=reasoning_lost(self.entries, overlays, self.config, self.loader),
+        )
+
+    def _gains_from(self, turns: Range) -> bool:
+        """Whether a summary of these turns may be shorter than what stands for them now."""
+        tokens = self._tokens_of(turns)
+        is_told = self.planner.is_told(turns) and tokens <= limit_of(self.config, self.model)
+        return tokens > _LEAST_SUMMARY and not is_told
+
+    def _tokens_of(self, turns: Range) -> int:
+        return sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
+
+    def effect(self, overlays: Sequence[Compaction]) -> Effect:
+        """What the stream would show with `overlays` at its end, in tokens as the model counts them."""
+        return _scaled(self.planner.effect(overlays), self._ratio)
+
+    def _summary(self, turns: Range, order: Order, limit: int) -> SummaryPreview:
+        model = summary_model(self.config, order.summary, self.model)
+        window = window_of(self.config, model)
+        replaced = self._tokens_of(turns)
+        # One that is no shorter than what it stands for is not used.
+        at_most = min(limit, replaced)
+        terms = rehearsal_terms(window=window, limit=at_most)
+        wishes = order.summary.instructions
+        found = rehearse(self.entries, turns, self.loader, terms, wishes=wishes, reply=SHORTEST_ACCOUNT)
+        computed = 0 if found.policy is None else estimate_tokens(found.policy.text)
+        expected = computed + min(answer_budget(found.input), replaced * _WRITTEN_PERCENT // 100)
+        details = details_of(self.config, model)
+        usd = None
+        if details.input_price is not None and details.output_price is not None:
+            usd = (found.input * details.input_price + at_most * details.output_price) / _MILLION
+        return SummaryPreview(
+            turns=turns,
+            model=str(model),
+            before=round(self._tokens_of(Range(first=0, last=turns.first - 1)) * self._ratio),
+            replaced=round(replaced * self._ratio),
+            expected=round(min(expected, at_most) * self._ratio),
+            at_most=round(at_most * self._ratio),
+            input=found.input,
+            calls=found.calls,
+            usd=usd,
+        )
+
+    def _is_warm(self) -> bool:
+        requests = [request for turn in usage_by_turn(self.entries) for request in turn.requests]
+        if not requests or requests[-1].end is None:
+            return False
+        last = requests[-1]
+        try:
+            at = datetime.fromisoformat(last.end.at if last.end is not None else "").timestamp()
+        except ValueError:
+            return False
+        return last.cache != "off" and self._now - at < cache_facts(*last.model).lifetime(last.cache)
+
+
+def reasoning_lost(
+    entries: Sequence[AnyEntry], overlays: Sequence[Compaction], config: AppConfig, loader: Loader
+) -> ReasoningLost:
+    """Return what `overlays` would take from the next request to the model that was asked last.
+
+    Reasoning that they strip themselves is not counted. A log that does not say what was sent gives nothing.
+    """
+    context = context_in_force(entries)
+    if context is None or not overlays:
+        return ReasoningLost()
+    kind = kind_of(config.providers.llm, context.provider)
+    upcoming = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="."))
+    try:
+        adapter = create_adapter(config.providers.llm, context.provider, kind=kind)
+        settings = settings_of(context, loader)
+
+        def rendered(*more: AnyEntry) -> Rendered:
+            stream = (*entries, *more, *upcoming)
+            thread = build_thread(stream, settings, loader=loader, stand_ins=FactLines())
+            return render_bound(adapter, thread, entries)
+
+        before, after = rendered(), rendered(*overlays)
+    except JpError:
+        # What cannot be asked again loses nothing; asking it says why.
+        return ReasoningLost()
+    lost = [origin for origin in after.withheld if origin not in before.withheld]
+    return ReasoningLost(blocks=len(lost), tokens=_reasoning_tokens(entries, frozenset(lost)))
+
+
+def _reasoning_tokens(entries: Sequence[AnyEntry], lost: frozenset[str]) -> int:
+    """Return what the model took for reasoning: of an attempt that keeps some of it, a share."""
+    total = 0.0
+    pieces: list[ChatResponse] = []
+    for entry in entries:
+        if isinstance(entry, ChatResponse) and entry.reasoning is not None:
+            pieces.append(entry)
+        elif isinstance(entry, (CycleEnd, TurnStart)):
+            gone = [piece for piece in pieces if piece.id in lost]
+            told = entry.usage.reasoning if isinstance(entry, CycleEnd) else 0
+            share = told * len(gone) / len(pieces) if told and pieces else 0
+            total += share or sum(estimate_tokens(piece.reasoning or "") for piece in gone)
+            pieces.clear()
+    return round(total)
+
+
+def _cost(effect: Effect, summary: SummaryPreview | None, details: ModelDetails, *, is_warm: bool) -> EditCost | None:
+    if details.input_price is None or (summary is not None and summary.usd is None):
+        return None
+    prices = Prices(
+        input=details.input_price, cache_read=details.cache_read_price, cache_write=details.cache_write_price
+    )
+    untouched, after, once = effect.untouched, effect.after, 0.0
+    if summary is not None:
+        untouched = min(untouched, summary.before)
+        after -= max(summary.replaced - summary.expected, 0)
+        once = summary.usd or 0.0
+    edit = PromptEdit(before=effect.before - untouched, after=after - untouched, once=once)
+    return cost_of_edit(edit, prices, is_warm=is_warm)
+
+
+def _scaled(effect: Effect, ratio: float) -> Effect:
+    return msgspec.structs.replace(
+        effect,
+        before=round(effect.before * ratio),
+        after=round(effect.after * ratio),
+        untouched=round(effect.untouched * ratio),
+        largest=tuple(msgspec.structs.replace(item, tokens=round(item.tokens * ratio)) for item in effect.largest),
+    )
+
+
+class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a profile would free, in tokens, and of how many turns. With a summary it is the least that can be told."""
+
+    profile: str
+    freed: int
+    turns: int
+    with_summary: bool
+
+
+def gains_of(
+    entries: Sequence[AnyEntry], config: AppConfig, *, window: int | None, ratio: float
+) -> Sequence[ProfileGain]:
+    """The profiles, those that free most first. `window` is that of the model, `ratio` its tokens for one estimated."""
+    compaction = config.conversation.compaction
+    planner = Planner(entries, FactLines(), config.conversation.tools, now=time())
+    gains: list[ProfileGain] = []
+    for name in profiles_of(compaction):
+        order = order_of(compaction, profile=name)
+        plan = planner.plan(order.wish, order.bounds)
+        covered = {number for overlay in plan.overlays for number in range(overlay.from_turn, overlay.to_turn + 1)}
+        freed = planner.effect(plan.overlays).freed
+        if plan.summary is not None:
+            told = range(plan.summary.first, plan.summary.last + 1)
+            replaced = sum(turn.tokens for turn in planner.shape.turns if turn.number in told)
+            freed += max(replaced - summary_limit(window or LARGE_WINDOW), 0)
+            covered.update(told)
+        gains.append(
+            ProfileGain(
+                profile=name,
+                freed=round(freed * ratio),
+                turns=len(covered),
+                with_summary=plan.summary is not None,
+            )
+        )
+    return sorted(gains, key=lambda gain: (-gain.freed, gain.profile))

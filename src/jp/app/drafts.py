@@ -1,0 +1,299 @@
+"""Drafts: what a user writes in an editor, kept on disk until it is answered."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from jp.app.places import AnyWorkspace
+from jp.app.stdin import MOST_BYTES, decode
+from jp.errors import JpError, StorageError, UsageError
+from jp.workspace.files import failure, make_directories, read_file, temporary_beside, write_all
+from jp.workspace.layout import MARKER, silo_directory
+
+MARK = re.compile(r"[0-9a-z]{8,32}")
+
+
+def lay_out(text: str, mark: str, below: str) -> str:
+    """The page. `mark` must not stand in `text`, see `choose_mark`."""
+    return f"{text}\n\n{_cut_line(mark)}\n\n{below}"
+
+
+def text_above(page: str, mark: str) -> str:
+    """The text above the cut line, all of the page where somebody removed that line."""
+    cut = _cut_line(mark)
+    lines = page.split("\n")
+    found = next((number for number, line in enumerate(lines) if line.rstrip() == cut), None)
+    if found is None:
+        return page
+    return "\n".join(lines[:found]).removesuffix("\n")
+
+
+def choose_mark(text: str, candidates: Iterable[str]) -> str:
+    """The first candidate that does not stand in `text`."""
+    return next(mark for mark in candidates if mark not in text)
+
+
+def trimmed(text: str) -> str:
+    """What is asked of a text from an editor: no blank lines around it, and line feeds only."""
+    lines = text.replace("\r\n", "\n").rstrip()
+    return re.sub(r"\A(?:[^\S\n]*\n)+", "", lines)
+
+
+def _cut_line(mark: str) -> str:
+    return f"<!-- jp {mark}: this line and everything below it is not asked -->"
+
+
+_PAGE = "query.md"
+_LOCK = "lock"
+_TEMPORARY = ".tmp"
+_MARK_BYTES = 8
+_ATTEMPTS = 5
+
+
+class Draft:
+    """A draft whose lock this process holds until `close`. `path` is the file that an editor is given."""
+
+    def __init__(self, directory: Path, lock: int) -> None:
+        self._directory = directory
+        self._lock: int | None = lock
+        self.path = directory / _PAGE
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing to keep: no text, and nothing that an editor left to restore it from."""
+        try:
+            return not (self.text() or self._left_by_editor())
+        except JpError:  # whatever it is, it is not blank
+            return False
+
+    def text(self) -> str:
+        """What stands above the cut line, without blank lines around it.
+
+        Raises:
+            UsageError: it is too large.
+            StorageError: it cannot be read.
+        """
+        try:
+            content = read_file(self.path)
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise failure("read", self.path, error) from error
+        if len(content) > MOST_BYTES:
+            raise UsageError(f"{str(self.path)!r} has more than {MOST_BYTES:,} bytes", hint="write less, or attach it")
+        return trimmed(text_above(decode(content).text, self._directory.name))
+
+    def write(self, text: str, below: str) -> None:
+        """Lay out the page anew; a crash leaves the one before it, or all of this one.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        temporary = temporary_beside(self.path)
+        try:
+            _create_private(temporary, lay_out(text, self._directory.name, below).encode("utf-8", "replace"))
+            temporary.replace(self.path)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise failure("write", self.path, error) from error
+
+    def protect(self) -> None:
+        """Keep the file for the user alone, also where an editor put another in its place."""
+        with suppress(OSError):
+            self.path.chmod(0o600)
+
+    def remove(self) -> None:
+        """Remove the draft and all that lies beside it."""
+        from shutil import rmtree
+
+        rmtree(self._directory, ignore_errors=True)
+        with suppress(OSError):
+            self._directory.parent.rmdir()
+
+    def move_to(self, directory: Path) -> None:
+        """Move it into another directory of drafts; it stays where it is if that is not possible."""
+        above = self._directory.parent
+        target = directory / self._directory.name
+        with suppress(OSError, StorageError):
+            make_directories(directory, private=True)
+            self._directory.rename(target)
+            self._directory, self.path = target, target / _PAGE
+            above.rmdir()
+
+    def close(self) -> None:
+        """Let go of the lock. Closing again does nothing."""
+        if self._lock is not None:
+            descriptor, self._lock = self._lock, None
+            os.close(descriptor)
+
+    def _left_by_editor(self) -> bool:
+        own = {_PAGE, _LOCK}
+        return any(path.name not in own and path.suffix != _TEMPORARY for path in _listed(self._directory))
+
+
+class OpenedDraft:
+    """A draft to write, and `text`, with which it begins. `is_kept`: it was left behind; `others` were, too.
+
+    `left` is one that stays where it is, since it has nothing to do with this text.
+    """
+
+    def __init__(
+        self, draft: Draft, *, text: str, is_kept: bool = False, others: int = 0, left: Path | None = None
+    ) -> None:
+        self.draft = draft
+        self.text = text
+        self.is_kept = is_kept
+        self.others = others
+        self.left = left
+
+
+def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: bool, create: bool = True) -> Path:
+    """Where the drafts of a conversation lie, by its digits; of new conversations where these are empty.
+
+    Without persistence it is a directory of this process alone. `create` says that something is about to be written.
+
+    Raises:
+        StorageError: the workspace has an id that is none.
+    """
+    if not persistent:
+        return Path(os.environ.get("TMPDIR") or "/tmp") / f"jp-{_new_mark()}"  # noqa: S108 - the name cannot be guessed
+    root, user_data = workspace.root, workspace.user_data
+    silo = user_data if root is None else silo_directory(root / MARKER, user_data, create=create)
+    return silo / "drafts" / (conversation or "new")
+
+
+def open_draft(directory: Path, parts: Sequence[str]) -> OpenedDraft:
+    """The newest draft that was left behind in `directory` and holds `parts`, else a new one that begins with them.
+
+    Without `parts` it is the newest: what was written belongs to whoever asks for no text in particular.
+
+    Raises:
+        StorageError: it could not be read or written.
+    """
+    seed = [part for part in parts if part.strip()]
+    kept = _kept_drafts(directory)
+    draft = next((draft for draft in kept if all(part in draft.text() for part in seed)), None)
+    rest = [other for other in kept if other is not draft]
+    for other in rest:
+        other.close()
+    if draft is None:
+        text = "\n\n".join(seed)
+        return OpenedDraft(_new_draft(directory, text), text=text, left=rest[0].path if rest else None)
+    text, others = draft.text().strip("\n"), len(rest)
+    if draft.path.parent.name not in text:
+        return OpenedDraft(draft, text=text, is_kept=True, others=others)
+    # The mark of the old page would cut this text.
+    moved = _new_draft(directory, text)
+    moved.write(text, "")
+    draft.remove()
+    draft.close()
+    return OpenedDraft(moved, text=text, is_kept=True, others=others)
+
+
+def discard_drafts(directory: Path) -> tuple[int, list[Path]]:
+    """Remove the drafts in `directory`: how many there were with text, and those that stay, being written right now."""
+    removed, kept = 0, list[Path]()
+    for path in sorted(path for path in _listed(directory) if MARK.fullmatch(path.name)):
+        draft = _locked(path)
+        if draft is not None:
+            removed += not draft.is_blank
+            draft.remove()
+            draft.close()
+        elif path.exists():
+            kept.append(path / _PAGE)
+    return removed, kept
+
+
+def _kept_drafts(directory: Path) -> list[Draft]:
+    """The drafts that nobody is writing, the newest first, locked. Those without anything in them are removed."""
+    found = [path for path in _listed(directory) if MARK.fullmatch(path.name)]
+    drafts: list[Draft] = []
+    for path in sorted(found, key=_written_at, reverse=True):
+        draft = _locked(path)
+        if draft is None:
+            continue
+        if draft.is_blank:
+            draft.remove()
+            draft.close()
+        else:
+            drafts.append(draft)
+    return drafts
+
+
+def _new_draft(directory: Path, text: str) -> Draft:
+    """A new draft, whose mark does not stand in `text`."""
+    for _ in range(_ATTEMPTS):
+        path = directory / choose_mark(text, _marks())
+        try:
+            make_directories(path, private=True)
+            draft = _locked(path)
+        except StorageError:  # somebody else has just removed the directory above it, which was empty
+            continue
+        if draft is not None:
+            return draft
+    make_directories(directory, private=True)
+    raise StorageError(f"cannot create a draft in {str(directory)!r}", hint="Check who may write there.")
+
+
+def _locked(directory: Path) -> Draft | None:
+    """The draft in `directory`, its lock held; None where somebody else holds it, or it is gone."""
+    path = directory / _LOCK
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return None
+    if _is_free(descriptor, path):
+        return Draft(directory, descriptor)
+    os.close(descriptor)
+    return None
+
+
+def _is_free(descriptor: int, path: Path) -> bool:
+    """Take the lock; False where somebody else holds it, or has removed the file since it was opened."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
+def _listed(directory: Path) -> list[Path]:
+    try:
+        return list(directory.iterdir())
+    except OSError:
+        return []
+
+
+def _written_at(directory: Path) -> float:
+    try:
+        return (directory / _PAGE).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _create_private(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def _marks() -> Iterator[str]:
+    while True:
+        yield _new_mark()
+
+
+def _new_mark() -> str:
+    return os.urandom(_MARK_BYTES).hex()

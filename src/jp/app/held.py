@@ -1,0 +1,133 @@
+"""An existing conversation with its settings, for commands that read or change it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jp.app.options import Options
+from jp.app.places import AnyWorkspace, acquire, open_session, open_workspace
+from jp.app.settings import Sources, layers_of, read_sources
+from jp.app.targets import choose
+from jp.config.layers import Layer, Resolved
+from jp.conversation.entries import AnyEntry
+from jp.errors import JpError, UsageError
+from jp.turn.request import InlineLoader, Loader
+
+if TYPE_CHECKING:
+    from jp.workspace.listing import ConversationInfo
+    from jp.workspace.log import Log
+
+
+def tidy(options: Options, workspace: AnyWorkspace) -> None:
+    """Remove some of the conversations that have expired, which `-v` names. What fails is left for another time."""
+    if not options.persist:
+        return
+    from jp.workspace.expiry import remove_expired
+    from jp.workspace.workspace import Workspace
+
+    if not isinstance(workspace, Workspace):
+        return
+    try:
+        removed = remove_expired(workspace)
+    except JpError as error:
+        options.log(f"expired conversations were not looked for: {error.message}")
+        return
+    for info in removed:
+        from jp.app.drafts import discard_drafts, drafts_directory
+        from jp.app.settings import trust_store
+        from jp.app.targets import title_of
+
+        trust_store(options, workspace, info).forget()
+        discard_drafts(drafts_directory(workspace, info.id.digits, persistent=True, create=False))
+        options.log(f"removed {info.id} ({title_of(info)}): it expired at {info.metadata.expires_at}")
+
+
+class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation and the configuration that holds in it; `info` is None where there is none.
+
+    `loader` reads content from the blob store.
+    """
+
+    workspace: AnyWorkspace
+    info: ConversationInfo | None
+    entries: Sequence[AnyEntry]
+    loader: Loader
+    resolved: Resolved
+
+
+class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation whose lock is held. `resolved` is its configuration without `--cfg`."""
+
+    workspace: AnyWorkspace
+    info: ConversationInfo
+    log: Log
+    sources: Sources
+    layers: tuple[Layer, ...]
+    resolved: Resolved
+
+    def with_layers(self, flags: Sequence[Layer]) -> Resolved:
+        """The configuration with `--cfg` and `flags` over the conversation's own."""
+        return self.sources.resolve(conversation=self.layers, flags=flags)
+
+
+def read_conversation(
+    options: Options, target: str, *, optional: bool = False, lenient: bool = False
+) -> ReadConversation:
+    """Read a conversation without its lock. `optional`: without an active one, what holds for new ones.
+
+    `lenient`: invalid configuration files do not keep it from being read.
+
+    Raises:
+        JpError: it does not exist or cannot be read.
+    """
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    sources = read_sources(options, workspace, lenient=lenient)
+    if optional and target == "." and session.active() is None:
+        nothing = InlineLoader()
+        return ReadConversation(workspace=workspace, info=None, entries=(), loader=nothing, resolved=sources.resolve())
+    info = choose(options, target, workspace, session)
+    stream = workspace.read(info)
+    for text in stream.notices:
+        options.notice(text)
+    layers = layers_of(workspace, info, stream.entries)
+    resolved = sources.resolve(conversation=layers)
+    return ReadConversation(workspace=workspace, info=info, entries=stream.entries, loader=stream, resolved=resolved)
+
+
+@contextmanager
+def hold_conversation(options: Options, target: str) -> Generator[HeldConversation]:
+    """Open a conversation for writing, its lock held.
+
+    Raises:
+        UsageError: no conversation was named and none is active.
+        JpError: it does not exist, cannot be written, or another process kept writing it.
+    """
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    sources = read_sources(options, workspace)
+    if target == "." and session.active() is None:
+        raise UsageError(
+            "no conversation is active in this terminal",
+            hint='name one, such as `last`, or start one: `jp query "…"`',
+        )
+    info = choose(options, target, workspace, session)
+    lock = workspace.lock(info)
+    acquire(lock, options)
+    with lock, workspace.open(info, lock) as log:
+        for text in log.notices:
+            options.notice(text)
+        layers = layers_of(workspace, info, log.entries)
+        yield HeldConversation(
+            workspace=workspace,
+            info=info,
+            log=log,
+            sources=sources,
+            layers=layers,
+            resolved=sources.resolve(conversation=layers, cfg=False),
+        )
+    tidy(options, workspace)

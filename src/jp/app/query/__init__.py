@@ -1,0 +1,1 @@
+"""A query: prepared, run, and reported."""

@@ -1,0 +1,270 @@
+"""What the command line of a query says, which settings follow from it, and its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.app.structured.check import Checker
+from jp.config.assignment import Assignment, change_of, parse_cfg
+from jp.config.layers import Layer, Origin
+from jp.config.schema import InvalidValueError
+from jp.config.sources import flag_layer
+from jp.conversation.entries import ChatRequest, JsonObject
+from jp.conversation.schemas import parse_dsl
+from jp.errors import ConfigurationError, UsageError, reason_of
+from jp.reading import read_beginning
+
+MAX_BYTES = 1024 * 1024
+"""A larger file is no schema."""
+
+_FORMS = "a schema is a JSON object, TOML in a file that ends in `.toml`, or the short form `name, age int`"
+
+
+def read_schema(text: str) -> Checker:
+    """The schema that `text` gives: `@FILE`, or where it begins with a brace JSON Schema, else the short form.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or what it holds is no schema.
+        UsageError: the text is no schema.
+    """
+    if not text.startswith("@"):
+        return Checker(_parsed(text, suffix=""))
+    path = Path(text[1:]).expanduser()
+    content = _content_of(path)
+    try:
+        return Checker(_parsed(content, suffix=path.suffix.lower()))
+    except UsageError as error:
+        raise ConfigurationError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
+
+
+def _content_of(path: Path) -> str:
+    try:
+        data = read_beginning(path, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ConfigurationError(f"{str(path)!r} has more than {MAX_BYTES:,} bytes", hint=_FORMS)
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        message = f"the schema {str(path)!r} cannot be read: {error.strerror or error}"
+        raise ConfigurationError(message, hint="a path is relative to the current directory") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{str(path)!r} is not UTF-8: byte {error.start:,} does not fit", hint=_FORMS
+        ) from None
+
+
+def _parsed(text: str, *, suffix: str) -> JsonObject:
+    if suffix == ".toml":
+        return _toml(text)
+    if text.lstrip().startswith("{") or suffix == ".json":
+        return _json(text)
+    return parse_dsl(text)
+
+
+def _json(text: str) -> JsonObject:
+    try:
+        return msgspec.json.decode(text, type=JsonObject)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise UsageError(f"the schema is not a JSON object{_place_of_error(text)}", hint=_FORMS) from None
+
+
+def _place_of_error(text: str) -> str:
+    """Where `text` ceases to be JSON, empty where it is JSON after all."""
+    import json
+
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+        return f" at {where}: {error.msg}"
+    except RecursionError:
+        return ": it is nested too deeply"
+    return ""
+
+
+def _toml(text: str) -> JsonObject:
+    import tomllib
+
+    from jp.config.scan import load_toml
+
+    try:
+        return msgspec.to_builtins(load_toml(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"the schema is not TOML: {reason_of(error)}", hint=_FORMS) from None
+
+
+class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a turn is shown, and whether as it comes. Without `answer`, the message is not."""
+
+    answer: bool = True
+    reasoning: bool = True
+    tools: bool = True
+    stream: bool = True
+
+
+class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `jp query`. `deadline` and `patience` are seconds; a `patience` of None means the usual.
+
+    `fork` names the last turn that is copied, `compact` a profile, empty for the usual one. `tools` are names and
+    patterns in order, with `!` before those that are taken away.
+    """
+
+    words: tuple[str, ...] = ()
+    new: bool = False
+    target: str | None = None
+    fork: str | None = None
+    local: bool = False
+    title: str | None = None
+    labels: Mapping[str, str] = {}
+    expires_at: str | None = None
+    attach: tuple[str, ...] = ()
+    model: str | None = None
+    params: tuple[str, ...] = ()
+    reasoning: str | None = None
+    system: str | None = None
+    tools: tuple[str, ...] = ()
+    tool_use: str | None = None
+    compact: str | None = None
+    approve: frozenset[str] = frozenset()
+    approve_all: bool = False
+    deny_all: bool = False
+    edit: bool = False
+    no_edit: bool = False
+    replay: bool = False
+    quote: bool = False
+    template: bool = False
+    schema: str | None = None
+    extract: bool = False
+    dry_run: bool = False
+    exact: bool = False
+    max_cycles: int | None = None
+    max_cost: float | None = None
+    deadline: float | None = None
+    patience: float | None = None
+    yes: bool = False
+    no_stdin: bool = False
+    display: DisplayOptions = DisplayOptions()
+
+
+def check(arguments: QueryArguments) -> None:
+    """Refuse options that contradict each other.
+
+    Raises:
+        UsageError: they do.
+    """
+    exclusive = (
+        (
+            "--new and --id",
+            arguments.new and arguments.target is not None,
+            "--new starts a conversation, --id continues one",
+        ),
+        (
+            "--new and --fork",
+            arguments.new and arguments.fork is not None,
+            "--fork starts a conversation with what was said before",
+        ),
+        ("--approve-all and --deny-all", arguments.approve_all and arguments.deny_all, "leave one of them out"),
+        ("--edit and --no-edit", arguments.edit and arguments.no_edit, "leave one of them out"),
+        (
+            "--extract and --schema",
+            arguments.extract and arguments.schema is not None,
+            "--extract gives a code block, --schema a JSON value",
+        ),
+    )
+    for options, are_given, hint in exclusive:
+        if are_given:
+            raise UsageError(f"{options} exclude each other", hint=hint)
+    for option, is_given in (("--replay", arguments.replay), ("--quote", arguments.quote)):
+        if is_given and arguments.new:
+            raise UsageError(f"{option} and --new exclude each other", hint=f"{option} needs what was said before")
+    if arguments.exact and not arguments.dry_run:
+        raise UsageError("--exact is for --dry-run", hint="`jp query --dry-run --exact …` counts what would be sent")
+    if arguments.template and (arguments.quote or (arguments.replay and arguments.edit)):
+        raise UsageError(
+            "--template would read what was said before as a template",
+            hint="leave --template out, or --quote and --edit",
+        )
+    _check_limits(arguments)
+
+
+def _check_limits(arguments: QueryArguments) -> None:
+    if arguments.max_cost is not None and arguments.max_cost <= 0:
+        raise UsageError(
+            f"--max-cost cannot be {arguments.max_cost:g}",
+            hint="use an amount of USD that is more than 0, such as 0.50",
+        )
+    if arguments.deadline == 0:
+        raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")
+
+
+FOR_ONE_TURN = frozenset({"--tool-use"})
+"""Options of which a conversation keeps nothing."""
+
+
+def flag_layers(arguments: QueryArguments, attachments: Sequence[str]) -> list[Layer]:
+    """What the options say of the configuration, in the form of layers. `attachments` are canonical declarations.
+
+    Raises:
+        UsageError: a parameter is not of the form K=V.
+        ConfigurationError: a value is not accepted.
+    """
+    layers: list[Layer] = []
+    if arguments.model is not None:
+        layers.append(flag_layer("--model", {"assistant": {"model": {"id": arguments.model}}}))
+    layers += [_parameter(text) for text in arguments.params]
+    if arguments.reasoning is not None:
+        layers.append(_assigned(f"reasoning={arguments.reasoning}", f"--reasoning {arguments.reasoning}"))
+    if arguments.system is not None:
+        layers.append(flag_layer("--system", {"assistant": {"system_prompt": arguments.system}}))
+    if arguments.tool_use is not None:
+        layers.append(flag_layer("--tool-use", {"assistant": {"tool_choice": arguments.tool_use}}))
+    if attachments:
+        layers.append(flag_layer("--attach", {"conversation": {"attachments": list(attachments)}}))
+    return layers
+
+
+def _parameter(text: str) -> Layer:
+    if "=" not in text:
+        raise UsageError(f"--param cannot be {text!r}", hint="write it as K=V, such as temperature=0.2")
+    return _assigned(text, f"--param {text}")
+
+
+def _assigned(text: str, where: str) -> Layer:
+    try:
+        value = parse_cfg(f"assistant.model.parameters.{text}")
+        if not isinstance(value, Assignment):
+            raise UsageError(f"{where!r} is not of the form K=V")
+        return Layer(origin=Origin(kind="flag", where=where), change=change_of(value))
+    except InvalidValueError as error:
+        raise error.within(where) from None
+
+
+def read_wanted(arguments: QueryArguments) -> Checker | None:
+    """What `--schema` says.
+
+    Raises:
+        ConfigurationError: its file is no schema.
+        UsageError: its text is no schema.
+    """
+    if arguments.schema is None:
+        return None
+
+    return read_schema(arguments.schema)
+
+
+def with_schema(request: ChatRequest, wanted: Checker | None) -> tuple[ChatRequest, Checker | None]:
+    """`request` with the schema that is wanted, or with its own.
+
+    Raises:
+        InvalidSchemaError: its own cannot be used.
+    """
+    if wanted is not None:
+        return replace(request, schema=wanted.schema), wanted
+    if request.schema is None:
+        return request, None
+    from jp.app.structured.check import Checker
+
+    return request, Checker(request.schema)

@@ -1,0 +1,314 @@
+"""Other conversations of the workspace, for attachments that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
+
+from jp.app.options import Options
+from jp.app.places import AnyWorkspace, base_directory, current_directory
+from jp.app.settings import command_for, is_accepted_attachment, trust_store, untrusted_attachments
+from jp.config.layers import Ignored, Resolved
+from jp.config.model import ConversationConfig
+from jp.config.trust import UntrustedError
+from jp.conversation.entries import AnyEntry, ChatRequest
+from jp.conversation.resource import Carrier, Resource, StoredContent, checksum, content_of, raw_bytes, size_in_bytes
+from jp.errors import JpError, UsageError
+from jp.tool.base import directory_of
+from jp.turn.ports import Recorder
+from jp.turn.request import Loader
+from jp.workspace.blobs import BlobDamagedError, BlobMissingError, with_content
+
+if TYPE_CHECKING:
+    from jp.app.servers import Servers
+    from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
+    from jp.attachment.registry import AttachmentRegistry
+    from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments
+    from jp.workspace.listing import ConversationInfo
+
+
+C = TypeVar("C", bound=Carrier)
+
+
+class HealingLoader:
+    """A loader for which the resources of `request` stand in where a blob with their content is lost."""
+
+    def __init__(self, loader: Loader, request: ChatRequest) -> None:
+        self._loader = loader
+        self._resources = request.resources
+        self._healed: dict[str, Resource] = {}
+
+    def load(self, carrier: C, /) -> C:
+        """See `Loader`."""
+        try:
+            return self._loader.load(carrier)
+        except (BlobMissingError, BlobDamagedError):
+            content = None if (found := self._at_hand(carrier)) is None else content_of(found)
+            if found is None or content is None or isinstance(content, StoredContent):
+                raise
+            healed = with_content(carrier, raw_bytes(content))
+            self._healed[found.uri] = found
+            return healed
+
+    def _at_hand(self, carrier: Carrier) -> Resource | None:
+        return next((resource for resource in self._resources if checksum(resource) == carrier.sha256), None)
+
+    def notices(self) -> list[str]:
+        """What was brought back since this was asked last."""
+        names = [resource.name or resource.uri for resource in self._healed.values()]
+        self._healed = {}
+        return [f"the earlier copy of {name!r} was lost; it is the same as what is attached now" for name in names]
+
+
+class HealingRecorder:
+    """A recorder of a turn: its request stores lost content anew."""
+
+    def __init__(self, recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._loader = HealingLoader(recorder, request)
+        self._notice = notice
+
+    @property
+    def directory(self) -> Path | None:
+        """See `jp.tool.base.OnDisk`."""
+        return directory_of(self._recorder)
+
+    @property
+    def entries(self) -> Sequence[AnyEntry]:
+        """See the port, `jp.turn.ports.Recorder`."""
+        return self._recorder.entries
+
+    def append(self, entry: AnyEntry) -> AnyEntry:
+        """See the port."""
+        recorded = self._recorder.append(entry)
+        if isinstance(entry, ChatRequest):
+            for sentence in self._loader.notices():
+                self._notice(f"{sentence}, and stored anew")
+        return recorded
+
+    def load(self, carrier: C, /) -> C:
+        """See the port."""
+        return self._loader.load(carrier)
+
+
+_ABSOLUTE = ("/", "~", "file:/", "file:~")
+
+
+class Schemes:
+    """The attachment handlers for a command in a workspace, and the directories that they work in.
+
+    Neither is loaded before something is attached. Where a turn is taken in `conversation`, `earlier` is how many
+    entries were there before it: only these can be attached to it. Who resolves anything has entered `servers`.
+    """
+
+    def __init__(
+        self,
+        workspace: AnyWorkspace,
+        options: Options,
+        conversation: ConversationInfo | None = None,
+        *,
+        earlier: int | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._options = options
+        self._conversation = conversation
+        self._earlier = earlier
+        self._untrusted: tuple[Ignored, ...] = ()
+
+    @cached_property
+    def registry(self) -> AttachmentRegistry:
+        """Who reads what."""
+        from jp.attachment.registry import AttachmentRegistry
+
+        return AttachmentRegistry(
+            cache_directory=self._workspace.user_data / "cache",
+            joined={"jp": self._conversation_handler, "mcp": self._mcp_handler},
+        )
+
+    @cached_property
+    def servers(self) -> Servers:
+        """The MCP servers, whose resources can be attached."""
+        from jp.app.servers import Servers
+
+        return Servers(self._options, root=base_directory(self._workspace), cache=self._workspace.user_data / "cache")
+
+    def _mcp_handler(self) -> AttachmentHandler:
+        from jp.attachment.mcp import McpHandler
+
+        return McpHandler(self.servers)
+
+    def _conversation_handler(self) -> AttachmentHandler:
+        from jp.app.query.other_conversations import NamedConversations, WorkspaceConversations
+        from jp.attachment.conversation import ConversationHandler
+
+        running = None if self._conversation is None else self._conversation.id
+        reader = WorkspaceConversations(self._workspace, running=running, earlier=self._earlier)
+        return NamedConversations(ConversationHandler(reader), self._workspace, running)
+
+    @cached_property
+    def context(self) -> ResolveContext:
+        """Where they read, within the usual bounds. Outside any workspace nothing stays where it is but a directory."""
+        from jp.attachment.base import ResolveContext
+
+        is_anchored = self._workspace.root is not None
+        return ResolveContext(root=base_directory(self._workspace), cwd=current_directory(), anchored=is_anchored)
+
+    def typed(self, texts: Sequence[str]) -> list[Declaration]:
+        """What a user typed: relative to the current directory, and free to lie anywhere.
+
+        Raises:
+            AttachmentError: one of them is malformed.
+        """
+        return [self.registry.declare(text, self.context, confined=False) for text in texts]
+
+    def distrust(self, resolved: Resolved) -> None:
+        """Refuse what that configuration attaches and nobody has accepted."""
+        self._untrusted = untrusted_attachments(resolved)
+
+    def configured(self, texts: Sequence[str]) -> list[Declaration]:
+        """What a configuration declares: relative to the root, and confined to it.
+
+        What the user has typed for this conversation is not: only its own file could have held it back.
+
+        Raises:
+            AttachmentError: one of them is malformed.
+            UntrustedError: the user has to accept one of them first.
+        """
+        if needed := [value for value in self._untrusted if value.value in texts]:
+            raise UntrustedError(needed, command=command_for(needed, self._conversation))
+        return [
+            self.registry.declare(
+                text, self._context_of(text), confined=not is_accepted_attachment(text, self._accepted)
+            )
+            for text in texts
+        ]
+
+    def _context_of(self, text: str) -> ResolveContext:
+        # What a file declares relatively is one declaration wherever the next query is asked: it is read once.
+        is_absolute = text.removeprefix("!").startswith(_ABSOLUTE)
+        return self.context if is_absolute else replace(self.context, anchored=True)
+
+    @cached_property
+    def _accepted(self) -> frozenset[str]:
+        if self._conversation is None:
+            return frozenset()
+        return trust_store(self._options, self._workspace, self._conversation).accepted()
+
+
+def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
+    """Those of the canonical declarations that do not begin at the workspace's root."""
+    return tuple(item.text for item in typed if leads_outside(item))
+
+
+def leads_outside(declaration: Declaration) -> bool:
+    """Whether a canonical declaration attaches files that do not lie below the workspace's root."""
+    return not declaration.exclude and declaration.uri.startswith(("file:/", "file:~"))
+
+
+async def compose_request(
+    question: ChatRequest,
+    typed: Sequence[Declaration],
+    schemes: Schemes,
+    entries: Sequence[AnyEntry],
+    config: ConversationConfig,
+) -> tuple[ChatRequest, tuple[str, ...]]:
+    """The turn's `chat_request` with what is attached to it, and sentences for the user.
+
+    What `question` brings along counts as delivered: only what is typed is read again, and takes its place.
+
+    Raises:
+        AttachmentError: an attachment could not be resolved.
+    """
+    if not (typed or config.attachments):
+        return question, ()
+
+    from jp.attachment.declaration import assumed_in
+    from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
+    from jp.conversation.turns import turns_of, undone
+    from jp.tool.delivery import mark_resources
+
+    gone = undone(entries)
+    turns = [turn for turn in turns_of(entries) if turn.id not in gone]
+    standing = [entry for turn in turns for entry in turn.entries]
+    delivered = {*delivered_in(standing), *assumed_in(entries), *question.attachments}
+    # What is delivered may be of a scheme that only the original JP knows.
+    pending = [text for text in config.attachments if text not in delivered]
+    plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)
+    context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
+    try:
+        resolved = await resolve_all(plan, schemes.registry, context)
+    except JpError as error:
+        error.hint += _way_out(plan, error.message, is_new=not turns)
+        raise
+    deduplication = config.deduplication
+    marked = mark_resources(
+        resolved.resources,
+        standing,
+        turn=len(turns),
+        enabled=deduplication.enabled,
+        min_bytes=deduplication.min_bytes,
+        lookback_turns=deduplication.lookback_turns,
+    )
+    fresh = {resource.uri for resource in marked}
+    brought = [resource for resource in question.resources if resource.uri not in fresh]
+    declared = dict.fromkeys((*question.attachments, *resolved.declarations))
+    return replace(question, resources=(*brought, *marked), attachments=tuple(declared)), resolved.notices
+
+
+def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
+    """How what `failure` is about is given up, where it was declared earlier: typing less does not help then.
+
+    A conversation that `is_new` has nothing yet that could be taken out of it.
+    """
+    from shlex import quote
+
+    declared = next((item.uri for item in plan.includes if not item.typed and item.written in failure), None)
+    if declared is None:
+        return ""
+    if is_new:
+        return " It is declared: `jp config explain conversation.attachments` says where."
+    return f" It is declared in `conversation.attachments`: `jp attachment rm {quote(declared)}` takes it out of there."
+
+
+def healing(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
+    """`recorder`, for which the resources of `request` bring back what of earlier content is lost."""
+    if not request.resources:
+        return recorder
+
+    return HealingRecorder(recorder, request, notice)
+
+
+async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_bytes: int) -> ResolvedAttachments:
+    """What sources hold now, whatever was sent before.
+
+    Raises:
+        AttachmentError: one could not be resolved.
+    """
+    from jp.attachment.resolution import plan_resolution, resolve_all
+
+    context = replace(schemes.context, max_bytes=max_bytes)
+    return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
+
+
+def check_size(request: ChatRequest, *, limit: int) -> None:
+    """Refuse input that is large enough to be a mistake.
+
+    Raises:
+        UsageError: it has more than `limit` bytes.
+    """
+    size = len(request.content.encode()) + sum(map(size_in_bytes, request.resources))
+    if size <= limit:
+        return
+
+    from jp.attachment.resolution import tokens_of
+    from jp.context.estimate import estimate_tokens
+
+    tokens = estimate_tokens(request.content) + tokens_of(request.resources)
+    raise UsageError(
+        f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
+        hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
+    )

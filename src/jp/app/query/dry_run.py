@@ -1,0 +1,135 @@
+"""`jp query --dry-run`: the request that would be sent, its tokens, and what it would cost."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jp.app.options import Options
+from jp.app.query.attachments import HealingLoader
+from jp.app.query.conversation import Held
+from jp.app.query.wiring import Wiring, say_what_is_left_out
+from jp.compaction.fact_lines import FactLines
+from jp.conversation.entries import ChatRequest, TurnStart, Usage
+from jp.errors import UsageError
+from jp.provider.base import Sections, WireRequest
+from jp.provider.counting import COUNTING, count_request, counted
+from jp.provider.http import HttpProvider
+from jp.provider.registry import cloud_of, kind_of
+from jp.turn.bound_reasoning import render_bound
+from jp.turn.prompt_size import prompt_size
+from jp.turn.request import InlineLoader, build_thread
+
+
+async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
+    """How many tokens the provider counts in `request`. It is asked for nothing else.
+
+    Raises:
+        UsageError: it does not count.
+        AuthenticationError: there is no key.
+        ProviderError: it was asked in vain.
+    """
+    settings, name = wiring.config.providers.llm, wiring.model.provider
+    provider = wiring.provider if wiring.cap is None else wiring.cap.inner
+    cloud = cloud_of(settings, name)
+    asking = count_request(kind_of(settings, name), request, platform=None if cloud is None else cloud.platform)
+    if asking is None or not isinstance(provider, HttpProvider):
+        who = repr(name) if cloud is None else f"{name!r} ({cloud.title})"
+        counting = ", ".join(COUNTING)
+        raise UsageError(
+            f"{who} does not count tokens, so --exact is of no use",
+            hint=f"leave --exact out for an estimate; those that count are: {counting}",
+        )
+    return counted(name, await provider.ask(asking))
+
+
+_NEXT = "next"
+"""The id of an entry that is not written."""
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """About how many tokens each section of a request has; `usd` is the price of all as uncached input.
+
+    `answers` is how many answers of the model have taught by what its tokens differ from the usual: it takes `ratio`
+    for one of these.
+    """
+
+    tools: int
+    system: int
+    messages: int
+    total: int
+    context_window: int | None
+    usd: float | None
+    ratio: float
+    answers: int
+
+
+class Exact(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tokens a request has, by whom they were counted, and what they cost as uncached input."""
+
+    tokens: int
+    by: str
+    usd: float | None
+
+
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The request that would be sent, and its size."""
+
+    model: str
+    request: WireRequest
+    estimate: Estimate
+    exact: Exact | None
+
+
+async def preview_request(
+    options: Options, held: Held | None, wiring: Wiring, request: ChatRequest, *, exact: bool
+) -> DryRun:
+    """Return the request; nothing is written, and sent only what has its tokens counted, where they are to be `exact`.
+
+    Raises:
+        UsageError: nobody counts them.
+        ProviderError: they could not be counted.
+    """
+    entries = () if held is None else held.entries
+    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
+    thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
+    for sentence in loader.notices():
+        options.notice(sentence)
+    wire = render_bound(wiring.provider, thread, entries).wire
+    say_what_is_left_out(wiring, wire)
+    return DryRun(
+        model=str(wiring.model),
+        request=wire,
+        estimate=_estimate(wiring, wiring.provider.sections(wire)),
+        exact=await _count(wiring, wire) if exact else None,
+    )
+
+
+def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
+    from jp.app.models import details_of, known_of
+
+    known = known_of(str(wiring.model))
+    size = prompt_size(sections).scaled(known.ratio)
+    return Estimate(
+        tools=size.tools,
+        system=size.system,
+        messages=size.messages,
+        total=size.total,
+        context_window=details_of(wiring.config, wiring.model).context_window,
+        usd=_usd(wiring, size.total),
+        ratio=known.ratio,
+        answers=known.answers,
+    )
+
+
+async def _count(wiring: Wiring, wire: WireRequest) -> Exact:
+
+    tokens = await count_tokens(wiring, wire)
+    return Exact(tokens=tokens, by=wiring.model.provider, usd=_usd(wiring, tokens))
+
+
+def _usd(wiring: Wiring, tokens: int) -> float | None:
+    from jp.app.models import details_of
+    from jp.provider.models import cost
+
+    return cost(Usage(input=tokens), details_of(wiring.config, wiring.model))

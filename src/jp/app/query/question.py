@@ -1,0 +1,366 @@
+"""The text of a query: what was typed, what is piped in, and the draft that keeps it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from jp.app.drafts import Draft, drafts_directory
+from jp.app.editor import NotAskedError
+from jp.app.options import Options
+from jp.app.query.arguments import QueryArguments
+from jp.app.query.conversation import Held, Place, is_attended
+from jp.app.stdin import MOST_BYTES, decode
+from jp.conversation.entries import AnyEntry, ChatRequest, Revert
+from jp.conversation.ids import ConversationId
+from jp.errors import ExitCode, JpError, UsageError
+
+if TYPE_CHECKING:
+    from jp.turn.ports import Recorder
+    from jp.workspace.listing import ConversationInfo
+    from jp.workspace.log import Log
+
+
+_MARK = "@"
+_STDIN = "-"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of what was typed: its first line there, counted from 1, and the file that it is of, empty for words."""
+
+    line: int
+    file: str
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """What was typed, and of what it is made, in its order."""
+
+    text: str
+    parts: tuple[Part, ...]
+
+
+async def typed_text(words: Sequence[str]) -> Typed:
+    """What was typed. A word `@path` becomes a paragraph with the file's text, `@@x` is the word `@x`.
+
+    A word that is only `@`, or that has white space in it, stays as it is; `-`, which asks for standard input, is left
+    out.
+
+    Raises:
+        UsageError: a file cannot be read, is too large, or is no text.
+    """
+    paragraphs: list[tuple[str, str]] = []
+    run: list[str] = []
+    for word in words:
+        if _names_file(word):
+            paragraphs += [(" ".join(run), ""), (await _text_of(word[1:]), word[1:])]
+            run = []
+        elif word != _STDIN:
+            run.append(word[1:] if _is_word(word) and word.startswith(_MARK * 2) else word)
+    said = [(text, file) for text, file in (*paragraphs, (" ".join(run), "")) if text.strip()]
+    parts: list[Part] = []
+    line = 1
+    for text, file in said:
+        parts.append(Part(line, file))
+        line += text.count("\n") + 2
+    return Typed("\n\n".join(text for text, _ in said), tuple(parts))
+
+
+def files_among(words: Sequence[str]) -> list[str]:
+    """Those of the words that are paths of files, as they stand behind `--attach *.py` once a shell has expanded it."""
+    return [word for word in words if _is_word(word) and os.path.isfile(word)]  # noqa: PTH113 - False for any text
+
+
+def _is_word(text: str) -> bool:
+    return not any(character.isspace() for character in text)
+
+
+def _names_file(word: str) -> bool:
+    return word.startswith(_MARK) and word != _MARK and not word.startswith(_MARK * 2) and _is_word(word)
+
+
+async def _text_of(name: str) -> str:
+    try:
+        path, mode = _found(name)
+        content = _read(path) if stat.S_ISREG(mode) else await _read_slowly(name, path, mode)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _unreadable(name, error) from None
+    if len(content) > MOST_BYTES:
+        raise UsageError(
+            f"the file {name!r} has more than {MOST_BYTES:,} bytes", hint="attach a part of it, or ask about less"
+        )
+    text = decode(content)
+    if text.is_damaged or "\0" in text.text:
+        raise UsageError(f"the file {name!r} is no text", hint=f"attach it: `jp query --attach {name} …`")
+    return text.text
+
+
+def _found(name: str) -> tuple[Path, int]:
+    path = Path(name).expanduser()
+    return path, path.stat().st_mode
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        chunks: list[bytes] = []
+        room = MOST_BYTES + 1
+        while room and (chunk := os.read(descriptor, min(room, 1 << 20))):
+            chunks.append(chunk)
+            room -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+async def _read_slowly(name: str, path: Path, mode: int) -> bytes:
+    """Read what may have to be waited for, such as the pipe of a shell's `<(command)`."""
+    from anyio.to_thread import run_sync
+
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{name!r} is a directory", hint=f"attach what is in it: `jp query --attach {name} …`")
+    return await run_sync(_read, path, abandon_on_cancel=True)
+
+
+def _unreadable(name: str, error: Exception) -> UsageError:
+    reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    literal = f"{_MARK * 2}{name} is the word itself"
+    near = _near_names(name) if isinstance(error, FileNotFoundError) else []
+    hint = f"did you mean {' or '.join(f'{_MARK}{other}' for other in near)}? {literal}" if near else literal
+    return UsageError(f"cannot read the file {name!r}: {reason}", hint=hint)
+
+
+def _near_names(name: str) -> list[str]:
+    """Files in the same directory whose names are like this one's, written as it is."""
+    from jp.likeness import nearest
+
+    directory, slash, base = name.rpartition("/")
+    try:
+        names = [path.name for path in Path(directory + slash or ".").expanduser().iterdir()]
+    except (OSError, RuntimeError):
+        return []
+    return [f"{directory}{slash}{near}" for near in nearest(base, names, most=3)]
+
+
+class Keeper:
+    """Holds a draft until the context is left: then it is removed if nobody needs it any more, and kept otherwise.
+
+    `is_needed` says that it is. What is blank is never kept, and nothing is with `--no-persist`.
+    """
+
+    def __init__(self, draft: Draft, options: Options, place: Place, chosen: ConversationInfo | None) -> None:
+        self.is_needed = True
+        self._draft = draft
+        self._options = options
+        self._place = place
+        self._start = None if chosen is None else chosen.id
+        self._home = self._start
+        self._is_moving = False
+
+    def follow(self) -> None:
+        """Move the draft to the conversation that is active now, where there is one."""
+        self._is_moving = True
+        home = self._place.session.active() or self._start
+        if self._options.persist and home != self._home:
+            self._draft.move_to(self._directory(home))
+            self._home = home
+
+    def explain(self, error: NotAskedError) -> None:
+        """Say in the hint of `error` where the text is, if there is any."""
+        if not self._draft.is_blank and self._options.persist:
+            error.hint = self._kept()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._is_over(error) or not self._options.persist or self._draft.is_blank:
+                self._draft.remove()
+                return
+            if self._is_moving:  # what was begun may have been taken back
+                self.follow()
+            self._draft.protect()
+            if not isinstance(error, NotAskedError):
+                self._options.notice(self._kept())
+        finally:
+            self._draft.close()
+
+    def _is_over(self, error: BaseException | None) -> bool:
+        """Whether the text has done its work: an answer that a cap has cut is one."""
+        capped = isinstance(error, JpError) and error.exit_code == ExitCode.CAPPED
+        return capped or (not self.is_needed and error is None)
+
+    def _kept(self) -> str:
+        return f"what you wrote is kept in {str(self._draft.path)!r}; `{self._command()}` goes on with it"
+
+    def _command(self) -> str:
+        active = self._place.session.active()
+        if self._home == active:
+            return "jp query --edit"
+        return "jp query --new --edit" if self._home is None else f"jp query --id {self._home} --edit"
+
+    def _directory(self, home: ConversationId | None) -> Path:
+        return drafts_directory(self._place.workspace, "" if home is None else home.digits, persistent=True)
+
+
+_MOST_TOPIC_CHARS = 200
+_MOST_CHARS_OF_FIRST_WORDS = 80
+_LONGEST_SECRET = 8_000
+"""So much behind a cut is looked at for the rest of a secret that begins before it."""
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line and standard input hold, and whether an editor has to be opened."""
+
+    typed: str = ""
+    parts: tuple[Part, ...] = ()
+    piped: str = ""
+    opens_editor: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked."""
+        return not (self.typed.strip() or self.piped.strip())
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """The request of a turn, before anything is attached to it; `revert` undoes the turn that it replaces."""
+
+    request: ChatRequest
+    revert: Revert | None = None
+
+    def after(self, entries: Sequence[AnyEntry]) -> Sequence[AnyEntry]:
+        """The stream that the request comes after, of which what it replaces is no part."""
+        return entries if self.revert is None else (*entries, self.revert)
+
+    def recorder(self, log: Log) -> Recorder:
+        """A recorder for the turn: with its request, what it replaces is undone."""
+        if self.revert is None:
+            return log
+
+        from jp.app.query.replaying import ReplacingRecorder
+
+        return ReplacingRecorder(log, self.revert)
+
+
+class Composed:
+    """A query whose words are all there. `replayed` is the id of the turn whose request these already hold."""
+
+    def __init__(
+        self, text: str, piped: str = "", *, replays: bool = False, replayed: str = "", keeper: Keeper | None = None
+    ) -> None:
+        self._text = text
+        self._piped = piped
+        self._replays = replays
+        self._replayed = replayed
+        self._keeper = keeper
+
+    @property
+    def topic(self) -> str:
+        """What a new conversation is named after, without secrets."""
+        return _beginning(self._text)
+
+    @property
+    def first_words(self) -> str | None:
+        """What a new conversation is called: what was typed, else the first line of what was piped in; no secrets."""
+        typed = self.topic
+        first_piped = _beginning(self._piped.lstrip("\ufeff \t\r\n")).partition("\n")[0]
+        line = " ".join((typed if typed.strip() else first_piped).split())
+        if not line.isprintable():
+            from jp.render.sanitize import one_line
+
+            line = one_line(line)
+        return line[:_MOST_CHARS_OF_FIRST_WORDS].rstrip() or None
+
+    def question(self, held: Held | None, *, author: str | None) -> Question:
+        """The request to a conversation, None for a new one.
+
+        Raises:
+            UsageError: a request is to be asked again and there is none, or another than the one that was edited.
+        """
+        words = "\n\n".join(part for part in (self._text, self._piped) if part.strip())
+        if not self._replays:
+            return Question(request=ChatRequest(content=words, author=author))
+
+        from jp.app.query.replaying import again
+
+        request, revert = again(held, words, author=author, edited=self._replayed)
+        return Question(request=request, revert=revert)
+
+    def begun(self) -> None:
+        """Move a draft to the conversation, which is there and active; once the turn came to its end, it may go."""
+        if self._keeper is not None:
+            self._keeper.follow()
+            self._keeper.is_needed = False
+
+
+def _beginning(text: str) -> str:
+    """The beginning of `text`. Secrets are replaced before it is cut, as half of one would not be known."""
+    from jp.context.redaction import redact
+
+    return redact(text[: _MOST_TOPIC_CHARS + _LONGEST_SECRET]).text[:_MOST_TOPIC_CHARS]
+
+
+async def read_question(options: Options, arguments: QueryArguments) -> Given:
+    """What is asked, or from what an editor starts.
+
+    Raises:
+        UsageError: nothing is asked and nobody can be; an editor is asked for and there is no terminal; or a file
+            cannot be read.
+    """
+    from jp.app.stdin import read_piped, stdin_source
+
+    source = stdin_source(asked="-" in arguments.words, refused=arguments.no_stdin)
+    typed = await typed_text(arguments.words)
+    if arguments.attach and (files := files_among(arguments.words)):
+        named = repr(files[0]) if len(files) == 1 else f"{files[0]!r} and {len(files) - 1} more"
+        options.notice(f"not attached, but words of the query: {named}; quote a pattern, and repeat --attach for each")
+    piped = await read_piped(source, on_idle=lambda: options.notice("reading standard input … (--no-stdin to skip)"))
+    if piped is not None and piped.is_damaged:
+        options.notice("what was piped in is not UTF-8; its invalid bytes were replaced")
+    given = Given(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
+    if _wants_editor(arguments, given):
+        return msgspec.structs.replace(given, opens_editor=True)
+    if given.is_empty and not arguments.replay:
+        raise nothing_asked(more="; `--replay` asks the last request again" if arguments.no_edit else "")
+    return given
+
+
+def nothing_asked(*, more: str = "") -> UsageError:
+    """What is said where there is no text; `more` is another way to give one."""
+    return UsageError(
+        "there is no query", hint=f'type one, as in `jp query "why does this fail?"`, or pipe it in{more}'
+    )
+
+
+def _has_person() -> bool:
+    return is_attended() and os.isatty(0)
+
+
+def _wants_editor(arguments: QueryArguments, given: Given) -> bool:
+    """Whether an editor has to be opened: where it is asked for, or a person at a terminal typed nothing at all."""
+    if arguments.no_edit:
+        return False
+    asked = "--edit" if arguments.edit else "--quote" if arguments.quote else ""
+    if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
+        return False
+
+    from jp.app.editor import has_terminal
+
+    if has_terminal():
+        return True
+    if not asked:
+        return False
+    raise UsageError(
+        f"{asked} needs a terminal for the editor",
+        hint="run it at a terminal, in the foreground"
+        + ("" if arguments.edit else ", or add --no-edit, which sends the quote with the words that you type"),
+    )

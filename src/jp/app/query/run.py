@@ -1,0 +1,390 @@
+"""`jp query`: prepare everything that may fail, then write, ask, and report how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import time
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.app.options import Options
+from jp.app.query.arguments import QueryArguments, check, flag_layers, read_wanted, with_schema
+from jp.app.query.asking import Asker
+from jp.app.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
+from jp.app.query.conversation import (
+    Asked,
+    Begun,
+    Held,
+    Place,
+    Settings,
+    begin,
+    choose_conversation,
+    find_place,
+    hold,
+    settle,
+)
+from jp.app.query.question import Composed, Given, Question, read_question
+from jp.app.query.screen import Screen, Unwatched
+from jp.app.query.structured import Structured, take_structured_turn
+from jp.app.query.titling import Spent, Titling
+from jp.app.query.tools import Standing, tool_layers, without_missing_tools
+from jp.app.query.wiring import Wiring, check_rendering, wire
+from jp.app.settings import require_tool, tell_ignored
+from jp.config.model import AppConfig
+from jp.conversation.entries import AnyEntry, ChatRequest
+from jp.errors import UsageError
+from jp.turn.loop import TurnOutcome
+from jp.turn.ports import Recorder
+from jp.turn.request import InlineLoader, Loader
+
+if TYPE_CHECKING:
+    from jp.app.query.dry_run import DryRun
+    from jp.app.structured.check import Checker
+    from jp.workspace.listing import ConversationInfo
+
+
+class PreparedQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A query of which everything is there that may be missing. Nothing of it is written yet.
+
+    Args:
+        entries: the stream that the request comes after; what it replaces is no part of it.
+        checker: for the schema of `request`, None without one.
+        outside: attachments that were typed and do not lie in the workspace.
+        stack: what is held until the query is over: the conversation's lock, its log, MCP servers.
+    """
+
+    options: Options
+    arguments: QueryArguments
+    screen: Screen
+    place: Place
+    held: Held | None
+    settings: Settings
+    wiring: Wiring
+    composed: Composed
+    question: Question
+    entries: Sequence[AnyEntry]
+    request: ChatRequest
+    checker: Checker | None
+    outside: tuple[str, ...]
+    stack: AsyncExitStack
+
+
+class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How a query ended.
+
+    Args:
+        conversation: its id.
+        outcome: of the turn; with a schema of both turns, where the first answer did not fit.
+        structured: what the answer is worth under the schema, None without one.
+        recorder: the log, in which the entries of this query begin at `start`.
+        max_cycles: how many requests the turn was allowed.
+    """
+
+    conversation: str
+    outcome: TurnOutcome
+    structured: Structured | None
+    wiring: Wiring
+    recorder: Recorder
+    start: int
+    max_cycles: int
+    titling: Titling
+
+    async def title(self) -> Spent | None:
+        """Wait a moment for the title of a new conversation; return what it cost."""
+        return await self.titling.settle(answered=self.outcome.ending == "answered")
+
+
+@asynccontextmanager
+async def prepare(
+    options: Options, arguments: QueryArguments, screen: Screen | None = None
+) -> AsyncGenerator[PreparedQuery]:
+    """Prepare a query; what it holds is let go when the block is left.
+
+    Args:
+        options: where it works.
+        arguments: what is asked, and how.
+        screen: who watches; None for nobody.
+
+    Raises:
+        JpError: something that it needs is not there, or contradicts something else.
+    """
+    check(arguments)
+    async with AsyncExitStack() as stack:
+        yield await _prepared(options, arguments, Unwatched() if screen is None else screen, stack)
+
+
+async def _prepared(
+    options: Options, arguments: QueryArguments, screen: Screen, stack: AsyncExitStack
+) -> PreparedQuery:
+    wanted = read_wanted(arguments)
+    given = await read_question(options, arguments)
+    place = find_place(options)
+    chosen = await choose_conversation(options, arguments, place)
+    composed = await compose(options, arguments, given, place, chosen, stack)
+    held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
+    schemes = Schemes(
+        place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
+    )
+    settings = _settled(options, arguments, place, held, schemes)
+    typed = schemes.typed(arguments.attach)
+    config = await _with_tools(options, settings, place, schemes, stack)
+    standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
+    wiring = wire(options, arguments, config, place, standing, screen)
+    stack.callback(_learn, options, wiring)
+    question = composed.question(held, author=config.user.name)
+    entries = question.after(() if held is None else held.entries)
+    request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
+    request, checker = with_schema(request, wanted)
+    for sentence in sentences:
+        options.notice(sentence)
+    if not arguments.yes:
+        check_size(request, limit=config.conversation.max_input_bytes)
+    return PreparedQuery(
+        options=options,
+        arguments=arguments,
+        screen=screen,
+        place=place,
+        held=held,
+        settings=settings,
+        wiring=wiring,
+        composed=composed,
+        question=question,
+        entries=entries,
+        request=request,
+        checker=checker,
+        outside=outside_of_root(typed),
+        stack=stack,
+    )
+
+
+async def preview(prepared: PreparedQuery) -> DryRun:
+    """Return the request that would be sent. Nothing is written, and sent only what has its tokens counted.
+
+    Raises:
+        UsageError: the tokens are to be counted, and the provider does not count.
+        ProviderError: they could not be counted.
+    """
+    from jp.app.query.dry_run import preview_request
+
+    arguments, held = prepared.arguments, prepared.held
+    if held is not None:
+        entries = compacted_entries(arguments, prepared.entries, held.loader, prepared.wiring)
+        held = replace(held, entries=entries)
+    return await preview_request(prepared.options, held, prepared.wiring, prepared.request, exact=arguments.exact)
+
+
+async def run(prepared: PreparedQuery) -> QueryReport:
+    """Ask, and record everything in the conversation.
+
+    Raises:
+        JpError: it cannot be sent, or could not be written.
+    """
+    options, arguments, wiring, request = prepared.options, prepared.arguments, prepared.wiring, prepared.request
+    prepared.screen.check(wiring.config)
+    _check(wiring, prepared.held, prepared.entries, request)
+    check_compaction(arguments, wiring.config)
+    await heed_interruptions()  # before anything is written
+    composed = prepared.composed
+    asked = Asked(
+        options=options,
+        arguments=arguments,
+        outside=prepared.outside,
+        topic=composed.topic,
+        first_words=composed.first_words,
+    )
+    begun = await begin(prepared.place, prepared.held, prepared.settings, asked, prepared.stack)
+    await compact_first(options, arguments, wiring, begun, prepared.place)
+    composed.begun()
+    recorder = healing(prepared.question.recorder(begun.log), request, wiring.notice)
+    titling = Titling(options, wiring, begun=begun, recorder=recorder, screen=prepared.screen)
+    await prepared.stack.enter_async_context(titling)
+    asker = Asker(options, arguments, titling.wiring, begun=begun, recorder=recorder, screen=prepared.screen)
+    cycles, start = asker.limits.max_cycles, len(recorder.entries)
+    structured = None
+    if prepared.checker is None:
+        outcome = await asker.ask(request, cycles)
+    else:
+        structured = await take_structured_turn(
+            request, asker.ask, log=recorder, checker=prepared.checker, max_cycles=cycles, notice=wiring.notice
+        )
+        outcome = structured.outcome
+    return QueryReport(
+        conversation=str(begun.info.id),
+        outcome=outcome,
+        structured=structured,
+        wiring=wiring,
+        recorder=recorder,
+        start=start,
+        max_cycles=cycles,
+        titling=titling,
+    )
+
+
+async def heed_interruptions() -> None:
+    """Let a signal that has come, or a deadline that is over, stop the work here: without a wait, they never do."""
+    from anyio import current_effective_deadline, current_time, sleep_forever
+    from anyio.lowlevel import checkpoint
+
+    await checkpoint()
+    if current_effective_deadline() <= current_time():
+        await sleep_forever()
+
+
+def check_compaction(arguments: QueryArguments, config: AppConfig) -> None:
+    """Refuse what `--compact` says before anything is written.
+
+    Raises:
+        UsageError: its value is a word of the query, or no profile.
+        ConfigurationError: there is no such profile.
+    """
+    if arguments.compact is not None:
+        from jp.app.compaction.order import order_of
+
+        order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
+
+
+async def compact_first(
+    options: Options, arguments: QueryArguments, wiring: Wiring, begun: Begun, place: Place
+) -> None:
+    """Compact as `--compact` says, and tell in a line what came of it. The turn that is to begin is not there yet.
+
+    Raises:
+        JpError: it could not be done; nothing was written, and nothing is asked.
+    """
+    if arguments.compact is None:
+        return
+    from jp.app.compaction.applying import append, made_sentence, make
+    from jp.app.compaction.order import order_of
+    from jp.app.compaction.preview import Previewer
+    from jp.app.query.budget import payment
+
+    config = wiring.config
+    order = order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
+    entries = tuple(begun.log.entries)
+    previewer = Previewer(entries, config, begun.log, now=time(), model=wiring.model)
+    made = await make(
+        previewer,
+        previewer.plan(order),
+        order,
+        workspace=place.workspace,
+        notice=wiring.notice,
+        pay=payment(wiring.cap, config),
+    )
+    append(begun.log, made.overlays)
+    options.notice(made_sentence(made, str(begun.info.id)))
+
+
+def compacted_entries(
+    arguments: QueryArguments, entries: Sequence[AnyEntry], loader: Loader, wiring: Wiring
+) -> Sequence[AnyEntry]:
+    """The stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
+    if arguments.compact is None:
+        return entries
+    from jp.app.compaction.applying import turns_text
+    from jp.app.compaction.order import order_of
+    from jp.app.compaction.preview import Previewer
+
+    config = wiring.config
+    order = order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
+    previewer = Previewer(entries, config, loader, now=time(), model=wiring.model)
+    plan = previewer.plan(order)
+    if plan.summary is not None:
+        turns = turns_text(plan.summary.first, plan.summary.last)
+        wiring.notice(f"a summary of {turns} would be written first; it is not in what is shown here")
+    return (*entries, *plan.overlays)
+
+
+def _profile_of(arguments: QueryArguments, config: AppConfig) -> str | None:
+    """Return the profile that `--compact` names; None without one.
+
+    Raises:
+        UsageError: a word of the query is a profile of the user's own, which no word before the configuration tells.
+    """
+    detached = [word for word in arguments.words if word in config.conversation.compaction.profiles]
+    if detached and not arguments.compact:
+        raise UsageError(
+            f"{detached[0]!r} is the name of a profile, but would be part of the query",
+            hint=f"write `--compact={detached[0]}`",
+        )
+    return arguments.compact or None
+
+
+async def compose(
+    options: Options,
+    arguments: QueryArguments,
+    given: Given,
+    place: Place,
+    chosen: ConversationInfo | None,
+    stack: AsyncExitStack,
+) -> Composed:
+    """The words to ask. The conversation is not locked for it: who writes takes the time that it takes.
+
+    What was written in an editor is kept until `stack` is left after the turn was answered.
+
+    Raises:
+        NotAskedError: the user left the editor without a text, or in a way that means so.
+        JpError: something that the query needs is not there, or a template cannot be rendered.
+    """
+    if not (given.opens_editor or arguments.quote or arguments.template):
+        return Composed(given.typed, given.piped, replays=arguments.replay)
+
+    from jp.app.query.composer import Composer
+
+    return await Composer(options, arguments, place, chosen).compose(given, stack)
+
+
+def _settled(
+    options: Options, arguments: QueryArguments, place: Place, held: Held | None, schemes: Schemes
+) -> Settings:
+    """The settings of the turn. What is ignored of a stranger's files is named.
+
+    Raises:
+        ConfigurationError: a value is not accepted, or is needed and not trusted.
+    """
+    flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
+    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
+    info = None if held is None else held.info
+    for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
+        require_tool(settings.resolved, name, info)
+    tell_ignored(options, settings.resolved, info)
+    schemes.distrust(settings.resolved)
+    return settings
+
+
+async def _with_tools(
+    options: Options, settings: Settings, place: Place, schemes: Schemes, stack: AsyncExitStack
+) -> AppConfig:
+    """The configuration without tools that are not here, and with those that MCP servers have, until the command ends.
+
+    Raises:
+        JpError: a server that is needed is not there.
+    """
+    config, missing = without_missing_tools(settings.resolved, place.cache)
+    for sentence in missing:
+        options.notice(sentence)
+    servers = await stack.enter_async_context(schemes.servers)
+    return await servers.join(config)
+
+
+def _learn(options: Options, wiring: Wiring) -> None:
+    """Keep how far estimates were off."""
+    if wiring.measuring is not None and wiring.measuring.measured and options.persist:
+        from jp.app.models import learn
+
+        learn(wiring.model.provider, wiring.measuring.measured)
+
+
+def _check(wiring: Wiring, held: Held | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:
+    """Refuse a request that cannot be sent, or costs more than all may, before anything is written."""
+    check_rendering(wiring, request)
+    if wiring.cap is None:
+        return
+    from jp.app.query.attachments import HealingLoader
+    from jp.app.query.budget import over_budget, permits_turn
+
+    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    if not permits_turn(wiring.cap, entries, request, wiring.settings, loader):
+        raise over_budget(wiring.cap)

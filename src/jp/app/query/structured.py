@@ -1,0 +1,131 @@
+"""A turn whose answer has to fit a schema: held against it, asked for once more where it does not, and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.app.options import Options
+from jp.app.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
+from jp.app.structured.check import Checker
+from jp.app.structured.misfit import in_one_line
+from jp.conversation.entries import ChatRequest, JsonObject, add_usage
+from jp.errors import ExitCode, JpError
+from jp.turn.loop import TurnOutcome
+from jp.turn.ports import Recorder
+
+AUTHOR = "jp"
+"""Who asks for a correction."""
+
+Ask = Callable[[ChatRequest, int], Awaitable[TurnOutcome]]
+"""Takes a turn of at most so many cycles."""
+
+_LISTED = 20
+_OPENING = "Your answer does not fit the JSON Schema that was asked for:"
+
+
+class SchemaMismatchError(JpError):
+    """The answer does not fit the schema; it is in the log."""
+
+    exit_code = ExitCode.SCHEMA_MISMATCH
+
+
+class NoAnswerError(JpError):
+    """The model said nothing."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class Structured(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn with a schema ended, and what its answer is."""
+
+    outcome: TurnOutcome
+    verdict: Verdict
+
+    @property
+    def decides(self) -> bool:
+        """Whether it is the answer that decides how the command ends, rather than how the turn ended."""
+        ending = self.outcome.ending
+        return ending == "answered" or (ending == "capped" and isinstance(self.verdict, Cut))
+
+
+async def take_structured_turn(
+    request: ChatRequest,
+    ask: Ask,
+    *,
+    log: Recorder,
+    checker: Checker,
+    max_cycles: int,
+    notice: Callable[[str], None],
+) -> Structured:
+    """Take the turn and, where its answer does not fit, one more that says so, unless no cycle is left for it.
+
+    A correction is a turn of its own: so it is in the log as it was asked, and the request that it makes begins as the
+    one before it.
+    """
+    first = await ask(request, max_cycles)
+    verdict = await judge(log.entries, checker)
+    left = max_cycles - first.cycles
+    if first.ending != "answered" or not isinstance(verdict, Unfit) or left < 1:
+        return Structured(outcome=first, verdict=verdict)
+    notice(f"the answer does not fit the schema ({in_one_line(verdict.problems)}); asking once more")
+    second = await ask(correction(verdict, checker.schema), left)
+    both = replace(
+        second,
+        cycles=first.cycles + second.cycles,
+        usage=add_usage(first.usage, second.usage),
+        denied=first.denied + second.denied,
+        unanswered=first.unanswered + second.unanswered,
+    )
+    return Structured(outcome=both, verdict=await judge(log.entries, checker))
+
+
+def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
+    """The request that says what does not fit."""
+    listed = "\n".join(f"- {problem}" for problem in unfit.problems[:_LISTED])
+    content = (
+        f"{_OPENING}\n\n{listed}\n\n"
+        "Give the answer again, as one JSON value that fits the schema and with nothing around it."
+    )
+    return ChatRequest(content=content, schema=schema, author=AUTHOR)
+
+
+def is_correction(request: ChatRequest) -> bool:
+    """Whether a request says what does not fit, and is not the user's."""
+    return request.author == AUTHOR and request.schema is not None and request.content.startswith(_OPENING)
+
+
+def where_to_look(options: Options) -> str:
+    """Where an answer is that is not printed."""
+    if options.persist:
+        return "the whole answer is in the log: `jp conversation print last`"
+    return "--no-persist keeps nothing of the answer: leave it out to have a look"
+
+
+def value_of(structured: Structured, options: Options) -> Any:
+    """The value that the turn came to, where it was answered or cut.
+
+    Raises:
+        SchemaMismatchError: it came to none.
+    """
+    match structured.verdict:
+        case Fit(value=value):
+            return value
+        case Unfit(problems=problems):
+            message = f"the answer does not fit the schema: {in_one_line(problems)}"
+            raise SchemaMismatchError(message, hint=where_to_look(options))
+        case Unchecked(reason=reason, hint=hint):
+            message = f"the answer could not be held against the schema: {reason}"
+            raise SchemaMismatchError(message, hint="; ".join(filter(None, (hint, where_to_look(options)))))
+        case Cut():
+            raise SchemaMismatchError(
+                "the answer was cut off at the longest that the model may give, so it is not whole",
+                hint="allow more with `-p max_tokens=N`, or ask for less",
+            )
+        case NoAnswer():
+            raise NoAnswerError("the answer is empty", hint="ask again, or in other words")
+        case _:
+            assert_never(structured.verdict)

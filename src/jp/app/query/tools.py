@@ -1,0 +1,245 @@
+"""The tools of a query: what `--tool` says, those that are offered by themselves, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.app.query.arguments import QueryArguments
+from jp.app.query.attachments import Schemes
+from jp.app.query.conversation import Held, Place
+from jp.app.settings import require_tool
+from jp.app.toolset import Toolset
+from jp.config.layers import Layer, Resolved, contributions
+from jp.config.model import AppConfig
+from jp.config.sources import flag_layer
+from jp.config.tools import ToolConfig
+from jp.conversation.entries import AnyEntry
+from jp.errors import UsageError
+from jp.provider.models import find_model
+from jp.provider.registry import ModelId, kind_of
+from jp.tool.toolbox import standing_names
+
+if TYPE_CHECKING:
+    from jp.attachment.base import Declaration
+    from jp.tool.base import Tool
+
+
+_ALL = frozenset({"*", "!*"})
+
+
+def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flags: Sequence[Layer]) -> list[Layer]:
+    """The layer that offers tools or takes them away, over what holds without it; `flags` are the other options'.
+
+    Raises:
+        UsageError: there is no such tool, or one is to be taken away that is always offered.
+        ConfigurationError: the layers below it do not fit together.
+    """
+    if not arguments.tools:
+        return []
+    from jp.app.toolset import Toolset
+    from jp.tool.toolbox import Switching
+
+    resolved = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
+    config = resolved.config
+    toolset = Toolset(config, cache_directory=place.cache)
+    remembered = _remembered(config, place)
+    names = {*toolset.names, *remembered.settings}
+    _check_words(arguments, names)
+
+    def is_known(name: str) -> bool:
+        require_tool(resolved, name, None if held is None else held.info)
+        return name in names or (toolset.is_known(name) and not remembered.lacks(name))
+
+    settings = {**toolset.settings, **remembered.settings}
+    switched = Switching(settings, names, is_known, groups=remembered.groups).switch(arguments.tools)
+    if not switched:
+        return []
+    tools = {name: {"enable": on} for name, on in switched.items()}
+    return [flag_layer("--tool", {"conversation": {"tools": tools}})]
+
+
+class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools of MCP servers, as far as it is remembered what these have: nobody is asked.
+
+    `groups` has the name that speaks for all tools of a server, for each of them; `complete` are the names of groups
+    of which everything is remembered.
+    """
+
+    settings: Mapping[str, ToolConfig] = {}
+    groups: Mapping[str, str] = {}
+    complete: frozenset[str] = frozenset()
+
+    def lacks(self, name: str) -> bool:
+        """Whether a name begins like those of a server that has no such tool."""
+        return any(name.startswith(f"{group}_") for group in self.complete) and name not in self.settings
+
+
+def _remembered(config: AppConfig, place: Place) -> _Remembered:
+    if not config.providers.mcp:
+        return _Remembered()
+    from jp.mcp.cache import ListingCache, fingerprint
+    from jp.tool.mcp.offered import groups_of, offer
+
+    cache = ListingCache(place.cache / "mcp")
+    listings = {
+        name: listing
+        for name, server in config.providers.mcp.items()
+        if (listing := cache.read(fingerprint(server, place.root))) is not None
+    }
+    offered = offer(config.conversation.tools, listings)
+    groups = [group for group in groups_of(config.conversation.tools) if group.server in listings]
+    return _Remembered(
+        settings={one.name: offered.settings[one.name] for one in offered.tools},
+        groups={
+            one.name: group.name
+            for one in offered.tools
+            for group in reversed(groups)
+            if one.name.startswith(f"{group.name}_")
+        },
+        complete=frozenset(group.name for group in groups),
+    )
+
+
+def _check_words(arguments: QueryArguments, names: Collection[str]) -> None:
+    """Refuse `--tool NAME`: it would offer every tool, and ask the model a question that begins with a name.
+
+    Raises:
+        UsageError: it was typed.
+    """
+    if _ALL.isdisjoint(arguments.tools):
+        return
+    for word in arguments.words:
+        if word in names:
+            raise UsageError(
+                f"{word!r} is a tool's name, but would be part of the query",
+                hint=f"write --tool={word} or --no-tool={word}; without '=' they mean all tools",
+            )
+
+
+_SHOWN = 5
+
+
+def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[AppConfig, tuple[str, ...]]:
+    """The configuration without the tools that only the conversation itself names and that are not here.
+
+    Besides, what to tell the user of those that it enables. A name that a file or an option says stays: it is a
+    mistake that can be mended. `cache_directory` is where what other packages provide is remembered.
+    """
+    config = resolved.config
+    tools = config.conversation.tools
+    if not tools:
+        return config, ()
+
+    from jp.tool.toolbox import ALL
+
+    toolset = Toolset(config, cache_directory=cache_directory)
+    named = (name for name in tools if name != ALL and _is_conversations_only(resolved, name))
+    missing = {name for name in named if not toolset.is_known(name)}
+    if not missing:
+        return config, ()
+    here = {name: settings for name, settings in tools.items() if name not in missing}
+    enabled = sorted(name for name in missing if tools[name].enable)
+    return replace(config, conversation=replace(config.conversation, tools=here)), _sentences(enabled)
+
+
+def _is_conversations_only(resolved: Resolved, name: str) -> bool:
+    found = contributions(resolved.layers, ("conversation", "tools", name))
+    return all(contribution.layer.origin.kind == "conversation" for contribution in found)
+
+
+def _sentences(enabled: Collection[str]) -> tuple[str, ...]:
+    if not enabled:
+        return ()
+    shown = ", ".join(repr(name) for name in list(enabled)[:_SHOWN])
+    more = f" and {len(enabled) - _SHOWN} more" if len(enabled) > _SHOWN else ""
+    return (f"tools that this conversation was used with are not here: {shown}{more}",)
+
+
+Making = Callable[[], "Tool"]
+
+_ALL_CALL = frozenset({"anthropic", "google", "openai", "script"})
+"""Providers whose models all call tools, also those that are not in the table."""
+
+
+class Standing:
+    """What decides which of them a request offers, besides the other tools that it offers.
+
+    `held` is the conversation so far, `typed` is what is attached now; `is_structured`: the answer has to fit a schema.
+    """
+
+    def __init__(
+        self,
+        schemes: Schemes,
+        config: AppConfig,
+        held: Held | None,
+        typed: Sequence[Declaration],
+        *,
+        is_structured: bool,
+    ) -> None:
+        self._schemes = schemes
+        self._config = config
+        self._entries: Sequence[AnyEntry] = () if held is None else held.entries
+        self._typed = typed
+        self._is_structured = is_structured
+
+    @property
+    def servers(self) -> Mapping[str, Tool]:
+        """The tools of MCP servers by their names."""
+        return self._schemes.servers.tools
+
+    def spelled_out(self, names: Collection[str]) -> frozenset[str]:
+        """The names of tools, where a name may stand for every tool of an MCP server."""
+        return self._schemes.servers.spelled_out(names)
+
+    def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, Making]:
+        """How those are made that are of use beside tools with the names `others`."""
+        if not (others or self._may_call(model)):
+            return {}
+        declared = any(not text.startswith("!") for text in self._config.conversation.attachments)
+        attaches = declared or any(not declaration.exclude for declaration in self._typed)
+        names = standing_names(self._entries, has_tools=bool(others), attaches=attaches)
+        making: Mapping[str, Making] = {
+            "ask_user": _ask_user,
+            "recall": _recall,
+            "search_history": _search_history,
+            "refresh_resource": self._refresh_resource,
+        }
+        return {name: make for name, make in making.items() if name in names}
+
+    def _may_call(self, model: ModelId) -> bool:
+        """Whether tools that nobody has asked for do no harm: many a model of one's own refuses every request."""
+        found = find_model(kind_of(self._config.providers.llm, model.provider), model.name)
+        may_call = found.abilities.tools and (found.known or model.provider in _ALL_CALL)
+        return may_call and (found.abilities.structured_with_tools or not self._is_structured)
+
+    def _refresh_resource(self) -> Tool:
+
+        from jp.app.query.attached_sources import AttachedSources
+        from jp.tool.refresh_resource import RefreshResource
+
+        return RefreshResource(AttachedSources(self._schemes, self._config.conversation, self._typed))
+
+
+def _ask_user() -> Tool:
+    from jp.tool.inquiries import AskUser
+
+    return AskUser()
+
+
+def _recall() -> Tool:
+    from jp.app.recalled import RecalledContents
+    from jp.tool.recall import Recall
+
+    return Recall(RecalledContents())
+
+
+def _search_history() -> Tool:
+    from jp.app.recalled import IndexedHistory
+    from jp.tool.search_history import SearchHistory
+
+    return SearchHistory(IndexedHistory())

@@ -1,0 +1,1 @@
+"""Structured output: whether a schema can be used, and whether an answer fits it."""

@@ -1,0 +1,200 @@
+"""The tools of the configuration in effect, or of a conversation's, asked of servers anew."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from jp.app.held import read_conversation
+from jp.app.options import Options
+from jp.app.places import AnyWorkspace, base_directory, open_workspace
+from jp.app.query.attachments import Schemes
+from jp.app.settings import read_sources, require_tool
+from jp.config.layers import Resolved
+from jp.config.model import AppConfig
+from jp.config.tools import ToolConfig
+from jp.conversation.entries import AnyEntry
+from jp.conversation.resource import Carrier
+from jp.errors import JpError, UsageError
+from jp.provider.registry import ModelId
+from jp.tool.toolbox import nearest
+from jp.turn.request import InlineLoader, Loader
+
+if TYPE_CHECKING:
+    from jp.app.servers import Servers
+    from jp.app.toolset import Toolset
+    from jp.workspace.listing import ConversationInfo
+
+
+async def refresh(options: Options, config: AppConfig, servers: Servers) -> list[JpError]:
+    """Ask every server of which a tool is declared, all at once. Return what went wrong, at most once per server.
+
+    Raises:
+        ConfigurationError: there is no such server.
+    """
+    from jp.tool.mcp.offered import declared_servers
+
+    servers.configure(config)
+    asked = [(name, servers.asked(name)) for name in sorted(declared_servers(config.conversation.tools))]
+    errors: list[JpError] = []
+    for name, connection in asked:
+        try:
+            listing = await connection.listing()
+        except JpError as error:
+            errors.append(error)
+        else:
+            options.notice(f"the MCP server {name!r} has {len(listing.tools)} tools")
+    return errors
+
+
+C = TypeVar("C", bound=Carrier)
+
+_NO_MODEL = ModelId(provider="script", name="by-hand")
+"""Which tools are offered by themselves depends on the model, which none is when one is run by hand."""
+
+
+class ReadStream(msgspec.Struct, frozen=True):
+    """A conversation that is only read, as tools see it."""
+
+    entries: Sequence[AnyEntry]
+    loader: Loader
+
+    def load(self, carrier: C, /) -> C:
+        """The carrier with its content inline."""
+        return self.loader.load(carrier)
+
+
+class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
+    """A workspace's tools, and the conversation whose configuration counts, if one was named."""
+
+    options: Options
+    workspace: AnyWorkspace
+    info: ConversationInfo | None
+    stream: ReadStream
+    resolved: Resolved
+    schemes: Schemes
+
+    @property
+    def root(self) -> Path:
+        """What file tools are confined to."""
+        return base_directory(self.workspace)
+
+    @property
+    def _cache(self) -> Path:
+        return self.workspace.user_data / "cache"
+
+    def toolset(self) -> Toolset:
+        """The tools. Those of MCP servers as far as it is remembered what these have: none is started.
+
+        Raises:
+            ConfigurationError: a tool is on a server that there is not.
+        """
+        return self._toolset(self.schemes.servers.remembered(self.resolved.config))
+
+    def strange_servers(self) -> list[str]:
+        """The servers from which tools are declared and of which nothing is remembered."""
+        config = self.resolved.config
+        if not config.providers.mcp:
+            return []
+        from jp.mcp.cache import ListingCache, fingerprint
+        from jp.tool.mcp.offered import declared_servers
+
+        cache, servers = ListingCache(self._cache / "mcp"), config.providers.mcp
+        declared = sorted(declared_servers(config.conversation.tools).intersection(servers))
+        return [name for name in declared if cache.read(fingerprint(servers[name], self.root)) is None]
+
+    async def refreshed(self) -> tuple[Toolset, list[JpError]]:
+        """The tools, after every server was asked for its own, and why servers did not answer.
+
+        Raises:
+            ConfigurationError: a tool is on a server that there is not.
+        """
+        async with self.schemes.servers as servers:
+            errors = await refresh(self.options, self.resolved.config, servers)
+            return self._toolset(servers.remembered(self.resolved.config)), errors
+
+    @asynccontextmanager
+    async def opened(self, name: str) -> AsyncGenerator[Toolset]:
+        """The tools, of which `name` can be run: what that takes runs until the context is left.
+
+        Raises:
+            JpError: its server does not start.
+        """
+        async with self.schemes.servers as servers:
+            toolset = self._toolset(servers.remembered(self.resolved.config))
+            if not toolset.is_known(name):
+                # Perhaps a server has it that nobody has asked yet.
+                toolset = self._toolset(await servers.join(_only_for(name, self.resolved.config), every=True))
+            yield toolset
+
+    def _toolset(self, config: AppConfig) -> Toolset:
+        from jp.app.query.tools import Standing
+        from jp.app.toolset import Toolset
+
+        standing = Standing(self.schemes, config, None, (), is_structured=False)
+        return Toolset(
+            config,
+            cache_directory=self._cache,
+            standing=partial(standing.makers, _NO_MODEL),
+            servers=self.schemes.servers.tools,
+            root=self.workspace.root,
+        )
+
+
+def _only_for(name: str, config: AppConfig) -> AppConfig:
+    """The configuration without the tools of servers that cannot have `name`."""
+    from jp.tool.mcp.offered import groups_of, member_of
+
+    tools = config.conversation.tools
+    own = tools.get(name, ToolConfig())
+    group = member_of(name, own, groups_of(tools))
+    kept = {name, group.name} if group is not None else {name}
+    only = {
+        other: settings
+        for other, settings in tools.items()
+        if other in kept or not (settings.source or "").startswith("mcp")
+    }
+    return replace(config, conversation=replace(config.conversation, tools=only))
+
+
+def read_tools(options: Options, target: str | None) -> ReadTools:
+    """Read what is known of tools.
+
+    Raises:
+        JpError: the configuration or the conversation cannot be read.
+    """
+    if target is None:
+        workspace = open_workspace(options)
+        resolved = read_sources(options, workspace).resolve()
+        info, stream = None, ReadStream((), InlineLoader())
+    else:
+        read = read_conversation(options, target)
+        workspace, resolved = read.workspace, read.resolved
+        info, stream = read.info, ReadStream(read.entries, read.loader)
+    schemes = Schemes(workspace, options, info)
+    schemes.distrust(resolved)
+    return ReadTools(
+        options=options,
+        workspace=workspace,
+        info=info,
+        stream=stream,
+        resolved=resolved,
+        schemes=schemes,
+    )
+
+
+def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
+    """What is said where the command line names a tool that there is not.
+
+    Raises:
+        UntrustedError: there is one once the user trusts the workspace.
+    """
+    require_tool(read.resolved, name, read.info)
+    more = "; `jp tool ls --refresh` asks the MCP servers that nobody has asked yet" if read.strange_servers() else ""
+    return UsageError(f"there is no tool {name!r}", hint=f"{nearest(name, toolset.all_names)}{more}")

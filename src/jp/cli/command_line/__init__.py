@@ -1,0 +1,1 @@
+"""The command line itself: its words, the table of commands, help, and Typer."""

@@ -1,0 +1,210 @@
+"""The commands that exist, as data: names, aliases, one line of help, and where each is written.
+
+The table is all that `jp --help`, `jp conversation --help` and an unknown command need, so nothing else is imported
+for them: Typer alone costs more than their whole budget. A command's module is imported when the command is invoked.
+
+How to write a command:
+
+1. Add a `Command` row here. `target` is `module:function`; the line of help ends without a full stop.
+2. Write the function in that module, fully typed and documented. Its first parameter receives the options that every
+   command has; the others are Typer parameters, keyword-only:
+
+       from __future__ import annotations
+
+       from typing import Annotated
+
+       import typer
+
+       from jp.cli.options import GlobalOptions
+       from jp.cli.output import print_result
+       from jp.errors import ExitCode, JpError
+
+       def show(
+           options: GlobalOptions,
+           *,
+           target: Annotated[str, typer.Argument(help="Which conversation.")] = ".",
+           limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", min=1, help="At most N turns.")] = 10,
+           raw: Annotated[bool, typer.Option("--raw", help="Print it as it is stored.")] = False,
+           labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="…; repeatable.")] = None,
+       ) -> ExitCode | None:
+           '''Show a conversation.'''
+
+   - The docstring is the command's help: a line, a paragraph or two of what a newcomer has to know, and a section
+     `Examples:`. Indented lines are printed as they stand, everything else is wrapped.
+   - Parameters are `str`, `int`, `float`, `bool`, `Literal["a", "b"]`, one of these with `| None`, or a `list[...]`
+     of one of these (repeatable option, or an argument that takes many). Anything else makes Typer import pydantic
+     and fails a test. What has a grammar (durations, URIs, targets) is a `str` that the command parses.
+   - A flag names its only form (`"--raw"`), or Typer invents `--no-raw`. Every option that takes a value has a
+     `metavar`. The options of `jp.cli.command_line.argv.GLOBAL_OPTIONS` are taken everywhere.
+   - An option whose value is optional is declared with `jp.cli.command_line.loading.optional_value`, one that takes
+     the next word only when it is a bound with `bound_value`, one whose opposite counts in the same order with
+     `switched_value` of the same module.
+   - The module imports what it needs for its signature; everything else is imported inside the function.
+
+3. Results go through `jp.cli.output.print_result` (one call a run) or, for an answer that streams, through a renderer
+   of `jp.render`; notices through `options.notice`; nothing else writes to stdout.
+4. Failures are raised as `JpError`; what else escapes is reported as a defect of jp. Return an exit code, or None for
+   success. A command that has an event loop runs its work inside `jp.cli.terminal.signals.interruptions`.
+5. Standard input is read with `jp.app.stdin` only.
+
+Names in the tree are whole commands: `find` in `jp.cli.command_line.argv` walks it. Plain classes stand here instead
+of Structs because msgspec would double the time that help takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+class Command:
+    """One command: its name, where its function is, and one line about it."""
+
+    __slots__ = ("aliases", "name", "summary", "target")
+
+    def __init__(self, name: str, target: str, summary: str, *, aliases: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.target = target
+        self.summary = summary
+        self.aliases = aliases
+
+
+class Group:
+    """Commands under a common name."""
+
+    __slots__ = ("aliases", "commands", "name", "summary")
+
+    def __init__(
+        self, name: str, summary: str, commands: tuple[Command | Group, ...], *, aliases: tuple[str, ...] = ()
+    ) -> None:
+        self.name = name
+        self.summary = summary
+        self.commands = commands
+        self.aliases = aliases
+
+    def get(self, word: str) -> Command | Group | None:
+        """The child called `word`, by its name or an alias."""
+        for child in self.commands:
+            if word == child.name or word in child.aliases:
+                return child
+        return None
+
+
+def walk(group: Group, *, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Every command below `group` with its full name, in the order of the table."""
+    for child in group.commands:
+        path = (*above, child.name)
+        if isinstance(child, Group):
+            yield from walk(child, above=path)
+        else:
+            yield path, child
+
+
+ROOT = Group(
+    "jp",
+    "Ask language models from the command line.",
+    (
+        Command("init", "jp.cli.init:init", "Create a workspace in this directory or in PATH"),
+        Command(
+            "query",
+            "jp.cli.query.command:query",
+            "Ask a question, in a new conversation or a running one",
+            aliases=("q",),
+        ),
+        Group(
+            "attachment",
+            "Files and other sources that a conversation carries along",
+            (
+                Command("add", "jp.cli.attachment:add", "Attach sources from the next turn on"),
+                Command("rm", "jp.cli.attachment:remove", "Stop attaching sources"),
+                Command("ls", "jp.cli.attachment:ls", "List the attached sources"),
+                Command("print", "jp.cli.attachment:print_content", "Print what would be attached"),
+            ),
+            aliases=("a",),
+        ),
+        Group(
+            "conversation",
+            "What was asked and answered",
+            (
+                Command("ls", "jp.cli.conversation.ls:ls", "List conversations"),
+                Command("show", "jp.cli.conversation.show:show", "Show facts about a conversation"),
+                Command("use", "jp.cli.conversation.ls:use", "Make a conversation this terminal's active one"),
+                Command("fork", "jp.cli.conversation.fork:fork", "Copy turns into a new conversation"),
+                Command(
+                    "import",
+                    "jp.cli.conversation.rm:import_conversations",
+                    "Copy conversations from elsewhere, also of the original JP",
+                ),
+                Command("edit", "jp.cli.conversation.edit:edit", "Change title, labels, pin, place or expiry"),
+                Group(
+                    "label",
+                    "Labels of a conversation",
+                    (
+                        Command("add", "jp.cli.conversation.edit:add", "Label a conversation"),
+                        Command("rm", "jp.cli.conversation.edit:remove", "Take labels away"),
+                        Command("ls", "jp.cli.conversation.edit:ls", "List the labels of a conversation"),
+                    ),
+                ),
+                Command("archive", "jp.cli.conversation.edit:archive", "Put conversations away"),
+                Command("unarchive", "jp.cli.conversation.edit:unarchive", "Bring archived conversations back"),
+                Command("compact", "jp.cli.conversation.compact:compact", "Leave old things out of what is sent"),
+                Command("undo", "jp.cli.conversation.show:undo", "Undo the last turn, compaction or setting"),
+                Command("redo", "jp.cli.conversation.show:redo", "Take the last undo back"),
+                Command("print", "jp.cli.conversation.print:print_stream", "Print what was said"),
+                Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
+                Command("usage", "jp.cli.conversation.usage:usage", "Show what a conversation took and cost"),
+                Command(
+                    "recall", "jp.cli.conversation.print:recall", "Print what was left out of a view, by its handle"
+                ),
+                Command("path", "jp.cli.conversation.ls:path", "Print where a conversation is stored"),
+                Command("rm", "jp.cli.conversation.rm:remove", "Delete conversations"),
+            ),
+            aliases=("c",),
+        ),
+        Group(
+            "config",
+            "Settings, and where each comes from",
+            (
+                Command("show", "jp.cli.config.show:show", "Show the configuration in effect"),
+                Command("get", "jp.cli.config.show:get", "Print one value"),
+                Command("set", "jp.cli.config.set:set_value", "Set values in a configuration file"),
+                Command("explain", "jp.cli.config.explain:explain", "Say how a key came to its value"),
+                Command("fmt", "jp.cli.config.show:fmt", "Write configuration files in one layout"),
+                Command("path", "jp.cli.config.show:path", "Print which files are read"),
+            ),
+        ),
+        Group(
+            "model",
+            "Models: what they hold, cost and can do",
+            (
+                Command("ls", "jp.cli.model.ls:ls", "List models, those of the providers too with --refresh"),
+                Command("show", "jp.cli.model.show:show", "Show what is known of a model, and from where"),
+            ),
+        ),
+        Group(
+            "tool",
+            "Functions that a model may call",
+            (
+                Command("ls", "jp.cli.tool.ls:ls", "List tools, and which of them a model is offered"),
+                Command("show", "jp.cli.tool.ls:show", "Show what a tool does, and where its settings come from"),
+                Command("run", "jp.cli.tool.run:run", "Run a tool by hand"),
+            ),
+        ),
+        Group(
+            "keys",
+            "Keys of providers",
+            (
+                Command("set", "jp.cli.keys:set_key", "Store the key of a provider"),
+                Command("ls", "jp.cli.keys:ls", "List where each key comes from"),
+                Command("rm", "jp.cli.keys:remove", "Delete a stored key"),
+            ),
+        ),
+        Group(
+            "workspace",
+            "The directory tree that conversations belong to",
+            (
+                Command("trust", "jp.cli.workspace:trust", "Let this workspace's files run commands and reach out"),
+                Command("show", "jp.cli.workspace:show", "Show which workspace is used, and whether it is trusted"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""The terminal and the standard streams: signals, questions, the picker, exit codes."""

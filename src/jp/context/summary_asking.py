@@ -393,7 +393,7 @@ def ask(
         reading: what the model is shown of it; everything without one.
     """
     terms = setup.terms
-    if setup.terms.calls < 1:
+    if terms.calls < 1:
         return Asked(error=SummaryError(kind="no_provider", detail="no model is asked for this summary"))
     if reading is None:
         reading = Reading(account=None, sections=(leaving.source,), ledger=leaving.computed.ledger)

@@ -54,7 +54,10 @@ def test_what_a_compaction_invalidates_is_counted_before_and_not_sent_after(
         begun(root, server, checking)
         preview = compact(root, "--dry-run")
         value = json.loads(compact(root, "--dry-run", "--format", "json").stdout)
+        intact = json.loads(run_jp("conversation", "context", "last", "--format", "json", cwd=root).stdout)
         assert compact(root).code == 0
+        context = run_jp("conversation", "context", "last", cwd=root)
+        changed = json.loads(run_jp("conversation", "context", "last", "--format", "json", cwd=root).stdout)
         asked = jp(root, server, vendor, "query", "three")
         again = jp(root, server, vendor, "query", "four")
     usage = run_jp("conversation", "usage", "last", cwd=root)
@@ -64,6 +67,9 @@ def test_what_a_compaction_invalidates_is_counted_before_and_not_sent_after(
     assert value["reasoning_lost"]["blocks"] == 5
     assert value["reasoning_lost"]["tokens"] > 0
     assert "reasoning lost: 5 pieces, about" in preview.stdout
+    assert intact["reasoning_withheld"] == {"blocks": 0, "tokens": 0}
+    assert changed["reasoning_withheld"] == value["reasoning_lost"]
+    assert "reasoning  5 pieces, about" in context.stdout
     assert (asked.code, asked.stderr.count(f"5 pieces of {NOT_SENT}")) == (0, 1)
     assert (again.code, NOT_SENT in again.stderr) == (0, False)
     assert checking.lost == []

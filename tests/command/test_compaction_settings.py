@@ -77,6 +77,14 @@ def test_a_word_that_is_no_bound_is_refused_with_the_forms_that_a_bound_has(root
     assert logs(root)[0].read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["--budget", "--keep", "--keep-first", "--turn", "--from", "--to"])
+def test_a_value_without_a_meaning_is_refused_where_there_is_no_conversation(tmp_path: Path, option: str) -> None:
+    done = run_jp("conversation", "compact", f"{option}=nonsense", cwd=tmp_path)
+
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {option} cannot be 'nonsense'\nhint: "), done.stderr
+
+
 def test_a_bare_bound_stands_before_a_target_that_can_be_no_bound(root: Path) -> None:
     identity = logs(root)[0].parent.name.split("-")[0]
     for target in (".", "jp-c" + identity.removeprefix("jp-c"), "@none"):

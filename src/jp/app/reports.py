@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.app.compaction.preview import LastCycle, ProfileGain, last_cycle, model_name, parts_of
+from jp.app.compaction.preview import LastCycle, ProfileGain, ReasoningLost, last_cycle, model_name, parts_of
 from jp.app.models import pricing
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.large_items import LargeItem, large_items
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
     """What fills the context that the next request would have, and what each compaction profile would free of it.
 
-    `volatile` counts in the parts of the system prompt.
+    `volatile` counts in the parts of the system prompt. `withheld` is reasoning that the request is without, because
+    what stands before it has changed since.
     """
 
     model: str
@@ -48,6 +49,7 @@ class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
     largest: tuple[LargeItem, ...]
     volatile: tuple[Volatile, ...]
     gains: tuple[ProfileGain, ...] = ()
+    withheld: ReasoningLost = ReasoningLost()
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,7 +52,7 @@ from jp.errors import ConfigurationError, JpError
 from jp.provider.base import ModelDetails
 from jp.provider.models import cache_facts
 from jp.provider.registry import ModelId, create_adapter, kind_of
-from jp.turn.bound_reasoning import Rendered, render_bound
+from jp.turn.bound_reasoning import render_bound
 from jp.turn.request import Loader, RequestSettings, build_thread, canonical_json, context_in_force, is_same_context
 from jp.turn.sent import sent_requests, settings_of
 
@@ -386,26 +386,38 @@ def reasoning_lost(
 
     Reasoning that they strip themselves is not counted. A log that does not say what was sent gives nothing.
     """
-    context = context_in_force(entries)
-    if context is None or not overlays:
+    if not overlays:
         return ReasoningLost()
+    before, after = _withheld(entries, (), config, loader), _withheld(entries, overlays, config, loader)
+    return _lost(entries, [origin for origin in after if origin not in before])
+
+
+def reasoning_withheld(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> ReasoningLost:
+    """Return what the next request to the model that was asked last is without, since its prefix has changed."""
+    return _lost(entries, _withheld(entries, (), config, loader))
+
+
+def _withheld(
+    entries: Sequence[AnyEntry], overlays: Sequence[Compaction], config: AppConfig, loader: Loader
+) -> tuple[str, ...]:
+    """Return the ids of reasoning that a request after `overlays` is without; none where the log does not say."""
+    context = context_in_force(entries)
+    if context is None:
+        return ()
     kind = kind_of(config.providers.llm, context.provider)
     upcoming = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="."))
     try:
         adapter = create_adapter(config.providers.llm, context.provider, kind=kind)
-        settings = settings_of(context, loader)
-
-        def rendered(*more: AnyEntry) -> Rendered:
-            stream = (*entries, *more, *upcoming)
-            thread = build_thread(stream, settings, loader=loader, stand_ins=FactLines())
-            return render_bound(adapter, thread, entries)
-
-        before, after = rendered(), rendered(*overlays)
+        stream = (*entries, *overlays, *upcoming)
+        thread = build_thread(stream, settings_of(context, loader), loader=loader, stand_ins=FactLines())
+        return render_bound(adapter, thread, entries).withheld
     except JpError:
         # What cannot be asked again loses nothing; asking it says why.
-        return ReasoningLost()
-    lost = [origin for origin in after.withheld if origin not in before.withheld]
-    return ReasoningLost(blocks=len(lost), tokens=_reasoning_tokens(entries, frozenset(lost)))
+        return ()
+
+
+def _lost(entries: Sequence[AnyEntry], origins: Sequence[str]) -> ReasoningLost:
+    return ReasoningLost(blocks=len(origins), tokens=_reasoning_tokens(entries, frozenset(origins)))
 
 
 def _reasoning_tokens(entries: Sequence[AnyEntry], lost: frozenset[str]) -> int:

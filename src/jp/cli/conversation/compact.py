@@ -32,7 +32,7 @@ from jp.app.compaction.compact import (
     proposals_of,
     undo_compactions,
 )
-from jp.app.compaction.order import PolicyFlags, RangeFlags, listed_profiles
+from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
 from jp.app.compaction.preview import Previewer
 from jp.app.held import HeldConversation, ReadConversation, hold_conversation, read_conversation
 from jp.app.places import AnyWorkspace, open_session, open_workspace
@@ -41,6 +41,7 @@ from jp.cli.command_line.argv import is_number
 from jp.cli.command_line.loading import bound_value, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import print_result
+from jp.config.model import CompactionConfig
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, UsageError
@@ -139,6 +140,10 @@ def _check(arguments: CompactArguments) -> None:
     for name in ("--apply", "--reset", "--list-profiles"):
         if alone[name] and request != CompactionRequest():
             raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
+    # A value that has no meaning is refused before a conversation is looked for.
+    bounds_of(CompactionConfig(), request.ranges)
+    if request.budget is not None:
+        parse_budget(request.budget, option="--budget")
 
 
 async def _report(options: GlobalOptions, arguments: CompactArguments, target: str) -> _Report:

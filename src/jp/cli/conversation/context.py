@@ -104,6 +104,12 @@ def _facts(report: ContextReport) -> Iterator[tuple[str, str]]:
         yield "threshold", f"{room.threshold:,} tokens: {_distance(breakdown.total, room.threshold)}"
     if breakdown.free is not None:
         yield "free", f"{breakdown.free:,} tokens"
+    if report.withheld.blocks:
+        pieces = count_text(report.withheld.blocks, "piece")
+        yield (
+            "reasoning",
+            f"{pieces}, about {report.withheld.tokens:,} tokens, not sent: what stands before has changed",
+        )
     last = report.last_cycle
     if last is not None:
         cached = f", {last.usage.cache_read:,} of them from the cache" if last.usage.cache_read else ""
@@ -243,6 +249,7 @@ def report_value(report: ContextReport) -> Value:
         "largest": [_item(item) for item in report.largest],
         "profiles": [to_builtins(gain) for gain in report.gains],
         "volatile": [to_builtins(found) for found in report.volatile],
+        "reasoning_withheld": to_builtins(report.withheld),
     }
 
 
@@ -300,7 +307,7 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     """
     from msgspec.structs import replace
 
-    from jp.app.compaction.preview import gains_of
+    from jp.app.compaction.preview import gains_of, reasoning_withheld
     from jp.app.estimates import known_of
     from jp.app.held import read_conversation
     from jp.app.models import details_of
@@ -329,7 +336,7 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
     report = report_of(read.entries, settings, known, loader=read.loader, stand_ins=FactLines())
     ratio = report.breakdown.ratio or 1.0
     gains = gains_of(read.entries, config, window=known.details.context_window, ratio=ratio)
-    report = replace(report, gains=tuple(gains))
+    report = replace(report, gains=tuple(gains), withheld=reasoning_withheld(read.entries, config, read.loader))
     if options.format == "json":
         print_result(options, text="", value={"id": read.info.id, **report_value(report)})
         return

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
 from jp.compaction.log_contents import LogContent
-from jp.compaction.planning import Planner, PolicyWish, wish_of
+from jp.compaction.planning import Planner, PolicyWish, wish_of, with_unwritten_summary
 from jp.compaction.projection import project
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.compaction.stand_ins import StatusLines
@@ -298,3 +298,12 @@ def test_an_identifier_that_several_results_have_is_named_in_one_digest_and_one_
 def inline(content: LogContent) -> str:
     assert isinstance(content, TextBlock)
     return content.text or ""
+
+
+def test_an_unwritten_summary_frees_at_least_as_much_as_any_that_is_written() -> None:
+    made = planner(*turns(3))
+    bare = made.bare(Range(first=0, last=1))
+
+    unwritten = made.effect((with_unwritten_summary(bare),)).freed
+
+    assert unwritten >= made.effect((replace(bare, summary=SummaryPolicy(text="It began.")),)).freed > 0

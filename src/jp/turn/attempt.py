@@ -47,13 +47,12 @@ def rejected_reasoning(provider: Provider, thread: Thread, error: ProviderError,
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt brought. `calls` are recorded; `error` is there where it failed.
+    """The result of an attempt. `calls` are recorded; `error` is set if the attempt failed.
 
-    `text` is what it added to the message, which `message_complete` says came to its end although the attempt failed;
-    `answered` also counts structured data. `dropped_calls` names the tools
-    whose calls were cut off half-way. `is_final` says of an answer that reached its length that the model need not be
-    asked to go on with it. `rejected` are the answers whose reasoning the provider did not take, and which the next
-    request is therefore without.
+    `text` is what the attempt added to the message. `message_complete` is true if the message is complete although the
+    attempt failed. `answered` also counts structured data. `dropped_calls` names the tools whose calls were cut off.
+    `is_final` is true if an answer reached its length limit and need not be continued. `rejected` lists the answers
+    whose reasoning the provider rejected; the next request is sent without that reasoning.
     """
 
     finish: Finish
@@ -103,7 +102,7 @@ class AttemptRun:
     async def run(self, request: Prepared) -> AttemptResult:
         """Send `request`.
 
-        Where this is cancelled, what came is recorded all the same, with a `cycle_end` that says so.
+        If this is canceled, the output so far is still recorded, with a `cycle_end` that says so.
         """
         self._is_structured = request.thread.schema is not None  # all text is data: not shown, never continued
         finish: Finish = "cancelled"

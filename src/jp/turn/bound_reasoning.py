@@ -73,8 +73,8 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 def render_bound(provider: Renders, thread: Thread, entries: Sequence[AnyEntry]) -> Rendered:
     """Render `thread`, which was built from `entries`, without the reasoning whose prefix has changed.
 
-    Models that do not check the prefix get everything. What is withheld is decided anew for each request, so reasoning
-    comes back when an undo restores what was before it.
+    Models that do not check the prefix get everything. The choice is made again for each request, so reasoning comes
+    back when an undo restores the prefix.
 
     Raises:
         ConfigurationError: as `Provider.render`.
@@ -236,7 +236,7 @@ def _prefixes(ends: Sequence[CycleEnd], target: Digests) -> Iterator[str]:
     for end in ends:
         digests = end.digests
         kept = digests.kept
-        # A fork may have left out the request that this one counts from: then nothing is known until one counts anew.
+        # A fork may lack the request that this one counts from: nothing is known until a request counts from zero.
         is_whole = kept == 0 or (is_whole and kept <= count)
         common = min(common, kept)
         if common == kept:

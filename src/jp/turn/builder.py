@@ -24,7 +24,7 @@ from jp.provider.base import (
 )
 
 _LONGEST = 500
-"""How far back another repetition than the one asked for is looked for, in characters."""
+"""The length, in characters, up to which a repetition other than the requested one is recognized."""
 
 _SHORTEST = 10
 """Shorter ones are taken for chance."""

@@ -1,4 +1,4 @@
-"""Where a prompt was expected to be read from the provider's cache and was not, and what had changed. Pure."""
+"""Prompt cache misses: prompts that the provider's cache was expected to hold, and what had changed. Pure."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from jp.turn.ports import CallAnswered, TurnPorts
 
 
 def refusal_of(call: ToolCallRequest, entries: Sequence[AnyEntry]) -> ToolCallResponse | None:
-    """The answer to `call` where its arguments have a marker of this log in them: then it must not run.
+    """Return the error response to `call` if its arguments contain a marker of this log; None if the call may run.
 
-    A call to recall what a marker stands for runs.
+    A call that recalls the text behind a marker may run.
     """
     if call.name == RECALL:
         return None
@@ -27,7 +27,7 @@ def refusal_of(call: ToolCallRequest, entries: Sequence[AnyEntry]) -> ToolCallRe
 
     nonce = nonce_of(entries)
     arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
-    # What stands in for a nonce is nothing that nobody else writes.
+    # `NO_NONCE` also occurs in text without markers, so there only the prefix of a marker counts.
     if not contains_marker(arguments, nonce if nonce != NO_NONCE else f"[[cut:{nonce}:"):
         return None
     handles = ", ".join(marked_handles(arguments, nonce))

@@ -33,19 +33,19 @@ from jp.turn.measuring import RelayingProvider
 from jp.turn.prompt_size import prompt_size
 
 CUT = "the limit on what it may cost"
-"""Why an answer that was cut here is not whole."""
+"""The reason given for an answer that was cut here."""
 
 _CONTENT = (TextDelta, ReasoningDelta, DataDelta, ToolCallStart, ToolArgumentsDelta)
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tokens of a model cost; see `prices_of`. `is_long` says that prompts are kept for an hour."""
+    """The token prices of a model; see `prices_of`. `is_long` is true if prompts are cached for an hour."""
 
     details: ModelDetails
     is_long: bool = False
 
     def usd(self, usage: Usage) -> float:
-        """What one request cost."""
+        """Return the cost of one request."""
         return cost(usage, self.details, long_cache=self.is_long) or 0.0
 
 
@@ -69,22 +69,22 @@ def prices_of(details: ModelDetails, *, cache: str) -> Prices | None:
 
 
 def least_cost(tokens: int, prices: Prices, *, cached: int) -> float:
-    """What a prompt of so many tokens costs at least, where `cached` of them may be read from the cache."""
+    """Return the minimum cost of a prompt of `tokens` tokens, of which `cached` may be read from the cache."""
     read = min(tokens, cached)
     reading = Usage(input=tokens - read, cache_read=read)
     return min(prices.usd(reading), prices.usd(Usage(input=tokens)))
 
 
 def allows(limit: float, *, spent: float, upcoming: float) -> bool:
-    """Whether one more request that costs at least `upcoming` USD may be sent."""
+    """Return True if one more request that costs at least `upcoming` USD may be sent."""
     return spent < limit and spent + upcoming <= limit
 
 
 class Meter(msgspec.Struct, frozen=True, kw_only=True):
-    """What one request has cost by now.
+    """The cost of one running request.
 
-    `prompt` is the estimate of its prompt, which counts once something has come and until the provider reports, and
-    `unreported` the estimate of what came since it has.
+    `prompt` is the estimated size of the prompt; it counts from the first output until the provider reports usage.
+    `unreported` is the estimated size of the output since the last report.
     """
 
     prompt: int
@@ -111,7 +111,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Purse:
-    """What requests may cost together, in USD, and what they have."""
+    """The cost limit for a group of requests and their cost so far, in USD."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -119,12 +119,12 @@ class Purse:
 
     @property
     def spent(self) -> float:
-        """What requests have cost, with those that are running, as far as they have come."""
+        """The cost of all requests so far, including running ones."""
         return sum(self._spent.values())
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left."""
+        """True if nothing is left."""
         return self.spent >= self.limit
 
     def open(self) -> int:

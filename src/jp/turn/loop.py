@@ -21,10 +21,10 @@ from jp.turn.settings import RetryPolicy, waiting_time
 
 
 class TurnOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn ended, after how many cycles.
+    """The result of a turn and the number of its cycles.
 
-    `usage` sums all its requests; `denied` names tools that did not run for want of consent, `unanswered` those that
-    ran and had no answer that they needed of a person.
+    `usage` sums all requests. `denied` names tools that did not run because consent was missing. `unanswered` names
+    tools that ran and needed an answer from a person that nobody gave.
     """
 
     ending: Ending
@@ -116,7 +116,7 @@ class TurnLoop:
         return result
 
     def _judged(self, result: AttemptResult, *, retryable: bool, mendable: bool) -> AttemptEnded:
-        """What the machine has to know of an attempt."""
+        """Convert the result of an attempt into the event for the machine."""
         return AttemptEnded(
             finish=result.finish,
             incomplete=not is_blank(self._message) and not result.is_final,

@@ -13,10 +13,10 @@ Ending = Literal["answered", "empty", "uncalled", "refused", "capped", "failed"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a turn stops by itself.
+    """The limits of a turn.
 
-    `max_continuations` counts how often a cut answer is continued, `max_insistence` how often a call that was demanded
-    is demanded again.
+    `max_continuations` limits how often a cut answer is continued. `max_insistence` limits how often a required call
+    is requested again.
     """
 
     max_cycles: int = 50
@@ -25,11 +25,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a turn has come.
+    """The progress of a turn.
 
-    `cycle` counts from 0; within it `attempt` counts from 1, `retries` those attempts that a failure that may pass
-    made necessary, and `mended` says that one was sent without reasoning that had been rejected. `answered` says that
-    some message text or data has come in this turn.
+    `cycle` counts from 0, and `attempt` counts from 1 within a cycle. `retries` counts the attempts after transient
+    failures. `mended` is true if one attempt was sent without rejected reasoning. `answered` is true if message text
+    or data has arrived in this turn.
     """
 
     cycle: int = 0

@@ -15,7 +15,7 @@ from jp.provider.errors import ProviderError
 
 
 class RelayingProvider:
-    """All of a provider but its stream: that is where who stands in front of another one does what it is for."""
+    """A base class for provider wrappers: forwards everything except `stream`, which a subclass implements."""
 
     def __init__(self, inner: Provider) -> None:
         self.inner = inner

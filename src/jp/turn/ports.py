@@ -1,4 +1,4 @@
-"""What a turn needs from outside, and the clock that it has."""
+"""The ports of a turn, and its clock."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class ToolRunner(Protocol):
         ...
 
     async def run(self, calls: Sequence[ToolCallRequest], stream: Recorder, tell: Callable[[ToolEvent], None]) -> None:
-        """Run the calls of one cycle, which stand in `stream`; `tell` hears of an outcome for each, at once.
+        """Run the calls of one cycle, which `stream` contains; pass each outcome to `tell` at once.
 
-        What may have effects is told of before it starts: of a call that was not, none have to be feared.
+        A call that may have effects is announced before it starts; a call that was not announced had no effects.
         """
         ...
 
@@ -74,7 +74,7 @@ class CallAnswered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ToolNews = CallMade | Progressed | Inquired | CallAnswered
-"""What a person sees of a call."""
+"""The events of a call that are shown to a person."""
 
 
 class Renderer(Protocol):
@@ -126,10 +126,10 @@ class Clock(Protocol):
 
 
 class Cap(Protocol):
-    """What may end a turn before the model does, beside the limits that the turn counts itself."""
+    """A limit that may end a turn early, in addition to the limits that the turn counts itself."""
 
     def permits(self, request: WireRequest) -> bool:
-        """Whether `request`, which is ready, may be sent. Where it may not, the turn is over; what came is kept."""
+        """Return True if `request`, which is ready, may be sent. If not, the turn ends and its output is kept."""
         ...
 
 
@@ -142,25 +142,25 @@ class NoCap:
 
 
 class Room(Protocol):
-    """Leaves old things out where a request comes near to the model's window: by overlays that the turn records."""
+    """Frees space when a request nearly fills the context window, by overlays that the turn records."""
 
     async def before(self, request: WireRequest) -> Sequence[Compaction]:
-        """What is to be recorded before `request` is sent, which is then made anew and asked about again.
+        """Return the compactions to record before `request` is sent; the request is then rebuilt and checked again.
 
-        Nothing where it may be sent as it is.
+        The result is empty if the request may be sent unchanged.
 
         Raises:
-            ProviderError: it does not fit, and nothing more can be left out.
+            ProviderError: the request does not fit, and nothing more can be compacted.
         """
         ...
 
     async def after_overflow(self) -> Sequence[Compaction]:
-        """What is to be recorded after the provider said that a request was too long; nothing if it is to fail."""
+        """Return the compactions to record after the provider rejected a request as too long; empty if it must fail."""
         ...
 
 
 class NoRoom:
-    """Nothing is ever left out."""
+    """A `Room` that never frees space."""
 
     async def before(self, request: WireRequest) -> Sequence[Compaction]:
         """See the port."""
@@ -172,7 +172,7 @@ class NoRoom:
 
 
 class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a turn works with."""
+    """The dependencies of a turn."""
 
     provider: Provider
     recorder: Recorder

@@ -1,4 +1,4 @@
-"""The requests of one turn: each made from the log as it stands, with the trail that it leaves there."""
+"""The requests of one turn: each is built from the current log and recorded there."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Preparation:
 
     @property
     def demands_call(self) -> bool:
-        """Whether the model has to call a tool."""
+        """Return True if the model must call a tool."""
         return bool(self._settings.tools) and self._settings.parameters.tool_choice not in FREE_CHOICES
 
     @property
@@ -70,7 +70,7 @@ class Preparation:
             self._settings = replace(self._settings, parameters=replace(parameters, tool_choice="auto"))
 
     def thread(self, *, going_on: bool = False) -> Thread:
-        """What the model is shown of the log. `going_on`: it is asked again before anybody else has said anything.
+        """Return the thread that the model is shown. `going_on`: the model is asked again without new input.
 
         Raises:
             StorageError: content that it shows cannot be read.
@@ -131,7 +131,7 @@ class Preparation:
         return True
 
     async def relieved(self, error: ProviderError | None) -> bool:
-        """Whether the next request will be shorter, where `error` says that the last one was too long."""
+        """Record compactions if `error` says that the last request was too long; return True if there were any."""
         if error is None or error.kind != "context_too_long":
             return False
         overlays = await self._ports.room.after_overflow()

@@ -1,4 +1,4 @@
-"""How large a prompt is, estimated from the request that holds it. Pure."""
+"""Estimates of the size of a prompt, from the request that contains it. Pure."""
 
 from __future__ import annotations
 

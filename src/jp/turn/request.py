@@ -83,7 +83,7 @@ class InlineLoader:
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request holds besides the stream. `tools` are sorted by name, `renderer` is a `rendering_version`."""
+    """The parts of a request besides the stream. `tools` are sorted by name; `renderer` is a `rendering_version`."""
 
     provider: str
     model: str
@@ -167,7 +167,7 @@ def context_in_force(entries: Iterable[AnyEntry]) -> RequestContext | None:
 
 
 def schema_in_force(entries: Sequence[AnyEntry]) -> JsonObject | None:
-    """What the answer in the newest turn has to fit. Nothing that is said later in a turn takes that back."""
+    """Return the schema that the answer in the newest turn must match. Later entries of the turn do not revoke it."""
     for entry in reversed(entries):
         if isinstance(entry, TurnStart):
             break
@@ -177,7 +177,7 @@ def schema_in_force(entries: Sequence[AnyEntry]) -> JsonObject | None:
 
 
 def is_same_context(one: RequestContext | None, other: RequestContext) -> bool:
-    """Whether two contexts ask alike, wherever their content is stored."""
+    """Return True if two contexts have the same effect, wherever their content is stored."""
     return one is not None and _identity(one) == _identity(other)
 
 
@@ -207,6 +207,6 @@ def build_thread(
 
 
 def _name_of(entries: Sequence[AnyEntry]) -> str:
-    """What names a conversation to providers: by its log alone, so that it is the same wherever that is read."""
+    """Return the name of a conversation for providers. It depends on the log alone, so it is the same everywhere."""
     first = entries[0] if entries else None
     return first.id if isinstance(first, Header) else ""

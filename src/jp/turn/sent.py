@@ -1,4 +1,4 @@
-"""The requests that a log tells of, each with what of the log it was made from. Pure."""
+"""The requests that a log records, each with the part of the log that it was made from. Pure."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from jp.turn.request import Loader, RequestSettings, build_thread, read_tools
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was sent: the `attempt` (from 1) in a cycle of a turn (both from 0).
 
-    It was made from the first `entries` entries of the stream and `context`. `going_on` says that the model was asked
-    again before anybody else had said anything. `digests` are those that its `cycle_end` records, with the hashes of
-    all messages; None where the writer died first.
+    It was made from the first `entries` entries of the stream and `context`. `going_on` is true if the model was asked
+    again without new input. `digests` are those that its `cycle_end` records, with the hashes of all messages; None
+    if the writer died first.
     """
 
     turn: int
@@ -112,7 +112,7 @@ class _Reader:
                 assert_never(end.finish)
 
     def _leave_open(self) -> None:
-        """What was answered last has no end: its writer died."""
+        """Record the last answered request without an end: its writer died."""
         if self._start is not None:
             self._add(self._start, None)
             self._start = None
@@ -133,7 +133,7 @@ class _Reader:
 
 
 def sent_requests(entries: Sequence[AnyEntry]) -> list[SentRequest]:
-    """The requests that a stream tells of, in their order.
+    """Return the requests that a stream records, in order.
 
     One without an answer or a `cycle_end` left no trace. Logs that record no `request_context` (the original's) do not
     say what was sent.
@@ -166,7 +166,7 @@ def _text(payload: Payload, loader: Loader) -> str:
 
 
 def thread_of(sent: SentRequest, entries: Sequence[AnyEntry], *, loader: Loader, stand_ins: StandIns) -> Thread:
-    """What the model was shown with `sent`, from the stream in which it was found.
+    """Return the thread that the model was shown with `sent`, from the stream in which `sent` was found.
 
     Raises:
         StorageError: content that it shows cannot be read.

@@ -12,7 +12,7 @@ from jp.turn.machine import Limits
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often and how patiently a failed request is sent again, within one cycle."""
+    """The number of retries of a failed request within one cycle, and the delays between them."""
 
     max_retries: int = 5
     base_seconds: float = 1.0
@@ -59,7 +59,7 @@ def system_parts(assistant: AssistantConfig) -> tuple[str, ...]:
 
 
 def parameters_of(assistant: AssistantConfig) -> Parameters:
-    """How the model is asked."""
+    """Return the request parameters from the assistant's configuration."""
     configured = assistant.model.parameters
     return Parameters(
         max_tokens=configured.max_tokens,
@@ -75,14 +75,14 @@ def parameters_of(assistant: AssistantConfig) -> Parameters:
 
 
 def limits_of(config: AppConfig) -> Limits:
-    """Where a turn stops by itself. Who bounds an answer wants it bounded: then what was cut is not continued."""
+    """Return the limits of a turn. If `max_tokens` is configured, a cut answer is not continued."""
     limits = Limits(max_cycles=config.assistant.request.max_cycles)
     is_bounded = config.assistant.model.parameters.max_tokens is not None
     return replace(limits, max_continuations=0) if is_bounded else limits
 
 
 def retry_policy_of(config: AppConfig) -> RetryPolicy:
-    """How patiently a failed request is sent again."""
+    """Return the retry policy for failed requests."""
     request = config.assistant.request
     return RetryPolicy(
         max_retries=request.max_retries,

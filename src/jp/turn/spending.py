@@ -1,4 +1,4 @@
-"""What requests cost: sums of tokens and money that say what of them is not known. Pure."""
+"""The cost of requests: sums of tokens and money that also count what is unknown. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jp.provider.base import ModelDetails
 from jp.provider.models import cost
 
 DetailsOf = Callable[[str, str], ModelDetails]
-"""What is known of a model, by provider and name."""
+"""A function that returns the details of a model, by provider and name."""
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What cycles took and cost.
+    """The tokens and cost of cycles.
 
-    `usage` and `usd` sum what is known: `untold` counts the cycles of which nobody reported all tokens, `unpriced`
-    those of which it is not known what they cost. What nobody reported is not priced, unless the model is free.
+    `usage` and `usd` sum what is known. `untold` counts the cycles whose tokens were not all reported, `unpriced` those
+    whose cost is unknown. Unreported tokens have no price, unless the model is free.
     """
 
     cycles: int = 0
@@ -31,7 +31,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known_usd(self) -> float | None:
-        """What all of it cost, None where a part is not known."""
+        """The total cost, None if a part is unknown."""
         return None if self.unpriced else self.usd
 
 
@@ -55,19 +55,19 @@ def total_of(spendings: Iterable[Spending]) -> Spending:
 
 
 def is_free(details: ModelDetails) -> bool:
-    """Whether a model is known to cost nothing."""
+    """Return True if a model is known to cost nothing."""
     return details.input_price == details.output_price == 0
 
 
 def price_of(usage: Usage | None, details: ModelDetails, *, cache: str = "short") -> float | None:
-    """What one request cost in USD, None where that is not known. `cache` is how long its prompt was to be kept."""
+    """Return the cost of one request in USD, None if unknown. `cache` is the retention that was set for its prompt."""
     if usage is None:
         return 0.0 if is_free(details) else None
     return cost(usage, details, long_cache=cache == "long")
 
 
 def by_cycle(requests: Iterable[RequestUsage], details_of: DetailsOf) -> list[tuple[RequestUsage, Spending]]:
-    """What each cycle took, over all its attempts, with the last of these. `requests` stand in their order."""
+    """Return the spending of each cycle over all its attempts, with the last attempt. `requests` are in order."""
     found: list[tuple[RequestUsage, Spending]] = []
     for _, attempts in groupby(requests, lambda request: (request.turn, request.cycle)):
         group = list(attempts)
@@ -76,18 +76,18 @@ def by_cycle(requests: Iterable[RequestUsage], details_of: DetailsOf) -> list[tu
 
 
 def of_inquiries(answers: Iterable[InquiryResponse], details_of: DetailsOf) -> Spending:
-    """What a model's answers to what tools asked took, as far as that is known. They are no cycles."""
+    """Return the known spending of a model's answers to questions of tools. These are not cycles."""
     return total_of(_beside(answer.model, answer.usage, details_of) for answer in answers)
 
 
 def of_summaries(entries: Iterable[AnyEntry], details_of: DetailsOf) -> Spending:
-    """What the summaries took that compactions among `entries` have, undone or not, as far as that is known."""
+    """Return the known spending of the summaries of all compactions in `entries`, undone or not."""
     summaries = (entry.summary for entry in entries if isinstance(entry, Compaction) and entry.summary is not None)
     return total_of(_beside(summary.model, summary.usage, details_of) for summary in summaries)
 
 
 def _beside(model: str | None, usage: Usage | None, details_of: DetailsOf) -> Spending:
-    """What a request took that is no cycle; `model` is `provider/name`."""
+    """Return the spending of a request that is not a cycle; `model` is `provider/name`."""
     provider, _, name = (model or "").partition("/")
     price = price_of(usage, details_of(provider, name))
     return Spending(usage=usage or Usage(), usd=price or 0.0)

@@ -1,4 +1,4 @@
-"""Whether what a conversation attaches is still what was read."""
+"""Comparison of what a conversation attaches with what was read before."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _LONGEST_STATE = max(map(len, get_args(State)))
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True):
-    """What a conversation declares: `texts` as they are configured, those in `untrusted` without the user's trust.
+    """Attachments that a conversation declares: `texts` as configured, those in `untrusted` without the user's trust.
 
     `trusting` is the command that gives it.
     """
@@ -100,7 +100,7 @@ def declared_in(
     *,
     texts: tuple[str, ...] | None = None,
 ) -> Declared:
-    """What the configuration declares, or with it `texts`."""
+    """Return the attachments that the configuration declares, or with it `texts`."""
     config = resolved.config.conversation
     return Declared(
         texts=config.attachments if texts is None else texts,
@@ -117,7 +117,7 @@ async def standings(
     *,
     reaches_out: bool,
 ) -> list[Standing]:
-    """How each of the declarations stands, in their order."""
+    """Return the state of each of the declarations, in their order."""
     survey = _survey(declared, schemes, entries, reaches_out=reaches_out)
 
     async def look(text: str) -> Standing:
@@ -155,7 +155,7 @@ def _expectation(declaration: Declaration, standing: Standing) -> str:
 
 
 async def _all(look: Callable[[T], Awaitable[Standing]], items: Sequence[T]) -> list[Standing]:
-    """What `look` finds for each of the items, all at once."""
+    """Return the findings of `look` for the items, which it looks at all at once."""
     from anyio import create_task_group
 
     found: dict[int, Standing] = {}
@@ -198,7 +198,7 @@ def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[s
 
 
 def _shown(text: str) -> str:
-    """What was written as it may be shown: an address without its password; elsewhere an `@` is an `@`."""
+    """Return written text as it may be shown: an address without its password; elsewhere an `@` is an `@`."""
     return without_credentials(text) if scheme_of(text.removeprefix("!")) in {"http", "https"} else text
 
 

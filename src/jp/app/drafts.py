@@ -39,7 +39,7 @@ def choose_mark(text: str, candidates: Iterable[str]) -> str:
 
 
 def trimmed(text: str) -> str:
-    """What is asked of a text from an editor: no blank lines around it, and line feeds only."""
+    """Return a text from an editor without blank lines around it, and with line feeds only."""
     lines = text.replace("\r\n", "\n").rstrip()
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", lines)
 
@@ -65,14 +65,14 @@ class Draft:
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing to keep: no text, and nothing that an editor left to restore it from."""
+        """True if there is nothing to keep: no text, and nothing that an editor left to restore it from."""
         try:
             return not (self.text() or self._left_by_editor())
         except JpError:  # whatever it is, it is not blank
             return False
 
     def text(self) -> str:
-        """What stands above the cut line, without blank lines around it.
+        """Return the text above the cut line, without blank lines around it.
 
         Raises:
             UsageError: it is too large.
@@ -154,7 +154,7 @@ class OpenedDraft:
 
 
 def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: bool, create: bool = True) -> Path:
-    """Where the drafts of a conversation lie, by its digits; of new conversations where these are empty.
+    """Return the directory of a conversation's drafts, by its digits; of new conversations where these are empty.
 
     Without persistence it is a directory of this process alone. `create` says that something is about to be written.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TERMINAL = "/dev/tty"
 _PATIENCE_SECS = 5.0
-"""How long an editor that is told to end may take to save what it holds."""
+"""The time that an editor that is told to end may take to save what it holds."""
 
 
 class NotAskedError(JpError):
@@ -59,7 +59,7 @@ def find_editor(config: EditorConfig, environment: Mapping[str, str]) -> Editor 
 
 
 def has_terminal() -> bool:
-    """Whether there is a terminal that an editor could use: not in the background, where it would be stopped."""
+    """Return whether there is a terminal that an editor could use: not in the background, where it would be stopped."""
     with _open_terminal() as terminal:
         return terminal is not None
 
@@ -170,7 +170,7 @@ def _modes_kept(terminal: int) -> Generator[None]:
 
 
 async def edited_text(text: str, *, suffix: str, config: EditorConfig) -> str:
-    """What the user makes of `text`, in a file whose name ends in `suffix`, which is gone afterwards.
+    """Return `text` as the user edits it, in a file whose name ends in `suffix`, which is gone afterwards.
 
     Raises:
         JpError: there is no editor, it did not end well, or what it left is empty or no text.

@@ -1,4 +1,4 @@
-"""How far estimates are off for each model, as its provider has reported: a small file among the user's caches.
+"""Errors of estimates for each model, as its provider has reported: a small file among the user's caches.
 
 It is a help and no more: where it cannot be read nothing is known, where it cannot be written nothing is learned, and
 no request is ever made of it. The last process that writes wins.
@@ -26,7 +26,7 @@ _NOTABLE = 0.01
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What is known of a model: its tokens for one that is estimated, learned from so many answers."""
+    """The correction known for a model: its tokens for one that is estimated, learned from so many answers."""
 
     ratio: float = 1.0
     answers: int = 0
@@ -39,7 +39,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def known_of(model: str) -> Known:
-    """What is known of a model, `provider/model`."""
+    """Return the correction known for a model, `provider/model`."""
     path = _path()
     known = Known() if path is None else _read(path).get(model, Known())
     return Known(ratio_of(Calibration({model: known.ratio}), model), known.answers)

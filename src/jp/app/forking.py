@@ -76,7 +76,7 @@ def _missing(written: str, count: int) -> UsageError:
 
 
 ChooseTurns = Callable[[Sequence[AnyEntry]], TurnRange]
-"""Which turns of a stream a fork copies. It has at least one."""
+"""A choice of the turns of a stream that a fork copies. It has at least one."""
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forking(msgspec.Struct, frozen=True, kw_only=True):
-    """Where forks are made: what every one of a command has in common."""
+    """The place where forks are made: what every fork of a command has in common."""
 
     options: Options
     workspace: AnyWorkspace
@@ -182,7 +182,7 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
     def _base_config(
         self, source: ConversationInfo, turns: TurnRange, before: Sequence[ConfigDelta], accepted: Collection[str]
     ) -> tuple[JsonObject, bool]:
-        """What the source was created with, and the deltas that held before the first turn that is copied.
+        """Return the source's first configuration, and the deltas that held before the first turn that is copied.
 
         Besides, whether that was put together now, of nothing that waits for the user's trust.
         """
@@ -195,7 +195,7 @@ class Forking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: TurnRange) -> Metadata:
-    """What is noted about a fork because of its source. What came from elsewhere did so in a fork, too."""
+    """Return the metadata that a fork has from its source. A fork of what came from elsewhere came from there, too."""
     imported = source.metadata.imported_at
     if imported is None and original_of(entries) is not None:
         imported = timestamp(SYSTEM.now())
@@ -219,7 +219,7 @@ def up_to(text: str, *, option: str) -> ChooseTurns:
 
 
 def own_changes(base_config: JsonObject, entries: Sequence[AnyEntry]) -> list[JsonObject]:
-    """What a conversation of the user's own says of the configuration, change by change."""
+    """Return the changes of the configuration that a conversation of the user's own makes, one by one."""
     gone = undone(entries)
     deltas = [entry.delta for entry in entries if isinstance(entry, ConfigDelta) and entry.id not in gone]
     return [base_config, *deltas]

@@ -26,12 +26,12 @@ class UserKeys:
         return found
 
     def may_have(self, provider: str) -> bool:
-        """Whether a key has been stored for a provider."""
+        """Return whether a key has been stored for a provider."""
         return open_key_storage().may_have(provider)
 
 
 def open_key_storage() -> KeyStorage:
-    """Where the user's keys are: the keyring, and a file in the user's data directory.
+    """Open the storage of the user's keys: the keyring, and a file in the user's data directory.
 
     Raises:
         StorageError: there is no place for the user's data.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
-    """What is known of a model, for people: windows, limits and prices; None where a value is unknown.
+    """Return the details of a model, for people: windows, limits and prices; None where a value is unknown.
 
     It never fails, whatever `model.provider` is: a log may name one that nobody knows any more. A provider's
     catalogue is read once in a process.
@@ -42,7 +42,7 @@ def catalogue_store() -> CatalogueStore:
 
 
 def kept_of(settings: LlmConfig, provider: str) -> Kept:
-    """What is kept of a provider's models, nothing where it has no address or there is no place."""
+    """Return the stored list of a provider's models, empty where it has no address or there is no place."""
     from jp.provider.catalogue.known import Kept
     from jp.provider.registry import base_url_of
 
@@ -77,7 +77,7 @@ def listed_abilities(config: AppConfig, model: ModelId) -> JsonObject:
 
 
 def pricing(config: AppConfig) -> DetailsOf:
-    """What is known of each model, looked up once. It never fails."""
+    """Return a function that gives the details of a model, looked up once for each. It never fails."""
 
     @cache
     def look_up(provider: str, name: str) -> ModelDetails:

@@ -1,4 +1,4 @@
-"""What holds for every use case, whoever runs it."""
+"""Options that hold for every use case, in any program that runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a use case works, and with which settings beside those of the files.
+    """The place where a use case works, and its settings beside those of the files.
 
     A caller that wants to hear notices or logs, or has a picker, derives a class and overrides the method.
 

@@ -1,4 +1,4 @@
-"""Where a command works: which workspace, which session."""
+"""The workspace and the session that a command works in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AnyWorkspace: TypeAlias = "Workspace | EphemeralWorkspace"
 
 UNATTENDED_PATIENCE_SECS = 30.0
-"""How long a command waits for another writer where nobody sits at a terminal to stop it."""
+"""The time that a command waits for another writer where nobody sits at a terminal to stop it."""
 
 
 def current_directory() -> Path:
@@ -54,12 +54,12 @@ def open_workspace(options: Options) -> AnyWorkspace:
 
 
 def open_session(workspace: AnyWorkspace) -> Session:
-    """What this terminal remembers."""
+    """Open the session, which holds what this terminal remembers."""
     return workspace.session(session_key())
 
 
 def base_directory(workspace: AnyWorkspace) -> Path:
-    """What built-in file tools and declared `file` attachments are confined to."""
+    """Return the directory that built-in file tools and declared `file` attachments are confined to."""
     return current_directory() if workspace.root is None else workspace.root
 
 

@@ -29,7 +29,7 @@ class LogAddresses:
 
 
 def recalled(wanted: str, stream: Stream) -> FoundContent:
-    """What the handle `wanted` names in `stream`.
+    """Return the content that the handle `wanted` names in `stream`.
 
     Raises:
         UsageError: it is no handle, or names nothing or several contents.
@@ -51,7 +51,7 @@ def recalled(wanted: str, stream: Stream) -> FoundContent:
 
 
 class RecalledContents:
-    """What the model recalls. See `jp.tool.context_tools.Contents`."""
+    """The contents that the model recalls. See `jp.tool.context_tools.Contents`."""
 
     def find(self, handle: str, stream: Stream) -> FoundContent:
         """See the port.

@@ -1,4 +1,4 @@
-"""What fills a conversation's context, and what it took and cost."""
+"""Reports on the content of a conversation's context, and on what it took and cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What fills the context that the next request would have, and what each compaction profile would free of it.
+    """The content of the next request's context, and what each compaction profile would free of it.
 
     `volatile` counts in the parts of the system prompt. `withheld` is reasoning that the request is without, because
     what stands before it has changed since.
@@ -53,7 +53,7 @@ class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known beside the log: of the model, how far estimates of its tokens are off, and the prompt that is set.
+    """Facts beside the log: of the model, how far estimates of its tokens are off, and the prompt that is set.
 
     The other parts of a system prompt are sections and instructions. `on_servers` are the tools of MCP servers.
     `trigger_ratio` is the share of the window from which on compaction happens by itself, None where it does not.
@@ -118,7 +118,7 @@ def _room(settings: RequestSettings, known: Known) -> Room:
 
 
 def _measurement(last: LastCycle | None, known: Known, settings: RequestSettings) -> Measurement:
-    """What the provider said of the beginning of this context; else by what estimates for the model are off."""
+    """Return the provider's count of the beginning of this context; else the error of estimates for the model."""
     if last is not None and last.added is not None:
         return Measurement(tokens=last.reported, added=last.added)
     is_same_model = last is not None and last.model == model_name(settings.provider, settings.model)
@@ -150,7 +150,7 @@ class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Whom it asked, each once."""
+        """The models that it asked, each once."""
         return tuple(dict.fromkeys(cycle.model for cycle in self.cycles if cycle.model))
 
 
@@ -183,7 +183,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hit_rate(self) -> float | None:
-        """Which share of the prompts' tokens was read from the cache; None where there were none."""
+        """The share of the prompts' tokens that was read from the cache; None where there were none."""
         prompt = prompt_tokens(self.total.usage)
         return self.total.usage.cache_read / prompt if prompt else None
 

@@ -77,7 +77,7 @@ class ServerListings:
 
 
 def unknown_server(name: str, known: Collection[str]) -> ConfigurationError:
-    """What is said where something names a server that is not configured."""
+    """Return the error for a server that is named but not configured."""
     listed = f"the servers are: {', '.join(sorted(known))}" if known else "there are none"
     hint = f"{listed}; `jp config set providers.mcp.{name}.command=…` declares one"
     return ConfigurationError(f"there is no MCP server {name!r}", hint=hint)
@@ -266,7 +266,7 @@ class Servers:
 
 
 class Talking:
-    """What is done with what servers say. Those that are `awaited` are seen to fail anyway."""
+    """The handling of what servers say. Those that are `awaited` are seen to fail anyway."""
 
     def __init__(
         self,
@@ -307,7 +307,7 @@ class Caller:
 
 
 def _limits_of(config: McpServerConfig, around: Surroundings) -> Limits:
-    """What confines the program of a server."""
+    """Return the limits that confine the program of a server."""
     from jp.mcp.connection import confinement
     from jp.process.sandbox.mechanisms import Limits
 

@@ -99,7 +99,7 @@ def _ignored(resolved: Resolved) -> list[Ignored]:
 
 
 def as_value(value: Ignored) -> dict[str, object]:
-    """What is ignored, as JSON has it."""
+    """Return an ignored value, as JSON has it."""
     return {"key": value.key, "value": value.value, "origin": value.origin}
 
 
@@ -114,13 +114,13 @@ def _provider(resolved: Resolved, model: str) -> str:
 
 
 def _is_account(value: Ignored, provider: str) -> bool:
-    """Whether an ignored value says where the provider's requests go or with which key, and nobody else does."""
+    """Return whether an ignored value alone says where the provider's requests go or with which key."""
     *above, _ = value.path
     return provider != "" and tuple(above) == (*_ACCOUNT, provider) and not value.is_own
 
 
 def distrusted(resolved: Resolved) -> Callable[[Layer, KeyPath], bool]:
-    """Whether what a layer says at a key is ignored."""
+    """Return a function that says whether a layer's value at a key is ignored."""
     paths = [value.path for value in resolved.ignored]
     outside = {value.value for value in resolved.ignored if value.path == ("extends",)}
 
@@ -180,12 +180,12 @@ def _repeats(change: JsonObject, attachments: Collection[str]) -> bool:
 
 
 def is_accepted_attachment(text: str, accepted: Collection[str]) -> bool:
-    """Whether `accepted` has the declaration `text`, so that it may lead out of the workspace."""
+    """Return whether `accepted` has the declaration `text`, so that it may lead out of the workspace."""
     return mark_of_attachment(text) in accepted
 
 
 def trust_store(options: Options, workspace: AnyWorkspace, info: ConversationInfo | None = None) -> TrustStore:
-    """What the user has accepted of the workspace, or of one conversation."""
+    """Return the store of what the user has accepted of the workspace, or of one conversation."""
     from jp.workspace.trust import TrustStore
 
     return TrustStore(
@@ -197,7 +197,7 @@ def trust_store(options: Options, workspace: AnyWorkspace, info: ConversationInf
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """What every configuration of this process is made of: the files and the environment, and `--cfg`."""
+    """The sources of every configuration of this process: the files and the environment, and `--cfg`."""
 
     places: Places
     lower: tuple[Layer, ...]
@@ -222,7 +222,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
         return self.resolved[identity]
 
     def kept(self, *, conversation: Sequence[Layer] | None, flags: Sequence[Layer]) -> Resolved:
-        """What a conversation keeps of the configuration: without what the variables, `--cfg` and options loosen.
+        """Return the configuration that a conversation keeps: without what the variables, `--cfg` and options loosen.
 
         A `conversation` of None is a new one.
 
@@ -237,7 +237,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
         return without_lapsing(after, lasting.resolve(conversation=conversation or (), cfg=False))
 
     def needing_trust(self, conversation: Sequence[Layer] = ()) -> tuple[Ignored, ...]:
-        """What would be ignored if the user had accepted nothing yet, except of the conversation's own layers."""
+        """Return the values ignored for a user who accepted nothing yet, except in the conversation's own layers."""
         layers = [*self.lower, *conversation, *self.cfg]
         return resolve_trusted(layers, self.root).ignored
 
@@ -277,7 +277,7 @@ def accepted_of(workspace: AnyWorkspace, info: ConversationInfo | None = None) -
 
 
 def config_places(workspace: AnyWorkspace) -> Places:
-    """Where configuration files lie for a command in `workspace`."""
+    """Return the places of configuration files for a command in `workspace`."""
     root = workspace.root
     private = None if root is None else silo_directory(root / MARKER, workspace.user_data, create=False)
     return Places(cwd=current_directory(), user=user_config_directory(os.environ), root=root, user_workspace=private)
@@ -295,7 +295,7 @@ def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence
 
 
 def is_foreign(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> bool:
-    """Whether somebody else may have written a conversation: it lies where others write, or it came from elsewhere."""
+    """Return whether another may have written a conversation: it lies where others write, or came from elsewhere."""
     is_shared = workspace.root is not None and not info.local
     return is_shared or info.metadata.imported_at is not None or original_of(entries) is not None
 

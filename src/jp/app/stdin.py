@@ -24,7 +24,7 @@ _STDIN = 0
 
 
 class PipedText(msgspec.Struct, frozen=True, kw_only=True):
-    """What was piped in, without its last line break. `size` is in bytes, as they came.
+    """Text that was piped in, without its last line break. `size` is in bytes, as they came.
 
     `is_damaged` says that bytes which are not UTF-8 were replaced.
     """
@@ -35,7 +35,7 @@ class PipedText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose_source(mode: int | None, *, is_terminal: bool, asked: bool, refused: bool) -> Source:
-    """How standard input is to be read, from its `st_mode`, None where it is closed.
+    """Choose how standard input is to be read, from its `st_mode`, None where it is closed.
 
     `asked` is `-` among the arguments, `refused` is `--no-stdin`.
 
@@ -58,7 +58,7 @@ def choose_source(mode: int | None, *, is_terminal: bool, asked: bool, refused: 
 
 
 def stdin_source(*, asked: bool, refused: bool) -> Source:
-    """How this process's standard input is to be read; see `choose_source`."""
+    """Return the way to read this process's standard input; see `choose_source`."""
     try:
         mode = os.fstat(_STDIN).st_mode
     except OSError:
@@ -94,7 +94,7 @@ async def read_piped(
 
 
 def decode(content: bytes) -> PipedText:
-    """What was piped in, as text."""
+    """Return the bytes that were piped in, as text."""
     try:
         text = content.decode("utf-8-sig")
         is_damaged = False

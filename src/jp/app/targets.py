@@ -1,4 +1,4 @@
-"""Which conversation is meant: the grammar of targets, and which of a workspace's conversations one matches."""
+"""Targets: their grammar, and which of a workspace's conversations one matches."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_name(text: str, *, option: str) -> str:
 
 
 def has_labels(labels: Mapping[str, str], wanted: Iterable[str]) -> bool:
-    """Whether all of `wanted` are there: `K=V` with this value, `K` with any."""
+    """Return whether all of `wanted` are there: `K=V` with this value, `K` with any."""
     for text in wanted:
         name, equals, value = text.partition("=")
         if name not in labels or (equals and labels[name] != value):
@@ -127,7 +127,7 @@ class Titled(msgspec.Struct, frozen=True):
 
 
 Named = Identified | Labelled | Titled
-"""What is looked for among the conversations of a workspace."""
+"""The name that is looked for among the conversations of a workspace."""
 
 Target = Active | Previous | Last | Picked | Named
 
@@ -168,7 +168,7 @@ def is_titled(text: str) -> bool:
 
 
 def matching(target: Named, candidates: Sequence[Candidate], *, archived: bool) -> list[Candidate]:
-    """What `target` means, in no order; one where something is named exactly.
+    """Return the conversations that `target` means, in no order; one where something is named exactly.
 
     Archived conversations are found by their ids. Else they are left out, or with `archived` all others are.
     """
@@ -239,7 +239,7 @@ TARGET_HELP = (
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to choose from, in its order. `text` is typed already; `preview` gives the last request of one."""
+    """The choices, in their order. `text` is typed already; `preview` gives the last request of one."""
 
     candidates: Sequence[Candidate]
     preview: Callable[[Candidate], str]
@@ -265,7 +265,7 @@ class Picker(Protocol):
 
 
 class Asker(Protocol):
-    """Who wants to know which conversation is meant."""
+    """A party that wants to know which conversation is meant."""
 
     def notice(self, text: str) -> None:
         """Hear what the user may want to know."""
@@ -366,7 +366,7 @@ def choose_other(asker: Asker, workspace: Workspace | EphemeralWorkspace, sessio
 
 
 def title_of(info: ConversationInfo) -> str:
-    """What a person calls a conversation: its title, its first words, or those of its directory's name.
+    """Return a person's name for a conversation: its title, its first words, or those of its directory's name.
 
     Fit to be shown.
     """
@@ -377,7 +377,7 @@ def title_of(info: ConversationInfo) -> str:
 
 
 class _Several:
-    """What there is to pick from, and what is typed already."""
+    """The conversations to pick from, and the text that is typed already."""
 
     def __init__(self, candidates: Sequence[Candidate], text: str = "") -> None:
         self.candidates = candidates
@@ -427,11 +427,11 @@ class _Chooser:
                 assert_never(target)
 
     def info(self, conversation_id: ConversationId) -> ConversationInfo:
-        """What was found under an id, as it is now."""
+        """Return the conversation that was found under an id, as it is now."""
         return self._workspace.get(conversation_id)
 
     def taken(self, picked: ConversationId, several: _Several) -> ConversationInfo | _Several:
-        """What was picked; where somebody has deleted it meanwhile, what there is still to pick from.
+        """Return the one that was picked; if it was deleted meanwhile, those that are still there to pick from.
 
         Raises:
             UsageError: nothing is.
@@ -462,11 +462,11 @@ class _Chooser:
         )
 
     def can_pick(self) -> bool:
-        """Whether there is somebody who can pick, and something to pick from."""
+        """Return whether there is somebody who can pick, and something to pick from."""
         return self._has_picker and bool(self._choices())
 
     def previous(self) -> ConversationId | None:
-        """What was active before in this session, archived ones aside."""
+        """Return the conversation that was active before in this session, archived ones aside."""
         infos = self._listed()
         others = {candidate.id for candidate in infos if candidate.is_archived != self._archived}
         return self._session.previous(without=others)

@@ -56,7 +56,7 @@ async def refresh(options: Options, config: AppConfig, servers: Servers) -> list
 C = TypeVar("C", bound=Carrier)
 
 _NO_MODEL = ModelId(provider="script", name="by-hand")
-"""Which tools are offered by themselves depends on the model, which none is when one is run by hand."""
+"""The model for a tool that is run by hand, where there is none to decide which tools are offered unasked."""
 
 
 class ReadStream(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def root(self) -> Path:
-        """What file tools are confined to."""
+        """The directory that file tools are confined to."""
         return base_directory(self.workspace)
 
     @property
@@ -190,7 +190,7 @@ def read_tools(options: Options, target: str | None) -> ReadTools:
 
 
 def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
-    """What is said where the command line names a tool that there is not.
+    """Return the error for a tool that the command line names and that does not exist.
 
     Raises:
         UntrustedError: there is one once the user trusts the workspace.

@@ -151,7 +151,7 @@ _NAMES = frozenset({*BUILT_IN, *STANDING})
 
 Making = Callable[[], "Tool"]
 Standing = Callable[[Collection[str]], Mapping[str, Making]]
-"""How those of `STANDING` are made that are of use to a conversation which is offered tools of these other names."""
+"""The makers of those of `STANDING` that are of use to a conversation which is offered tools of these other names."""
 
 
 def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
@@ -206,7 +206,7 @@ class Toolset:
         return sorted({*self.names, *self._packaged})
 
     def source(self, name: str) -> ToolSource:
-        """Where a tool comes from, if there is one of that name.
+        """Return the source of a tool, if there is one of that name.
 
         Raises:
             ConfigurationError: what the configuration says of that is wrong.
@@ -214,7 +214,7 @@ class Toolset:
         return source_of(name, self.settings.get(name, _UNSET), _NAMES)
 
     def is_known(self, name: str) -> bool:
-        """Whether there is such a tool.
+        """Return whether there is such a tool.
 
         Raises:
             ConfigurationError: what the configuration says of its source is wrong.
@@ -232,7 +232,7 @@ class Toolset:
                 assert_never(never)
 
     def _may_be_on_server(self, name: str) -> bool:
-        """Whether a name belongs to those of a server that nobody has asked yet."""
+        """Return whether a name belongs to those of a server that nobody has asked yet."""
         if self._servers is not None or not self._config.providers.mcp:
             return False
         from jp.tool.mcp import groups_of, member_of
@@ -342,7 +342,7 @@ class Toolset:
         return {} if self._standing is None else self._standing(others)
 
     def unknown(self, name: str) -> ConfigurationError:
-        """What is said where the configuration names a tool that there is not."""
+        """Return the error for a tool that the configuration names and that does not exist."""
         match self.source(name):
             case OnServer(server=server):
                 return ConfigurationError(

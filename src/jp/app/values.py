@@ -36,7 +36,7 @@ def parse_duration(text: str, *, option: str) -> float:
 
 
 DEFAULT_LIFETIME = "1d"
-"""What `--tmp` means without a duration: enough to change one's mind on the next morning."""
+"""The lifetime that `--tmp` means without a duration: enough to change one's mind on the next morning."""
 
 _LONGEST_SECONDS = 100 * 365 * 86_400
 
@@ -59,7 +59,7 @@ _AGE_UNITS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_4
 
 
 def ago(seconds: float) -> str:
-    """How long ago, in one unit: `12 s`, `3 h`, `2 y`."""
+    """Return the time that has passed, in one unit: `12 s`, `3 h`, `2 y`."""
     size = 1.0
     for limit, unit in _AGE_UNITS:
         if seconds < limit:
@@ -69,7 +69,7 @@ def ago(seconds: float) -> str:
 
 
 def cost_text(spending: Spending) -> str:
-    """What it cost: `$0.0123`, `free`, `unknown`, or `at least $0.0123`."""
+    """Return the cost: `$0.0123`, `free`, `unknown`, or `at least $0.0123`."""
     if not spending.unpriced:
         used = prompt_tokens(spending.usage) + spending.usage.output + spending.untold
         return "free" if used and not spending.usd else money_text(spending.usd)

@@ -49,7 +49,7 @@ class StaleProposalError(JpError):
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What was proposed for a conversation, and the digest of the turns that it is about.
+    """A proposal for a conversation, and the digest of the turns that it is about.
 
     `nonce` is the one in the marks of its summaries.
     """
@@ -263,7 +263,7 @@ LITTLE_PERCENT = 5
 
 
 def preview_text(preview: Preview, *, width: int | None, base: str = "") -> str:
-    """What would come of a compaction, line by line. What lies below the URI `base` is named as it lies there."""
+    """Return the effects of a compaction, line by line. What lies below the URI `base` is named as it lies there."""
     return "\n".join(_lines(preview, width, base))
 
 
@@ -306,7 +306,7 @@ def overlay_text(overlay: Compaction) -> str:
 
 
 def made_sentence(made: Made, conversation: str) -> str:
-    """What was done, in one line with what undoes it."""
+    """Return one line that says what was done and what undoes it."""
     if not made.overlays:
         return "nothing to compact"
     turns = ", ".join(turns_text(overlay.from_turn, overlay.to_turn) for overlay in made.overlays)
@@ -338,7 +338,7 @@ def turns_text(first: int, last: int) -> str:
 
 
 def policies_text(overlay: Compaction) -> str:
-    """What an overlay does, in words."""
+    """Return the effects of an overlay, in words."""
     if overlay.summary is not None:
         return "summary"
     said: list[str] = []

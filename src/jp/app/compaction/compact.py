@@ -25,7 +25,7 @@ _ASK_FOR_SUMMARY = "add --summarize, or --profile heavy"
 
 
 class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a compaction.
+    """A request for a compaction.
 
     Args:
         profile: its name; None for policies of its own, or the usual profile.
@@ -45,7 +45,7 @@ class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedCompaction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction would do to a conversation that was only read."""
+    """The changes that a compaction would make to a conversation that was only read."""
 
     conversation: ReadConversation
     preview: Preview

@@ -1,4 +1,4 @@
-"""What a command asks of a compaction: a profile or policies, and which turns. Pure."""
+"""The compaction that a command asks for: a profile or policies, and which turns. Pure."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def parse_turn_bounds(text: str, *, option: str) -> tuple[Bound, Bound]:
 
 
 def parse_keep(value: int | str, *, option: str) -> Keep:
-    """How much stays as it is: turns, the turns of a duration, or those worth so many tokens.
+    """Return how much stays as it is: turns, the turns of a duration, or those worth so many tokens.
 
     Raises:
         UsageError: it is none of these; it names `option`.
@@ -192,12 +192,12 @@ class PolicyFlags(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def are_given(self) -> bool:
-        """Whether there is any: then they stand in place of a profile."""
+        """True if any policy is given: then they replace a profile."""
         return self.reasoning or (self.tools, self.resources, self.summary) != (None, None, None)
 
 
 class SummaryOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who writes a summary, the conversation's own model without a `model`, and what to pay attention to.
+    """The model that writes a summary, the conversation's own without a `model`, and what it pays attention to.
 
     `is_local`: it is made of the log alone, without a model.
     """
@@ -208,7 +208,7 @@ class SummaryOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, to which turns. `name` is that of the profile, empty for options.
+    """The changes to be made, and the turns they apply to. `name` is that of the profile, empty for options.
 
     With a `budget`, only as much as it takes to reach it; `is_firm` says that the newest turns are kept whatever it is.
     """
@@ -230,7 +230,7 @@ def order_of(
     model: str | None = None,
     budget: str | None = None,
 ) -> Order:
-    """What options and configuration come to.
+    """Return the order that options and configuration add up to.
 
     Raises:
         UsageError: options contradict each other, or are not understood.
@@ -262,7 +262,7 @@ def order_of(
 
 
 def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:
-    """Which turns; where options say nothing of an end, what the configuration keeps there is kept.
+    """Return the range of turns; an end that options do not name keeps what the configuration keeps there.
 
     Raises:
         UsageError: options contradict each other, or are not understood.

@@ -1,4 +1,4 @@
-"""What a compaction, or each profile, would do and cost. Nothing is written, and no model is asked."""
+"""A preview of a compaction, or of each profile: effect and cost. Nothing is written, and no model is asked."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _added(before: Transcript, now: Transcript) -> int | None:
 def parts_of(
     settings: RequestSettings, configured: str = "", on_servers: Collection[str] = frozenset()
 ) -> Iterator[Part]:
-    """What a request has beside its messages. Of the system prompt, sections and instructions are rules."""
+    """Yield the parts of a request beside its messages. Of the system prompt, sections and instructions are rules."""
     prompt = configured if configured in settings.system else "".join(settings.system[:1])
     for text in settings.system:
         bucket = "system_prompt" if text == prompt else "rules"
@@ -133,14 +133,14 @@ _LEAST_SUMMARY = 140
 """About how many tokens a summary takes that says next to nothing."""
 
 _WRITTEN_PERCENT = 15
-"""How long the part of a summary is that a model writes, of what it reads: of a small range it may take far more, and
+"""The length of the part that a model writes, in percent of what it reads: of a small range it may take far more, and
 does not."""
 
 _MILLION = 1_000_000
 
 
 class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a summary would stand for and take.
+    """The size and the cost of a summary, and the size of what it replaces.
 
     `replaced` tokens stand in the view for its turns now, `expected` will, and never more than `at_most`; `before` are
     those of the turns before it, which stay as they are. `input` are those that `model` reads, in `calls` requests.
@@ -169,7 +169,7 @@ class ReasoningLost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What would come of a compaction, in tokens as the model counts them as far as that is known.
+    """The effects of a compaction, in tokens as the model counts them as far as that is known.
 
     `cost` is what the edit costs in the cache of the provider, None where prices are not known; `is_warm` says that
     the cache still holds what was sent last. `budget` are the tokens that the view may have.
@@ -194,7 +194,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def frees(self) -> bool:
-        """Whether the view would be smaller."""
+        """True if the view would be smaller."""
         return bool(self.overlays) or self.summary is not None
 
 
@@ -306,7 +306,7 @@ class Previewer:
         return Plan(overlays=self.settled(order, plan, summary)) if is_shorter else None
 
     def preview(self, order: Order, plan: Plan) -> Preview:
-        """What would come of `plan`."""
+        """Return the effects of `plan`."""
         effect = self.effect(plan.overlays)
         details = details_of(self.config, self.model)
         is_warm = self._is_warm()
@@ -328,7 +328,7 @@ class Previewer:
         )
 
     def _gains_from(self, turns: Range) -> bool:
-        """Whether a summary of these turns may be shorter than what stands for them now."""
+        """Return whether a summary of these turns may be shorter than what the view has for them now."""
         tokens = self._tokens_of(turns)
         is_told = self.planner.is_told(turns) and tokens <= limit_of(self.config, self.model)
         return tokens > _LEAST_SUMMARY and not is_told
@@ -337,7 +337,7 @@ class Previewer:
         return sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
 
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
-        """What the stream would show with `overlays` at its end, in tokens as the model counts them."""
+        """Return the size of the stream with `overlays` at its end, in tokens as the model counts them."""
         return _scaled(self.planner.effect(overlays), self._ratio)
 
     def _summary(self, turns: Range, order: Order, limit: int) -> SummaryPreview:
@@ -462,7 +462,7 @@ def _scaled(effect: Effect, ratio: float) -> Effect:
 
 
 class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
-    """What a profile would free, in tokens, and of how many turns. With a summary it is the least that can be told."""
+    """The tokens that a profile would free, and of how many turns. With a summary it is the least that is certain."""
 
     profile: str
     freed: int

@@ -47,13 +47,13 @@ Pay = Callable[[Provider, ModelId], "CappedProvider"]
 """Another model, paid from what a query may cost."""
 
 MOST_CALLS = 12
-"""How often a model is asked for one summary at most: a long range is told in parts."""
+"""The most requests to a model for one summary: a long range is told in parts."""
 
 UNKNOWN_WINDOW = 32_000
-"""What a model is taken to have that is to read, where nobody knows its window."""
+"""The window assumed for a model that is to read, where nobody knows its window."""
 
 LARGE_WINDOW = 200_000
-"""What a conversation's model is taken to have, where nobody knows its window."""
+"""The window assumed for a conversation's model, where nobody knows its window."""
 
 _KINDS: dict[ProviderErrorKind, ErrorKind] = {
     "authentication": "auth",
@@ -192,7 +192,7 @@ class Summarizer:
 
 
 def error_kind_of(error: JpError) -> ErrorKind:
-    """What an error of `Summarizer.write`, or of making one, is to whoever decides when to try again."""
+    """Return the kind of an error of `Summarizer.write`, or of making one, which decides when to try again."""
     match error:
         case SummaryFailedError(kind=kind):
             return kind
@@ -276,7 +276,7 @@ def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, 
 
 
 def limit_of(config: AppConfig, model: ModelId) -> int:
-    """How many tokens a summary may have at most in a conversation with `model`."""
+    """Return the most tokens that a summary may have in a conversation with `model`."""
     from jp.app.models import details_of
 
     return summary_limit(details_of(config, model).context_window or LARGE_WINDOW)
@@ -315,7 +315,7 @@ def summarizer_for(
 
 
 def summary_model(config: AppConfig, order: SummaryOrder, model: ModelId) -> ModelId:
-    """Who writes the summary. `model` is the conversation's own, without a name where none is known.
+    """Return the model that writes the summary. `model` is the conversation's own, without a name where none is known.
 
     Raises:
         ConfigurationError: there is nobody, or nobody is known by that name.

@@ -1,4 +1,4 @@
-"""What the command line of a query says, which settings follow from it, and its schema."""
+"""The command line of a query: its arguments, the settings that follow from them, and its schema."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _json(text: str) -> JsonObject:
 
 
 def _place_of_error(text: str) -> str:
-    """Where `text` ceases to be JSON, empty where it is JSON after all."""
+    """Return the place where `text` ceases to be JSON, empty where it is JSON after all."""
     import json
 
     try:
@@ -97,7 +97,7 @@ def _toml(text: str) -> JsonObject:
 
 
 class DisplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a turn is shown, and whether as it comes. Without `answer`, the message is not."""
+    """The parts of a turn that are shown, and whether as they come. Without `answer`, the message is not."""
 
     answer: bool = True
     reasoning: bool = True
@@ -205,7 +205,7 @@ FOR_ONE_TURN = frozenset({"--tool-use"})
 
 
 def flag_layers(arguments: QueryArguments, attachments: Sequence[str]) -> list[Layer]:
-    """What the options say of the configuration, in the form of layers. `attachments` are canonical declarations.
+    """Return the settings that the options make, as layers. `attachments` are canonical declarations.
 
     Raises:
         UsageError: a parameter is not of the form K=V.
@@ -243,7 +243,7 @@ def _assigned(text: str, where: str) -> Layer:
 
 
 def read_wanted(arguments: QueryArguments) -> Checker | None:
-    """What `--schema` says.
+    """Return a checker for the schema that `--schema` gives.
 
     Raises:
         ConfigurationError: its file is no schema.

@@ -69,7 +69,7 @@ class Asker:
             request = ChatRequest(content=ended.reply or "", author=request.author, schema=request.schema)
 
     def _permits(self, request: ChatRequest) -> bool:
-        """Whether a turn may begin. Of the first one that was asked before anything was written."""
+        """Return whether a turn may begin. The first one was already asked about before anything was written."""
         cap = self._wiring.cap
         if cap is None or self._begun is not None:
             return True
@@ -78,7 +78,7 @@ class Asker:
         return permits_turn(cap, self._recorder.entries, request, self._wiring.settings, self._recorder)
 
     def _came(self) -> bool:
-        """Whether anything came of the newest turn."""
+        """Return whether the newest turn has had any result."""
         newest = takewhile(lambda entry: not isinstance(entry, TurnStart), reversed(self._recorder.entries))
         return any(isinstance(entry, ChatResponse | ToolCallRequest) for entry in newest)
 
@@ -108,7 +108,7 @@ class Asker:
         return await self._screen.watch(partial(turn.run, request), display, self._wiring.tools, dialogue)
 
     def _room(self) -> Room:
-        """Who makes room in the model's window: nobody, unless that is configured."""
+        """Return the room that frees space in the model's window: one that does nothing, unless that is configured."""
         if not self._config.conversation.compaction.auto.enabled:
             return NoRoom()
         from jp.app.query.room import AutomaticRoom

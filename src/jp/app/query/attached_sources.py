@@ -1,4 +1,4 @@
-"""What `refresh_resource` reads: attachments as handlers give them, and copies as the view shows them."""
+"""Sources that `refresh_resource` reads: attachments as handlers give them, and copies as the view shows them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class AttachedSources:
         return uri.startswith(f"{root.rstrip('/')}/")
 
     def _declarations(self, uri: str, request: ChatRequest) -> Iterator[Declaration]:
-        """What attached `uri`, as far as it is still declared and may be read."""
+        """Yield the declarations that attached `uri`, as far as it is still declared and may be read."""
         delivery = Delivery(
             turn=None, declarations=request.attachments, uris=tuple(resource.uri for resource in request.resources)
         )

@@ -58,7 +58,7 @@ class HealingLoader:
         return next((resource for resource in self._resources if checksum(resource) == carrier.sha256), None)
 
     def notices(self) -> list[str]:
-        """What was brought back since this was asked last."""
+        """Return notices of what was brought back since the last call."""
         names = [resource.name or resource.uri for resource in self._healed.values()]
         self._healed = {}
         return [f"the earlier copy of {name!r} was lost; it is the same as what is attached now" for name in names]
@@ -121,7 +121,7 @@ class Schemes:
 
     @cached_property
     def registry(self) -> AttachmentRegistry:
-        """Who reads what."""
+        """The readers of attachments, by scheme."""
         from jp.attachment.registry import AttachmentRegistry
 
         return AttachmentRegistry(
@@ -151,14 +151,14 @@ class Schemes:
 
     @cached_property
     def context(self) -> ResolveContext:
-        """Where they read, within the usual bounds. Outside any workspace nothing stays where it is but a directory."""
+        """Their place to read, within the usual bounds. Outside any workspace only a directory stays where it is."""
         from jp.attachment.base import ResolveContext
 
         is_anchored = self._workspace.root is not None
         return ResolveContext(root=base_directory(self._workspace), cwd=current_directory(), anchored=is_anchored)
 
     def typed(self, texts: Sequence[str]) -> list[Declaration]:
-        """What a user typed: relative to the current directory, and free to lie anywhere.
+        """Return declarations that a user typed: relative to the current directory, and free to lie anywhere.
 
         Raises:
             AttachmentError: one of them is malformed.
@@ -170,7 +170,7 @@ class Schemes:
         self._untrusted = untrusted_attachments(resolved)
 
     def configured(self, texts: Sequence[str]) -> list[Declaration]:
-        """What a configuration declares: relative to the root, and confined to it.
+        """Return declarations of a configuration: relative to the root, and confined to it.
 
         What the user has typed for this conversation is not: only its own file could have held it back.
 
@@ -205,7 +205,7 @@ def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
 
 
 def leads_outside(declaration: Declaration) -> bool:
-    """Whether a canonical declaration attaches files that do not lie below the workspace's root."""
+    """Return whether a canonical declaration attaches files that do not lie below the workspace's root."""
     return not declaration.exclude and declaration.uri.startswith(("file:/", "file:~"))
 
 
@@ -260,7 +260,7 @@ async def compose_request(
 
 
 def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
-    """How what `failure` is about is given up, where it was declared earlier: typing less does not help then.
+    """Return advice on giving up what `failure` is about, if declared earlier: typing less does not help then.
 
     A conversation that `is_new` has nothing yet that could be taken out of it.
     """
@@ -283,7 +283,7 @@ def healing(recorder: Recorder, request: ChatRequest, notice: Callable[[str], No
 
 
 async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_bytes: int) -> ResolvedAttachments:
-    """What sources hold now, whatever was sent before.
+    """Return the present content of the sources, whatever was sent before.
 
     Raises:
         AttachmentError: one could not be resolved.

@@ -20,7 +20,7 @@ _NEXT = "next"
 
 
 class OverBudgetError(JpError):
-    """What a query may cost is used up, or the next request would cost more than is left."""
+    """The error of a query that has used up what it may cost, or whose next request would cost more than is left."""
 
     exit_code = ExitCode.QUOTA
 
@@ -47,7 +47,7 @@ def beside(main: CappedProvider, provider: Provider, model: ModelId, config: App
 
 
 def payment(cap: CappedProvider | None, config: AppConfig) -> Callable[[Provider, ModelId], CappedProvider] | None:
-    """What has other models paid from the purse of `cap`; None where costs are not limited."""
+    """Return a function that has other models paid from the purse of `cap`; None where costs are not limited."""
     if cap is None:
         return None
 
@@ -64,7 +64,7 @@ def permits_turn(
     settings: RequestSettings,
     loader: Loader,
 ) -> bool:
-    """Whether the first request of a turn that asks `request` after `entries` may be sent.
+    """Return whether the first request of a turn that asks `request` after `entries` may be sent.
 
     Raises:
         StorageError: content that it shows cannot be read.
@@ -73,7 +73,7 @@ def permits_turn(
 
 
 def over_budget(cap: CappedProvider) -> OverBudgetError:
-    """What is said of a limit that is reached."""
+    """Return the error for a limit that is reached."""
     spent = cap.purse.spent
     limit = _usd(cap.purse.limit)
     if not spent:
@@ -109,7 +109,7 @@ def _first_request(
 
 
 def _last_prompt(entries: Sequence[AnyEntry], settings: RequestSettings) -> int:
-    """How many tokens the newest prompt had: what the provider's cache may still hold. None of another model's."""
+    """Return the tokens of the newest prompt, which the provider's cache may still hold. None of another model's."""
     context = context_in_force(entries)
     if context is None or (context.provider, context.model) != (settings.provider, settings.model):
         return 0

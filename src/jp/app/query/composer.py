@@ -48,7 +48,7 @@ class TemplateError(UsageError):
 
 
 class _Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a template. `line` is where, None where nothing tells."""
+    """A mistake in a template. `line` is its line, None where that is unknown."""
 
     line: int | None
     reason: str
@@ -188,12 +188,12 @@ def block_quote(text: str) -> str:
 
 
 def is_quote_only(text: str) -> bool:
-    """Whether `text` has no words but quoted ones."""
+    """Return whether `text` has no words but quoted ones."""
     return all(line.startswith(">") or not line.strip() for line in text.split("\n"))
 
 
 def notes(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
-    """What stands below the cut line: how to go on, the facts, and the last of `turns`, newest first. Bounded."""
+    """Return the text below the cut line: how to go on, the facts, and the last of `turns`, newest first. Bounded."""
     listed = [f"- {fact.name}: {_shortened(one_line(fact.value), _MOST_CHARS_OF_FACT)}" for fact in facts]
     return "\n".join([_ADVICE, "", *listed, *_quoted_turns(turns), ""])
 
@@ -285,7 +285,7 @@ class Composer:
         return keeper, text
 
     def _is_blank(self, text: str) -> bool:
-        """Whether nothing is asked: of a quote alone nothing is."""
+        """Return whether nothing is asked: a quote alone asks nothing."""
         return not text.strip() or (self._arguments.quote and is_quote_only(text))
 
     def _say_what_is_kept(self, opened: OpenedDraft) -> None:
@@ -352,7 +352,7 @@ class Composer:
 
     @cached_property
     def _config(self) -> AppConfig:
-        """What will hold for the turn, if nobody else changes the conversation before it begins."""
+        """The configuration of the turn, if nobody else changes the conversation before it begins."""
         schemes = Schemes(self._place.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
         flags = flag_layers(self._arguments, typed)
@@ -361,7 +361,7 @@ class Composer:
         return without_missing_tools(settings.resolved, self._place.cache)[0]
 
     def _facts(self, given: Given) -> list[Fact]:
-        """What is worth knowing while one writes: also that there is a model, and a key for it.
+        """Return the facts worth knowing while one writes: also that there is a model, and a key for it.
 
         Raises:
             JpError: there is none.
@@ -387,7 +387,7 @@ class Composer:
         return f"{self._chosen.id}, {title_of(self._chosen)}, {turns} {'turn' if turns == 1 else 'turns'}"
 
     def _tokens(self) -> str:
-        """How large the last request was, and its answer: what the next one has to begin with."""
+        """Return the size of the last request and its answer, with which the next one has to begin."""
         ends = (entry for entry in reversed(self._entries) if isinstance(entry, CycleEnd))
         usage = next((end.usage for end in ends if end.usage.output), None)
         if usage is None:

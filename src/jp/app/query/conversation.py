@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a command works. `root` confines file tools and declared attachments."""
+    """The place where a command works. `root` confines file tools and declared attachments."""
 
     workspace: AnyWorkspace
     session: Session
@@ -37,7 +37,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cache(self) -> Path:
-        """Where what can be found again is remembered."""
+        """The directory for what is remembered, but can be found again."""
         return self.workspace.user_data / "cache"
 
 
@@ -56,7 +56,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asks. `outside` are typed attachments that do not lie in the workspace.
+    """The question of the command line. `outside` are typed attachments that do not lie in the workspace.
 
     `topic` names the directory of a new conversation, `first_words` are what it is called.
     """
@@ -80,12 +80,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_attended() -> bool:
-    """Whether a person sits at this: stdin or stderr is a terminal, and not because git was run at one."""
+    """Return whether a person is present: stdin or stderr is a terminal, and not because git was run at one."""
     return not _is_run_by_git() and (os.isatty(0) or os.isatty(2))
 
 
 def _is_run_by_git() -> bool:
-    """Whether this is part of a hook, an alias or an editor of git: see "Environment Variables" in githooks(5)."""
+    """Return whether git runs this as a hook, an alias or an editor: see "Environment Variables" in githooks(5)."""
     return any(os.environ.get(name) for name in ("GIT_EXEC_PATH", "GIT_INDEX_FILE"))
 
 

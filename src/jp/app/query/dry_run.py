@@ -21,7 +21,7 @@ from jp.turn.request import InlineLoader, build_thread
 
 
 async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
-    """How many tokens the provider counts in `request`. It is asked for nothing else.
+    """Return the number of tokens that the provider counts in `request`. It is asked for nothing else.
 
     Raises:
         UsageError: it does not count.
@@ -65,7 +65,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exact(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tokens a request has, by whom they were counted, and what they cost as uncached input."""
+    """The number of a request's tokens, who counted them, and what they cost as uncached input."""
 
     tokens: int
     by: str

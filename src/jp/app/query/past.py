@@ -1,4 +1,4 @@
-"""What earlier turns said, and titles made of it. Pure."""
+"""The words of earlier turns, and titles made of them. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def standing_turns(entries: Sequence[AnyEntry]) -> list[Turn]:
 
 
 def request_of(turn: Turn) -> ChatRequest | None:
-    """What a turn asks, as one request: where the user added words to it later, these follow. None where it is empty.
+    """Return a turn's question, as one request: words that the user added later follow. None where it is empty.
 
     Of several schemas the last one counts.
     """
@@ -62,7 +62,7 @@ def last_answer(entries: Sequence[AnyEntry]) -> str:
 
 
 def message_of(cycle: Cycle) -> str:
-    """What the model said in a cycle, empty where it said nothing; structured output as JSON."""
+    """Return the model's words in a cycle, empty where it said nothing; structured output as JSON."""
     return "".join("\n\n".join(_texts(counted_answers(attempt))) for attempt in cycle.attempts).strip("\n")
 
 

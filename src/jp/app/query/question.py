@@ -39,14 +39,14 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """What was typed, and of what it is made, in its order."""
+    """The typed text, and the parts it is made of, in their order."""
 
     text: str
     parts: tuple[Part, ...]
 
 
 async def typed_text(words: Sequence[str]) -> Typed:
-    """What was typed. A word `@path` becomes a paragraph with the file's text, `@@x` is the word `@x`.
+    """Return the typed text. A word `@path` becomes a paragraph with the file's text, `@@x` is the word `@x`.
 
     A word that is only `@`, or that has white space in it, stays as it is; `-`, which asks for standard input, is left
     out.
@@ -194,7 +194,7 @@ class Keeper:
             self._draft.close()
 
     def _is_over(self, error: BaseException | None) -> bool:
-        """Whether the text has done its work: an answer that a cap has cut is one."""
+        """Return whether the text is no longer needed: after an answer, even one that a cap has cut, it is not."""
         capped = isinstance(error, JpError) and error.exit_code == ExitCode.CAPPED
         return capped or (not self.is_needed and error is None)
 
@@ -218,7 +218,7 @@ _LONGEST_SECRET = 8_000
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line and standard input hold, and whether an editor has to be opened."""
+    """The content of the command line and standard input, and whether an editor has to be opened."""
 
     typed: str = ""
     parts: tuple[Part, ...] = ()
@@ -227,7 +227,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked."""
+        """True if nothing is asked."""
         return not (self.typed.strip() or self.piped.strip())
 
 
@@ -265,12 +265,12 @@ class Composed:
 
     @property
     def topic(self) -> str:
-        """What a new conversation is named after, without secrets."""
+        """The topic that a new conversation is named after, without secrets."""
         return _beginning(self._text)
 
     @property
     def first_words(self) -> str | None:
-        """What a new conversation is called: what was typed, else the first line of what was piped in; no secrets."""
+        """The name of a new conversation: what was typed, else the first line of what was piped in; no secrets."""
         typed = self.topic
         first_piped = _beginning(self._piped.lstrip("\ufeff \t\r\n")).partition("\n")[0]
         line = " ".join((typed if typed.strip() else first_piped).split())
@@ -310,7 +310,7 @@ def _beginning(text: str) -> str:
 
 
 async def read_question(options: Options, arguments: QueryArguments) -> Given:
-    """What is asked, or from what an editor starts.
+    """Read the question, or the text that an editor starts from.
 
     Raises:
         UsageError: nothing is asked and nobody can be; an editor is asked for and there is no terminal; or a file
@@ -335,7 +335,7 @@ async def read_question(options: Options, arguments: QueryArguments) -> Given:
 
 
 def nothing_asked(*, more: str = "") -> UsageError:
-    """What is said where there is no text; `more` is another way to give one."""
+    """Return the error for a query without text; `more` is another way to give one."""
     return UsageError(
         "there is no query", hint=f'type one, as in `jp query "why does this fail?"`, or pipe it in{more}'
     )
@@ -346,7 +346,7 @@ def _has_person() -> bool:
 
 
 def _wants_editor(arguments: QueryArguments, given: Given) -> bool:
-    """Whether an editor has to be opened: where it is asked for, or a person at a terminal typed nothing at all."""
+    """Return whether to open an editor: where it is asked for, or a person at a terminal typed nothing at all."""
     if arguments.no_edit:
         return False
     asked = "--edit" if arguments.edit else "--quote" if arguments.quote else ""

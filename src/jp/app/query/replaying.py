@@ -46,7 +46,7 @@ def said_in_newest_turn(entries: Sequence[AnyEntry]) -> str:
 
 
 def first_code_block(text: str) -> str | None:
-    """What stands in the first fence that is not empty, wherever it is nested; one that is not closed ends the text."""
+    """Return the text of the first fence that is not empty, at any depth; one that is not closed ends the text."""
     from markdown_it import MarkdownIt
 
     blocks = MarkdownIt("commonmark").disable("inline").parse(text)

@@ -63,7 +63,7 @@ _PART_OF_TARGET = 3
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tokens, as they are estimated, are to be freed, and how many have to be or nothing can be sent.
+    """The tokens to be freed, as estimated, and how many of them must be or nothing can be sent.
 
     `target` is how many are to be left, None where nobody knows the window. `is_urgent`: the request cannot be sent as
     it is, so that nothing is held back.
@@ -220,7 +220,7 @@ class RoomMaker:
     async def _asked(
         self, entries: Sequence[AnyEntry], found: Range, limit: int, state: PolicyState, at: SummaryCircumstances
     ) -> tuple[SummaryPolicy | None, PolicyState]:
-        """What a model has written, and what is to be remembered of asking it."""
+        """Return the policy that a model has written, and the state to be remembered of asking it."""
         wiring, order = self._wiring, self._order.summary
         try:
             summarizer = summarizer_for(
@@ -238,7 +238,7 @@ class RoomMaker:
         return written.policy, after_answer(state)
 
     def _bounds(self, *, is_forced: bool) -> RangeWish:
-        """What follows the last compaction, without what is kept and without the turn that runs."""
+        """Return the turns after the last compaction, without what is kept and without the turn that runs."""
         keep = KeepTurns(0) if is_forced else self._order.bounds.keep_last
         if isinstance(keep, KeepTurns):
             keep = KeepTurns(keep.turns + 1)
@@ -294,13 +294,13 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyFile:
-    """Where what is remembered of failures outlives this process. It is a help and no more: errors are ignored."""
+    """A file that keeps the memory of failures beyond this process. It is a help and no more: errors are ignored."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def read(self) -> PolicyState:
-        """What is remembered."""
+        """Return the state that is remembered."""
         if self._path is None:
             return PolicyState()
         try:
@@ -454,7 +454,7 @@ class AutomaticRoom:
         return Planner(tuple(self._recorder.entries), FactLines(), tools, now=time(), source="auto", load=load)
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:
-        """Whether so much is to be left out; the code of why, or why not, goes to the log with its numbers."""
+        """Return whether so much is to be removed; the code of why, or why not, goes to the log with its numbers."""
         window = self._window or Window(limit=used, threshold=used, target=used)
         verdict = decide(
             Numbers(

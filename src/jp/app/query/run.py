@@ -73,7 +73,7 @@ class PreparedQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How a query ended.
+    """The result of a query.
 
     Args:
         conversation: its id.

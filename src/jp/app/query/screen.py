@@ -1,4 +1,4 @@
-"""Who watches a query: the ports by which its turns are shown, stopped and asked about; and a screen for nobody."""
+"""Ports by which a query's turns are shown, stopped and asked about; and a screen for nobody."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Dialogue:
 
 
 class Interruption(Protocol):
-    """What may stop a query from outside, such as Ctrl-C."""
+    """A means to stop a query from outside, such as Ctrl-C."""
 
     def offer(self, respond: Callable[[], object]) -> None:
         """Have the next interruption call `respond` in the event loop; only the one after it stops the work."""
@@ -93,7 +93,7 @@ class Stoppable(Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether calls run."""
+        """True if calls run."""
         ...
 
     def stop(self, words: str = "") -> None:
@@ -102,7 +102,7 @@ class Stoppable(Protocol):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn ended: by itself, then with an `outcome`, or by what a person chose."""
+    """The end of a turn: of its own accord, then with an `outcome`, or by what a person chose."""
 
     outcome: TurnOutcome | None = None
     reply: str | None = None
@@ -130,12 +130,12 @@ class Screen(Protocol):
 
     @property
     def interruption(self) -> Interruption:
-        """What may stop the query."""
+        """The means to stop the query."""
         ...
 
     @property
     def is_watched(self) -> bool:
-        """Whether a person reads what is said on the way."""
+        """True if a person reads what is said on the way."""
         ...
 
     def check(self, config: AppConfig) -> None:

@@ -18,7 +18,7 @@ from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 
 AUTHOR = "jp"
-"""Who asks for a correction."""
+"""The author of requests for a correction."""
 
 Ask = Callable[[ChatRequest, int], Awaitable[TurnOutcome]]
 """Takes a turn of at most so many cycles."""
@@ -40,14 +40,14 @@ class NoAnswerError(JpError):
 
 
 class Structured(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn with a schema ended, and what its answer is."""
+    """The end of a turn with a schema, and its answer."""
 
     outcome: TurnOutcome
     verdict: Verdict
 
     @property
     def decides(self) -> bool:
-        """Whether it is the answer that decides how the command ends, rather than how the turn ended."""
+        """True if the answer decides how the command ends, rather than how the turn ended."""
         ending = self.outcome.ending
         return ending == "answered" or (ending == "capped" and isinstance(self.verdict, Cut))
 
@@ -94,12 +94,12 @@ def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
 
 
 def is_correction(request: ChatRequest) -> bool:
-    """Whether a request says what does not fit, and is not the user's."""
+    """Return whether a request says what does not fit, and is not the user's."""
     return request.author == AUTHOR and request.schema is not None and request.content.startswith(_OPENING)
 
 
 def where_to_look(options: Options) -> str:
-    """Where an answer is that is not printed."""
+    """Return a hint at the place of an answer that is not printed."""
     if options.persist:
         return "the whole answer is in the log: `jp conversation print last`"
     return "--no-persist keeps nothing of the answer: leave it out to have a look"

@@ -43,7 +43,7 @@ _LAST_TURN = 2
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a title cost: tokens of which model."""
+    """The cost of a title: tokens of which model."""
 
     model: ModelId
     usage: Usage
@@ -189,7 +189,7 @@ class Titling:
         return title
 
     def _model(self) -> ModelId | None:
-        """Who writes the title; None where nobody is to."""
+        """Return the model that writes the title; None where none is to."""
         from jp.provider.models import small_model
 
         generate = self._config.conversation.title.generate

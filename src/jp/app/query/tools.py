@@ -75,7 +75,7 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
     complete: frozenset[str] = frozenset()
 
     def lacks(self, name: str) -> bool:
-        """Whether a name begins like those of a server that has no such tool."""
+        """Return whether a name begins like those of a server that has no such tool."""
         return any(name.startswith(f"{group}_") for group in self.complete) and name not in self.settings
 
 
@@ -164,7 +164,7 @@ Making = Callable[[], "Tool"]
 
 
 class Standing:
-    """What decides which of them a request offers, besides the other tools that it offers.
+    """The state that decides which of them a request offers, besides the other tools that it offers.
 
     `held` is the conversation so far, `typed` is what is attached now; `is_structured`: the answer has to fit a schema.
     """
@@ -194,7 +194,7 @@ class Standing:
         return self._schemes.servers.spelled_out(names)
 
     def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, Making]:
-        """How those are made that are of use beside tools with the names `others`."""
+        """Return the ways to make those that are of use beside tools with the names `others`."""
         if not (others or self._may_call(model)):
             return {}
         declared = any(not text.startswith("!") for text in self._config.conversation.attachments)
@@ -209,7 +209,7 @@ class Standing:
         return {name: make for name, make in making.items() if name in names}
 
     def _may_call(self, model: ModelId) -> bool:
-        """Whether tools that nobody has asked for do no harm: many a model of one's own refuses every request."""
+        """Return whether tools that nobody asked for do no harm: many a model of one's own refuses every request."""
         found = find_model(kind_of(self._config.providers.llm, model.provider), model.name)
         vendor = built_in(model.provider)
         is_expected = vendor is not None and vendor.calls_tools

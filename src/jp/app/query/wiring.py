@@ -1,4 +1,4 @@
-"""What a turn works with: the model with its provider, the tools, and who answers what they ask."""
+"""The parts that a turn works with: the model with its provider, the tools, and who answers what they ask."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _excerpt(text: str) -> str:
 
 
 def value_in(text: str) -> Any:
-    """What a model has answered, whatever it is; None where it is nothing."""
+    """Return the value that a model has answered, whatever it is; None where it is nothing."""
     found = find_json(text)
     value = found.value if isinstance(found, JsonValue) else None
     return cast("dict[str, Any]", value).get(ANSWER) if isinstance(value, dict) else None
@@ -180,7 +180,7 @@ class _Asked:
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom tools may ask. `log` hears why the model gave no answer. `abilities` are those that its provider lists."""
+    """The model that tools may ask. `log` hears why it gave no answer. `abilities` are those its provider lists."""
 
     model: ModelId
     provider: Provider
@@ -191,7 +191,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     abilities: JsonObject = {}
 
     def of(self, toolbox: Toolbox) -> Callable[[ToolCallRequest, Stream], Inquirer]:
-        """Who answers a call of the tools in `toolbox`. Nothing for it is imported before there is a call."""
+        """Return a function that finds who answers a call in `toolbox`. Nothing for it is imported before a call."""
         return _Made(self, toolbox).inquirer
 
 

@@ -1,4 +1,4 @@
-"""Whether the answer of a turn is a value that fits, read from the log."""
+"""A check that the answer of a turn is a value that fits, read from the log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def misfits_apart(checker: Checker, value: Any, *, limit_secs: float = LIMIT_SECS) -> list[Misfit] | Unchecked:
-    """What of `value` does not fit. Where the wait is cancelled, the process is ended."""
+    """Return the parts of `value` that do not fit. Where the wait is cancelled, the process is ended."""
     from jp.app.structured.searching import Task
     from jp.process.apart import run_apart
     from jp.process.running import OutputLimits
@@ -86,7 +86,7 @@ _REASONS: dict[NoValue, str] = {
 
 
 async def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
-    """What became of the newest turn of a stream."""
+    """Return a verdict on the newest turn of a stream."""
     attempt = _last_attempt(entries)
     if attempt is None:
         return NoAnswer()
@@ -110,7 +110,7 @@ def _last_attempt(entries: Sequence[AnyEntry]) -> Attempt | None:
 
 
 def _holds(answer: ChatResponse) -> bool:
-    """Whether `data` is a value that stands in what came, and not just what came."""
+    """Return whether `data` is a value that is found in what came, and not just what came."""
     return answer.text is None or answer.data != answer.text
 
 

@@ -1,4 +1,4 @@
-"""Whether a schema can be used, and whether a value fits it."""
+"""Checks that a schema can be used, and that a value fits it."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _LEAP_SECOND = "60"
 
 
 def is_time(text: str) -> bool:
-    """Whether `text` is a time with its offset (RFC 3339)."""
+    """Return whether `text` is a time with its offset (RFC 3339)."""
     found = _TIMES.fullmatch(text)
     return found is not None and _exists("2000-01-01", found)
 
 
 def is_date_time(text: str) -> bool:
-    """Whether `text` is a date and a time with its offset (RFC 3339)."""
+    """Return whether `text` is a date and a time with its offset (RFC 3339)."""
     found = _DATE_TIMES.fullmatch(text)
     return found is not None and _exists(found["date"], found)
 
 
 def is_uri(text: str) -> bool:
-    """Whether `text` is a URI with a scheme (RFC 3986)."""
+    """Return whether `text` is a URI with a scheme (RFC 3986)."""
     return _URI.fullmatch(text) is not None
 
 
 def is_hostname(text: str) -> bool:
-    """Whether `text` is the name of a host (RFC 1123)."""
+    """Return whether `text` is the name of a host (RFC 1123)."""
     return _HOSTNAME.fullmatch(text) is not None
 
 
 def is_duration(text: str) -> bool:
-    """Whether `text` is a duration such as `P1DT12H` (ISO 8601)."""
+    """Return whether `text` is a duration such as `P1DT12H` (ISO 8601)."""
     return _DURATION.fullmatch(text) is not None
 
 
@@ -85,7 +85,7 @@ Number = int | float
 
 
 def is_multiple(value: Number, step: Number) -> bool:
-    """Whether `value` is a whole number of times `step`, which is not 0, by their shortest decimal notations."""
+    """Return whether `value` is a multiple of `step`, which is not 0, by their shortest decimal notations."""
     if any(isinstance(number, float) and not math.isfinite(number) for number in (value, step)):
         return value == 0
     digits, exponent = _decimal(value)
@@ -118,7 +118,7 @@ class References:
         self._same: dict[int, list[int]] = {}
 
     def problem(self) -> str:
-        """What is wrong with a reference and where, empty where all are well."""
+        """Return the problem with a reference and its place, empty where all are well."""
         from referencing.exceptions import Unresolvable
         from referencing.jsonschema import EMPTY_REGISTRY
 
@@ -148,7 +148,7 @@ class References:
         return specification_with(self._dialect).create_resource(schema)
 
     def _enter(self, schema: JsonObject, place: Place) -> bool:
-        """Whether `schema` was not seen before."""
+        """Return whether `schema` was not seen before."""
         if id(schema) in self._same:
             return False
         self._places[id(schema)] = place
@@ -212,7 +212,7 @@ class Checker:
             raise InvalidSchemaError(f"the schema cannot be used: {_TOO_DEEP}") from None
 
     def misfits(self, value: Any) -> list[Misfit]:
-        """What of `value` does not fit."""
+        """Return the parts of `value` that do not fit."""
         try:
             return misfits_of(self._validator.iter_errors(value))
         except RecursionError:
@@ -244,7 +244,7 @@ def _validator(schema: JsonObject) -> Validator:
 
 
 def _meant_type(error: ValidationError) -> str:
-    """What may have been meant where a schema names a type that there is not; empty where it is something else."""
+    """Return the type that a schema may have meant by an unknown name; empty where the error is something else."""
     written: object = cast("Any", error.instance)
     names_a_type = "type" in list(error.absolute_path)[-2:] and error.validator in {"anyOf", "enum"}
     if not (names_a_type and isinstance(written, str)):

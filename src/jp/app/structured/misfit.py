@@ -1,4 +1,4 @@
-"""What does not fit a schema, in words for a person and for a model. Pure."""
+"""Misfits of a value and a schema, in words for a person and for a model. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def why_not(pattern: str) -> str:
 
 
 def searches(schema: JsonObject) -> bool:
-    """Whether to hold a value against `schema` may mean to search it for a pattern, or to read it as one.
+    """Return whether to hold a value against `schema` may mean to search it for a pattern, or to read it as one.
 
     It is the whole of the schema that is looked through, as a reference may lead anywhere in it.
     """
@@ -89,7 +89,7 @@ def in_one_line(problems: Sequence[str]) -> str:
 
 
 def misfits_of(errors: Iterable[AnyError]) -> list[Misfit]:
-    """What the errors say, each once, those further up first."""
+    """Return the misfits that the errors name, each once, those further up first."""
     found = dict.fromkeys(map(_misfit, sorted(errors, key=lambda error: len(error.absolute_path))))
     return list(found)
 
@@ -135,7 +135,7 @@ def _not_expected(error: AnyError, wanted: Any, found: Any) -> str:
 
 
 def _no_alternative(error: AnyError, wanted: Any, found: Any) -> str:
-    """What is wrong with the alternative that gets furthest into the value, of several the first."""
+    """Return the problem with the alternative that gets furthest into the value, of several the first."""
     if not error.context:
         return f"{_json(found)} fits more than one of the {len(wanted)} alternatives"
     nearest = max(error.context, key=lambda inner: len(inner.absolute_path))

@@ -22,7 +22,7 @@ _LONGEST = 500
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be held against what, and the seconds of computing that it may take."""
+    """A value and the schema to hold it against, and the seconds of computing that it may take."""
 
     schema: JsonObject
     value: Any

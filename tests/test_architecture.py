@@ -203,7 +203,7 @@ def bare_in(text: str) -> list[str]:
 
 
 def test_every_package_that_is_imported_is_declared() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     requirements = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
     declared = {re.split(r"[\s\[<>=;]", requirement)[0].lower() for requirement in requirements}
     providers = packages_distributions()

@@ -20,7 +20,7 @@ from jp.conversation.turns import turns_of
 from jp.conversation.usage import TurnUsage, usage_by_turn
 from jp.provider.base import ModelDetails, Part, TextDelta, UsageReport
 from jp.turn.cost_cap import Meter, least_cost, prices_of
-from jp.turn.spending import price_of, total_of
+from jp.turn.usage import price_of, total_of
 from streams import any_streams
 
 CONFIG = AppConfig()

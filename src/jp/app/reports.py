@@ -10,27 +10,34 @@ import msgspec
 from jp.app.compaction.preview import LastCycle, ProfileGain, ReasoningLost, last_cycle, model_name, parts_of
 from jp.app.models import pricing
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.large_items import LargeItem, large_items
+from jp.compaction.large_items import LargeItem, Savings, large_items, savings_of
 from jp.compaction.projection import project
-from jp.compaction.savings import Savings, savings_of
-from jp.compaction.stand_ins import StandIns
+from jp.compaction.status_lines import StandIns
 from jp.compaction.transcript import transcript_of
 from jp.config.model import AppConfig
 from jp.context.breakdown import Breakdown, Measurement, Room, break_down
-from jp.context.budget import Budget, threshold
+from jp.context.budget import Budget, items_of, threshold
 from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.calibration import Calibration, ratio_of
-from jp.context.items import items_of
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
 from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails
 from jp.provider.models import CacheFacts, cache_facts
 from jp.provider.registry import kind_of
 from jp.tool.toolbox import RECALL
-from jp.turn.cache_misses import CacheReport, cache_report
 from jp.turn.request import Loader, RequestSettings
 from jp.turn.sent import settings_of
-from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, total_of
+from jp.turn.usage import (
+    CacheReport,
+    DetailsOf,
+    Spending,
+    add_spending,
+    by_cycle,
+    cache_report,
+    of_inquiries,
+    of_summaries,
+    total_of,
+)
 
 if TYPE_CHECKING:
     from jp.workspace.metadata import Parent

@@ -7,7 +7,7 @@ import re
 from jp.conversation.usage import prompt_tokens
 from jp.errors import UsageError
 from jp.render.units import money_text
-from jp.turn.spending import Spending
+from jp.turn.usage import Spending
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")

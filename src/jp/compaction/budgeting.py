@@ -14,13 +14,11 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.overlays import UNCOVERED_CYCLES
+from jp.compaction.overlays import UNCOVERED_CYCLES, KeepTurns, Range, RangeWish, resolve
 from jp.compaction.planning import Plan, Planner, PolicyWish
-from jp.compaction.ranges import KeepTurns, Range, RangeWish, resolve
 from jp.compaction.transcript import ViewTranscript
+from jp.context.budget import Candidate, Item, ItemKind, items_of, least_loss
 from jp.context.estimate import estimate_tokens
-from jp.context.items import Item, ItemKind, items_of
-from jp.context.selection import Candidate, least_loss
 from jp.context.types import Message, texts_of
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Resource

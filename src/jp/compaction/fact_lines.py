@@ -1,12 +1,9 @@
-"""Stand-ins that say what tools recorded, by which handle the rest is recalled, and what a call was about.
-
-Nothing is read from the blob store: facts, sizes and checksums stand in the entries.
-"""
+"""Lines of facts about tool calls, and the hints of tools for their own calls (RFD D17)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import is_
 from typing import TYPE_CHECKING, Any, assert_never, cast
@@ -14,11 +11,23 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 import msgspec
 
 from jp.compaction.log_contents import handles_of
-from jp.compaction.stand_ins import content_size, whole_size
+from jp.compaction.status_lines import content_size, whole_size
+from jp.config.model import ToolCallMode, ToolCallsConfig
+from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.markers import checksum_of
 from jp.context.types import Call
 from jp.context.types import Facts as ToldFacts
-from jp.conversation.entries import AnyEntry, Compaction, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import (
+    AnyEntry,
+    Compaction,
+    Facts,
+    Header,
+    JsonObject,
+    ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+    ToolOverride,
+)
 from jp.conversation.resource import (
     BinaryContent,
     Carrier,
@@ -33,6 +42,68 @@ from jp.conversation.thread import carriers_in
 
 if TYPE_CHECKING:
     from jp.context.markers import Cutter
+
+
+_CHEAP_ARGUMENTS = ToolCompactionConfig(request="keep", response="strip")
+_CHEAP_RESULTS = ToolCompactionConfig(request="strip", response="keep")
+_CHEAP = ToolCompactionConfig(request="keep", response="keep")
+
+SHIPPED: Mapping[str, ToolCompactionConfig] = {
+    "ask_user": _CHEAP,
+    "fs_create_file": _CHEAP_RESULTS,
+    "fs_delete_file": _CHEAP,
+    "fs_grep_files": _CHEAP_ARGUMENTS,
+    "fs_list_files": _CHEAP_ARGUMENTS,
+    "fs_modify_file": ToolCompactionConfig(request="strip", response="strip"),
+    "fs_move_file": _CHEAP,
+    "fs_read_file": _CHEAP_ARGUMENTS,
+    "recall": _CHEAP_ARGUMENTS,
+    "refresh_resource": _CHEAP_ARGUMENTS,
+    "run_command": _CHEAP_ARGUMENTS,
+    "search_history": _CHEAP_ARGUMENTS,
+    "web_fetch": _CHEAP_ARGUMENTS,
+}
+"""What jp's own tools wish for. The other ones wish for nothing: what the profile says holds for them."""
+
+_POLICIES: Mapping[ToolCallMode, ToolCallPolicy] = {
+    "digest": ToolCallPolicy(policy="digest", request=True, response=True),
+    "strip": ToolCallPolicy(policy="strip", request=True, response=True),
+    "strip-requests": ToolCallPolicy(policy="strip", request=True),
+    "strip-responses": ToolCallPolicy(policy="strip", response=True),
+    "omit": ToolCallPolicy(policy="omit"),
+}
+
+
+def tool_policy(mode: ToolCallMode | ToolCallsConfig) -> ToolCallPolicy:
+    """Return the policy that a profile or an option names."""
+    if isinstance(mode, ToolCallsConfig):
+        if mode.policy == "omit":
+            return _POLICIES["omit"]
+        request = mode.response is not True if mode.request is None else mode.request
+        response = mode.request is not True if mode.response is None else mode.response
+        return ToolCallPolicy(policy=mode.policy, request=request, response=response)
+    return _POLICIES[mode]
+
+
+def overrides_for(names: Iterable[str], tools: Mapping[str, ToolConfig]) -> dict[str, ToolOverride]:
+    """The wishes of the tools that are called `names`, sorted; `tools` is `conversation.tools`.
+
+    They are resolved once and stand in the overlay: what a later configuration says changes no old turn.
+    """
+    found: dict[str, ToolOverride] = {}
+    for name in sorted(set(names)):
+        hints = hints_of(name, tools)
+        if hints != ToolCompactionConfig():
+            found[name] = ToolOverride(request=hints.request, response=hints.response)
+    return found
+
+
+def hints_of(name: str, tools: Mapping[str, ToolConfig]) -> ToolCompactionConfig:
+    """Return the hints of a tool: its own settings, then what is built in. `tools` is `conversation.tools`."""
+    shipped = SHIPPED.get(name, ToolCompactionConfig())
+    own = tools[name].compaction if name in tools else ToolCompactionConfig()
+    return ToolCompactionConfig(request=own.request or shipped.request, response=own.response or shipped.response)
+
 
 LONGEST_ARGUMENT = 400
 _MOST_HANDLES = 8

@@ -13,18 +13,27 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.hints import overrides_for, tool_policy
+from jp.compaction.fact_lines import overrides_for, tool_policy
 from jp.compaction.large_items import LargeItem, largest_freed
 from jp.compaction.log_contents import message_text
-from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES, turns_covered
+from jp.compaction.overlays import (
+    NEWEST_CYCLES,
+    UNCOVERED_CYCLES,
+    Policy,
+    Range,
+    RangeWish,
+    StreamShape,
+    TurnFacts,
+    resolve,
+    turns_covered,
+    union_with_summaries,
+)
 from jp.compaction.projection import project
-from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
-from jp.compaction.stand_ins import StandIns, content_size
+from jp.compaction.status_lines import StandIns, content_size
 from jp.compaction.transcript import ViewTranscript, transcript_of
 from jp.config.model import ProfileConfig
 from jp.config.tools import ToolConfig
-from jp.context.budget import estimate_messages
-from jp.context.items import items_of
+from jp.context.budget import estimate_messages, items_of
 from jp.conversation.entries import (
     LEAST_OBSERVED,
     AnyEntry,

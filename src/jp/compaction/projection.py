@@ -1,4 +1,4 @@
-"""The projection: a stream as a model is shown it. A pure function of the log."""
+"""Project the log onto the view that a provider gets (RFD 064). Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from itertools import chain
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.attempts import counted_answers, is_cut, is_reasoning, lacks_call, loses_reasoning, rejected_in
 from jp.compaction.overlays import Coverage, Policies, Winners, coverages
 from jp.compaction.references import Span, deliveries_in, settled, superseded_notes
-from jp.compaction.stand_ins import CallStandIns, StandIns, digested_content, stripped_arguments, stripped_content
-from jp.compaction.wording import (
+from jp.compaction.status_lines import (
     AFTER_MESSAGE,
     INSIST,
+    CallStandIns,
+    StandIns,
     attachment_place,
     continue_request,
+    digested_content,
     result_place,
+    stripped_arguments,
+    stripped_content,
     summary_heading,
     work_heading,
 )
@@ -26,6 +29,8 @@ from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
     ChatResponse,
+    CycleEnd,
+    Finish,
     JsonObject,
     ToolCallRequest,
     ToolCallResponse,
@@ -42,6 +47,74 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.conversation.turns import Answer, Attempt, Cycle, cycles_of, divide, is_blank, undone
+
+
+def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
+    """The answers that a view shows, before any compaction.
+
+    A refused attempt has none. Of a failed one only the messages count, and the reasoning that led to them: they were
+    shown, so the next attempt continued them; its calls never ran. Messages of nothing but white space are no
+    messages. Where the attempt broke off, reasoning counts only if it led to something, and unless the provider's
+    limit was what broke it off, only if it was closed by its metadata.
+    """
+    finish = _finish(attempt)
+    if finish == "refused":
+        return ()
+    answers = [answer for answer in attempt.answers if _counts(answer, finish)]
+    if finish in {None, "length", "error", "cancelled"}:
+        while answers and is_reasoning(answers[-1]):
+            answers.pop()
+    return tuple(answers)
+
+
+def is_reasoning(answer: Answer) -> bool:
+    """Whether `answer` is reasoning."""
+    return isinstance(answer, ChatResponse) and answer.reasoning is not None
+
+
+def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
+    """Whether the model would have gone on with its message, so that asking again means asking it to continue."""
+    if _finish(attempt) not in {"length", "error", "cancelled"} or not counted:
+        return False
+    return not any(isinstance(answer, ToolCallRequest) for answer in counted)
+
+
+def lacks_call(attempt: Attempt) -> bool:
+    """Whether the model came to an end without calling a tool: asking it again means that a call was demanded."""
+    if _finish(attempt) not in {"stop", "tools"}:
+        return False
+    return not any(isinstance(answer, ToolCallRequest) for answer in attempt.answers)
+
+
+def rejected_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
+    """The ids of the answers whose metadata a provider did not accept, wherever the log says so.
+
+    An undone turn counts too: what a provider has refused once it refuses again.
+    """
+    ends = (entry for entry in entries if isinstance(entry, CycleEnd))
+    return frozenset(identity for end in ends for identity in end.rejected)
+
+
+def loses_reasoning(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
+    """Whether a part of the model's reasoning does not count."""
+    if len(counted) == len(attempt.answers):
+        return False
+    return sum(map(is_reasoning, counted)) < sum(map(is_reasoning, attempt.answers))
+
+
+def _finish(attempt: Attempt) -> Finish | None:
+    return None if attempt.end is None else attempt.end.finish
+
+
+def _counts(answer: Answer, finish: Finish | None) -> bool:
+    if isinstance(answer, ChatResponse):
+        if answer.reasoning is not None:
+            broke_off = finish in {None, "error", "cancelled"}
+            return bool(answer.metadata) or not (broke_off or is_blank(answer.reasoning))
+        if answer.message is not None:
+            return not is_blank(answer.message)
+        return answer.data is not msgspec.UNSET and finish != "error"
+    return finish != "error"
 
 
 class Kept(msgspec.Struct, frozen=True, tag=True):

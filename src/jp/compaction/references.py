@@ -11,8 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.overlays import Coverage, Point
-from jp.compaction.stand_ins import shown_size
-from jp.compaction.wording import attachment_place, reference, result_place, superseded
+from jp.compaction.status_lines import attachment_place, reference, result_place, shown_size, superseded
 from jp.conversation.resource import Block, Carrier, Resource, ResourceBlock, TextBlock, checksum, formatted_of
 from jp.conversation.thread import NamedCall, ReferenceBlock, ToolResult, UserResource, UserText, ViewEvent
 

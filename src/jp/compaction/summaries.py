@@ -17,16 +17,24 @@ from msgspec.structs import replace
 
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.log_contents import LogContent, contents_in
-from jp.compaction.overlays import turns_covered
-from jp.compaction.ranges import Range
+from jp.compaction.overlays import Range, turns_covered
 from jp.compaction.transcript import Record, whole_transcript
 from jp.context.evidence import exit_status, observe
 from jp.context.markers import Cutter, assign_handles, checksum_of
 from jp.context.summary_asking import Asking, Reading, Setup, SummaryRequest, Terms, ask, evidence_of
-from jp.context.summary_fold import Leaving, Told, fit_summary, fold_state, fold_summaries, leave, without_secrets
+from jp.context.summary_fold import (
+    Leaving,
+    SummaryState,
+    Told,
+    fit_summary,
+    fold_state,
+    fold_summaries,
+    leave,
+    render_summary,
+    without_secrets,
+)
 from jp.context.summary_schema import NOTHING_SAID, StructuredSummary, SummaryError, SummaryReply
 from jp.context.summary_source import Source, ledger_of, read_source, runs_command
-from jp.context.summary_text import SummaryState, render_summary
 from jp.context.types import Block, Facts, Message, TextBlock, Transcript
 from jp.conversation.codec import encode
 from jp.conversation.entries import (

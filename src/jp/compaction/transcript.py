@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from jp.compaction.projection import Projection, project
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, Transcript
 from jp.context.types import Block as MessageBlock
 from jp.context.types import TextBlock as MessageText

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, get_args
 
 import msgspec
 
-from jp.context.items import Item, ItemKind
+from jp.context.budget import Item, ItemKind
 
 
 def apportion(weights: Sequence[int], total: int) -> tuple[int, ...]:
@@ -182,7 +182,7 @@ def break_down(
     room: Room = _ANY,
     measured: Measurement = _NOTHING,
 ) -> Breakdown:
-    """What fills a context that has `parts`, and a transcript of `items` (see `jp.context.items`).
+    """What fills a context that has `parts`, and a transcript of `items` (see `jp.context.budget`).
 
     `known_tools` are the tools that the host offers or offered; the results of others are under `UNKNOWN_TOOL`.
     """

@@ -14,7 +14,7 @@ from jp.context.budget import estimate_messages
 from jp.context.estimate import estimate_tokens
 from jp.context.evidence import classified, words_in
 from jp.context.policy import UNUSABLE
-from jp.context.summary_fold import Leaving, Told, fold_summaries
+from jp.context.summary_fold import Leaving, SummaryState, Told, fold_summaries, render_summary
 from jp.context.summary_schema import (
     GOAL_MEANS,
     LONGEST_ITEM,
@@ -31,7 +31,6 @@ from jp.context.summary_schema import (
     shortened,
 )
 from jp.context.summary_source import Ledger, Source, parts_of
-from jp.context.summary_text import SummaryState, render_summary
 
 LEAST_ANSWER = 2_000
 MOST_ANSWER = 10_000

@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from jp.compaction.references import cut_handle
-from jp.compaction.stand_ins import content_size
+from jp.compaction.status_lines import content_size
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import (
     Block,
@@ -19,8 +19,7 @@ from jp.conversation.resource import (
     content_of,
     size_in_bytes,
 )
-from jp.render.escape import escape_line
-from jp.render.sanitize import one_line, sanitize
+from jp.render.sanitize import escape_line, one_line, sanitize
 from jp.render.tables import truncate
 from jp.render.theme import StyleOf
 from jp.render.units import count_text, duration_text, size_text

@@ -6,7 +6,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from jp.compaction.wording import AFTER_MESSAGE_END, anchor_of
+from jp.compaction.status_lines import AFTER_MESSAGE_END, anchor_of
 from jp.conversation.entries import ChatResponse, InputChange, JsonObject, ToolCallRequest, Usage
 from jp.conversation.turns import is_blank
 from jp.provider.base import (

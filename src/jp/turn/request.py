@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from jp.compaction.projection import VERSION, project
-from jp.compaction.stand_ins import StandIns
+from jp.compaction.status_lines import StandIns
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

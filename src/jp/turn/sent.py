@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from jp.compaction.stand_ins import StandIns
+from jp.compaction.status_lines import StandIns
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

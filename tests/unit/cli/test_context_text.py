@@ -10,8 +10,8 @@ from jp.app.reports import ContextReport
 from jp.cli.conversation.context import report_text
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Measurement, Part, Room, break_down
+from jp.context.budget import Item
 from jp.context.cache_hints import Volatile
-from jp.context.items import Item
 from jp.conversation.entries import Usage
 from jp.render.theme import Look
 

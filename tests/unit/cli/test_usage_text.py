@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from jp.app.reports import CycleRow, ProviderChange, Report, TurnRow, report_of_usage_report
 from jp.cli.conversation.usage import changed_text, report_text, report_value
-from jp.compaction.savings import Saved, Savings
+from jp.compaction.large_items import Saved, Savings
 from jp.config.model import AppConfig
 from jp.conversation.entries import (
     ChatRequest,
@@ -20,8 +20,7 @@ from jp.conversation.entries import (
     Usage,
 )
 from jp.conversation.resource import TextBlock
-from jp.turn.cache_misses import CacheReport, Change, Miss
-from jp.turn.spending import Spending
+from jp.turn.usage import CacheReport, Change, Miss, Spending
 from jp.workspace.metadata import Parent
 
 

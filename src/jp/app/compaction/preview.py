@@ -24,16 +24,15 @@ from jp.app.estimates import known_of
 from jp.app.models import details_of
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
+from jp.compaction.overlays import Range
 from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
 from jp.compaction.projection import project
-from jp.compaction.ranges import Range
-from jp.compaction.stand_ins import StandIns
+from jp.compaction.status_lines import StandIns
 from jp.compaction.transcript import transcript_of
 from jp.config.model import AppConfig, profiles_of
 from jp.context.breakdown import Part
-from jp.context.budget import estimate_messages
+from jp.context.budget import EditCost, Prices, PromptEdit, cost_of_edit, estimate_messages
 from jp.context.calibration import Calibration, calibrate
-from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
 from jp.context.summary_asking import answer_budget, summary_limit
 from jp.context.types import Transcript

@@ -16,8 +16,8 @@ from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
 from jp.compaction.large_items import LargeItem
 from jp.context.breakdown import Breakdown, Bucket, BucketShare, Share, ToolShare
+from jp.context.budget import ItemKind
 from jp.context.cache_hints import Volatile, VolatileKind
-from jp.context.items import ItemKind
 from jp.render.sanitize import one_line
 from jp.render.tables import pad, text_table, truncate
 from jp.render.theme import Look
@@ -348,9 +348,9 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
 def _settings(read: ReadConversation) -> RequestSettings:
     """What the newest request held besides the stream; of a log that does not say, what is configured."""
     from jp.provider.registry import ModelId, parse_model_id
+    from jp.turn.machine import parameters_of, system_parts
     from jp.turn.request import RequestSettings, context_in_force
     from jp.turn.sent import settings_of
-    from jp.turn.settings import parameters_of, system_parts
 
     current = context_in_force(read.entries)
     if current is not None:

@@ -22,7 +22,7 @@ from jp.turn.request import digests_of, rendering_version
 from jp.turn.sent import SentRequest, sent_requests, thread_of
 
 if TYPE_CHECKING:
-    from jp.context.pages import Page
+    from jp.context.markers import Page
     from jp.provider.base import Provider
     from jp.render.transcript import Extent
     from jp.tool.context_tools import FoundContent
@@ -303,7 +303,7 @@ def recall(
 
 def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -> Page:
     """The page from `offset` on; `whole`: all that there is from there on."""
-    from jp.context.pages import page_of_bytes, page_of_text
+    from jp.context.markers import page_of_bytes, page_of_text
     from jp.errors import UsageError
 
     size = len(found.data)

@@ -70,7 +70,7 @@ def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: Conve
 
 def _named(info: ConversationInfo) -> str:
     from jp.app.targets import title_of
-    from jp.render.escape import escape_line
+    from jp.render.sanitize import escape_line
 
     return f"{info.id} ({escape_line(title_of(info))})"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jp.config.model import AppConfig
     from jp.conversation.entries import AnyEntry, JsonObject
     from jp.conversation.turns import Undoable
-    from jp.turn.spending import Spending
+    from jp.turn.usage import Spending
     from jp.workspace.listing import ConversationInfo
 
 
@@ -128,7 +128,7 @@ def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
     """What all requests took and cost."""
     from jp.app.models import pricing
     from jp.conversation.usage import usage_by_turn
-    from jp.turn.spending import by_cycle, total_of
+    from jp.turn.usage import by_cycle, total_of
 
     requests = (request for turn in usage_by_turn(entries) for request in turn.requests)
     return total_of(spending for _, spending in by_cycle(requests, pricing(config)))

@@ -13,15 +13,14 @@ from jp.app.reports import Report, TurnRow
 from jp.app.targets import TARGET_HELP
 from jp.app.values import cost_sentence, cost_text
 from jp.cli.options import GlobalOptions
-from jp.compaction.savings import Saved, Savings
+from jp.compaction.large_items import Saved, Savings
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.conversation.usage import prompt_tokens
 from jp.render.sanitize import one_line
 from jp.render.tables import text_table
 from jp.render.units import count_text, money_text, short_count, size_text
-from jp.turn.cache_misses import Change, Miss
-from jp.turn.spending import Spending
+from jp.turn.usage import Change, Miss, Spending
 
 _TOKENS = ("input", "read", "written", "output", "reasoning")
 _LISTED = 20

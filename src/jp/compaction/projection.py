@@ -50,12 +50,12 @@ from jp.conversation.turns import Answer, Attempt, Cycle, cycles_of, divide, is_
 
 
 def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
-    """The answers that a view shows, before any compaction.
+    """Return the answers that a view shows, before any compaction.
 
     A refused attempt has none. Of a failed one only the messages count, and the reasoning that led to them: they were
-    shown, so the next attempt continued them; its calls never ran. Messages of nothing but white space are no
-    messages. Where the attempt broke off, reasoning counts only if it led to something, and unless the provider's
-    limit was what broke it off, only if it was closed by its metadata.
+    shown, so the next attempt continued them; its calls never ran. Blank messages do not count. If the attempt broke
+    off, reasoning counts only if something follows it, and, unless the provider's limit ended the attempt, only if its
+    metadata closed it.
     """
     finish = _finish(attempt)
     if finish == "refused":
@@ -68,35 +68,35 @@ def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
 
 
 def is_reasoning(answer: Answer) -> bool:
-    """Whether `answer` is reasoning."""
+    """Return whether `answer` is reasoning."""
     return isinstance(answer, ChatResponse) and answer.reasoning is not None
 
 
 def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
-    """Whether the model would have gone on with its message, so that asking again means asking it to continue."""
+    """Return whether the message was cut off, so that the next request asks the model to continue it."""
     if _finish(attempt) not in {"length", "error", "cancelled"} or not counted:
         return False
     return not any(isinstance(answer, ToolCallRequest) for answer in counted)
 
 
 def lacks_call(attempt: Attempt) -> bool:
-    """Whether the model came to an end without calling a tool: asking it again means that a call was demanded."""
+    """Return whether the model ended without a tool call: asking again in this state means that a call was required."""
     if _finish(attempt) not in {"stop", "tools"}:
         return False
     return not any(isinstance(answer, ToolCallRequest) for answer in attempt.answers)
 
 
 def rejected_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
-    """The ids of the answers whose metadata a provider did not accept, wherever the log says so.
+    """Return the ids of the answers whose metadata a provider did not accept, according to the log.
 
-    An undone turn counts too: what a provider has refused once it refuses again.
+    An undone turn counts too: a provider refuses again what it refused once.
     """
     ends = (entry for entry in entries if isinstance(entry, CycleEnd))
     return frozenset(identity for end in ends for identity in end.rejected)
 
 
 def loses_reasoning(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
-    """Whether a part of the model's reasoning does not count."""
+    """Return whether a part of the model's reasoning does not count."""
     if len(counted) == len(attempt.answers):
         return False
     return sum(map(is_reasoning, counted)) < sum(map(is_reasoning, attempt.answers))
@@ -124,9 +124,9 @@ class Kept(msgspec.Struct, frozen=True, tag=True):
 
 
 class Summarised(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A summary that stands for turns `from_turn` to `to_turn` (0-based, inclusive).
+    """A summary that replaces turns `from_turn` to `to_turn` (0-based, inclusive).
 
-    They are an unbroken run of the turns that it covers. `compaction` is the id of the overlay that it comes from.
+    They are an unbroken run of the turns that it covers. `compaction` is the id of its overlay.
     """
 
     from_turn: int
@@ -145,7 +145,7 @@ class ProjectedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is shown of a stream, in order."""
+    """A stream as a model sees it, in order."""
 
     turns: tuple[ProjectedTurn, ...]
 
@@ -164,7 +164,7 @@ class Responses:
             self._waiting.setdefault(response.request, []).append(response)
 
     def take(self, call: ToolCallRequest) -> ToolCallResponse:
-        """The first response to `call` that no other call took; an error where nobody answered."""
+        """Return the first response to `call` that no other call took; an error result if there is none."""
         waiting = self._waiting.get(call.id)
         if waiting:
             return waiting.pop(0)
@@ -189,7 +189,7 @@ class TurnView:
         self._message = ""  # as far as it came, over all attempts at it
 
     def cycle(self, cycle: Cycle, policies: Policies) -> list[ViewEvent]:
-        """What a cycle looks like: requests, answers, and results in the order of the calls."""
+        """Return the events of a cycle: requests, answers, and results in the order of the calls."""
         events = self.requests(cycle)
         for attempt in cycle.attempts:
             events += self.continuation()
@@ -205,7 +205,7 @@ class TurnView:
         return events
 
     def continuation(self) -> tuple[ViewEvent, ...]:
-        """What asks the model again: to go on with the message that was cut last, or for a call that was demanded."""
+        """Return the prompt for another attempt: to continue a message that was cut, or to make the required call."""
         prompt, self._prompt = self._prompt, None
         return () if prompt is None else (prompt,)
 
@@ -230,7 +230,7 @@ class TurnView:
         return events + results
 
     def _prompt_after(self, attempt: Attempt, counted: tuple[Answer, ...]) -> UserText | None:
-        """What would stand between this attempt and another one, where no request does."""
+        """Return the prompt between this attempt and the next one, None if none is needed."""
         if is_cut(attempt, counted):
             self._message += "".join(answer.message or "" for answer in counted if isinstance(answer, ChatResponse))
             is_complete = attempt.end is not None and attempt.end.message_complete
@@ -252,7 +252,7 @@ class TurnView:
         return loses_reasoning(attempt, counted) or any(answer.id in self._rejected for answer in counted)
 
     def _is_opaque_only(self, answer: ChatResponse) -> bool:
-        """Whether nothing is left of reasoning without its metadata."""
+        """Return whether reasoning has no content besides its metadata."""
         return answer.id in self._rejected and is_blank(answer.reasoning or "")
 
     def _answer(self, answer: ChatResponse, *, bare: bool) -> ViewEvent:
@@ -340,7 +340,7 @@ class _Draft:
             self._summary = (coverage, self._summary[1], turn)
 
     def keep(self, turn: int) -> None:
-        """What is shown next is of `turn`."""
+        """Begin the events of `turn`."""
         self.end_run()
         origin = Kept(turn)
         if not self.origins or self.origins[-1][0] != origin:
@@ -375,7 +375,7 @@ class _Draft:
         )
 
     def settle(self) -> Settlement:
-        """What becomes of the events where some of them depend on others."""
+        """Return the events with references between them resolved."""
         self.end_run()
         spoken = (number for number, event in enumerate(self.events) if isinstance(event, (UserText, UserResource)))
         first = next(spoken, len(self.events))
@@ -389,7 +389,7 @@ class _Draft:
         )
 
     def finish(self) -> Projection:
-        """The view, which begins with the user's words: providers accept no other beginning."""
+        """Return the view, which begins with the user's words: providers accept no other beginning."""
         settlement = self.settle()
         events = settlement.after
         ends = [start for _, start in self.origins[1:]] + [len(events)]
@@ -402,9 +402,9 @@ class _Draft:
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """The events of a view as each would stand alone, and as they stand together; from `first` on they are shown.
+    """The events of a view, each on its own and with references resolved; those from `first` on are shown.
 
-    `superseded` are the snapshots, by position and block, for which a note stands because there is a newer one.
+    `superseded` are the snapshots, by position and block, that a note replaces because there is a newer one.
     """
 
     first: int
@@ -414,16 +414,16 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settlement_of(entries: Sequence[AnyEntry], stand_ins: StandIns) -> Settlement:
-    """How the events of the view of a stream are settled. See `project`."""
+    """Return the events of a stream's view before and after references are resolved. See `project`."""
     return _drafted(entries, stand_ins, continuing=False).settle()
 
 
 def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool = False) -> Projection:
-    """What a model is shown of a stream, with its compactions applied.
+    """Return the view of a stream with its compactions applied.
 
-    Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that
-    was cut at its end is followed by the request to go on with it, as it will be once the answer is in the log, and
-    an answer without a call is followed by the demand for one.
+    Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that was
+    cut at its end is followed by the request to continue it, as it will be once the answer is in the log, and an answer
+    without a required call is followed by the request for one.
     """
     return _drafted(entries, stand_ins, continuing=continuing).finish()
 
@@ -456,10 +456,10 @@ def _drafted(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bo
 
 
 def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners: Winners) -> None:
-    """Show a turn cycle by cycle: a summary may end inside it, or stand for its finished cycles."""
+    """Show a turn cycle by cycle: a summary may end inside it, or cover its finished cycles."""
     if not cycles:
         draft.keep(view.number)
-    work: Coverage | None = None  # it never stands for the newest cycle, so another one follows
+    work: Coverage | None = None  # it never covers the newest cycle, so another one follows
     for cycle in cycles:
         place = (view.number, cycle.number)
         policies = winners.at(place)
@@ -487,7 +487,7 @@ class VisibleCopy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest_copy(uri: str, entries: Sequence[AnyEntry], stand_ins: StandIns) -> VisibleCopy | None:
-    """The newest copy of `uri` in the view of `entries`; what only refers to an older one is none."""
+    """Return the newest copy of `uri` in the view of `entries`; references to an older one do not count."""
     newest = None
     for event in project(entries, stand_ins).events:
         for copy in _copies_in(event):

@@ -46,7 +46,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def place(self) -> str:
-        """Where it stands, in words for a model."""
+        """Its place in the view, in words for a model."""
         match self.event:
             case UserResource(turn=turn):
                 return attachment_place(turn)
@@ -64,7 +64,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def deliveries_in(events: Sequence[ViewEvent], spans: Sequence[Span]) -> Iterator[Delivery]:
-    """The snapshots in a view, in order. `spans` are in order, too."""
+    """Yield the snapshots in a view, in order. `spans` are in order, too."""
     ends = [span.start for span in spans[1:]] + [len(events)]
     for span, end in zip(spans, ends, strict=False):
         for position in range(span.start, end):
@@ -85,9 +85,9 @@ _MARKED = r"\[\[cut:[0-9A-Za-z_-]{4,64}:([0-9a-f]{8,64}):\+[0-9]+\]\]"
 
 
 def cut_handle(carrier: Carrier) -> str | None:
-    """The handle of the whole content of `carrier` where a model is shown parts of it; else None.
+    """Return the handle of the whole content of `carrier` if a model is shown parts of it; else None.
 
-    What only looks like a marker names other content.
+    Text that only looks like a marker names other content.
     """
     formatted = formatted_of(carrier)
     if formatted is None:
@@ -98,11 +98,11 @@ def cut_handle(carrier: Carrier) -> str | None:
 
 
 def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, Note]:
-    """The notes that stand for superseded snapshots, by position in `deliveries`.
+    """Return the notes that replace superseded snapshots, by position in `deliveries`.
 
-    A snapshot is superseded by the newest copy of its URI that the compaction had seen; so one that is delivered
-    later changes nothing. A copy that only refers to an older one, or is a diff against it, supersedes what came
-    before that one. A note that is not shorter than the snapshot is not made.
+    A snapshot is superseded by the newest copy of its URI that the compaction had seen, so a later delivery changes
+    nothing. A copy that only refers to an older one, or is a diff against it, supersedes what came before that one. A
+    note that is not shorter than the snapshot is not made.
     """
     by_uri: dict[str, list[int]] = {}
     for position, delivery in enumerate(deliveries):
@@ -140,7 +140,7 @@ def _notes(group: Sequence[Delivery]) -> dict[int, Note]:
 
 
 def _roots(group: Sequence[Delivery]) -> list[int]:
-    """For each copy of one URI the copy that it needs in full to be read: itself, or one before it."""
+    """Return for each copy of one URI the copy that is needed in full to read it: itself, or one before it."""
     roots: list[int] = []
     latest: dict[str, int] = {}
     for index, delivery in enumerate(group):
@@ -156,11 +156,11 @@ def _roots(group: Sequence[Delivery]) -> list[int]:
 
 
 Shown = Note | Resource
-"""What stands in place of a snapshot: words, or the snapshot in another form."""
+"""A replacement for a snapshot: a text, or the snapshot in another form."""
 
 
 class _Reader:
-    """What can be read in the part of a view that was passed. `repeated` are the URIs that references may be about."""
+    """Reads a view from the beginning and knows the copies so far. `repeated` are the URIs that references can name."""
 
     def __init__(self, repeated: frozenset[str]) -> None:
         self._repeated = repeated
@@ -169,7 +169,7 @@ class _Reader:
         self._readable: set[tuple[str, str]] = set()
 
     def take(self, delivery: Delivery) -> Shown:
-        """How a snapshot has to stand here."""
+        """Return the form that a snapshot needs at this place."""
         resource = delivery.resource
         base = resource.formatted_against
         is_diff = base is not None and (base, resource.uri) in self._readable
@@ -191,7 +191,7 @@ class _Reader:
         return whole
 
     def _copy_of(self, uri: str, sha256: str, formatted: str | None) -> Delivery | None:
-        """The newest copy with all that a reader would have of another one in this form."""
+        """Return the newest copy that contains all that a reader would get from another one in this form."""
         forms = (self._copies.get((uri, sha256, form)) for form in dict.fromkeys((None, formatted)))
         found = [copy for copy in forms if copy is not None]
         return max(found, key=_order, default=None)
@@ -202,11 +202,11 @@ def _order(delivery: Delivery) -> tuple[int, int]:
 
 
 def settled(events: Sequence[ViewEvent], deliveries: Sequence[Delivery], notes: Mapping[int, Note]) -> list[ViewEvent]:
-    """`events` with every snapshot in the form in which a reader of this view can use it.
+    """Return `events` with every snapshot in a form that a reader of this view can use.
 
-    `notes` stand for deliveries by their position. A snapshot marked as a duplicate becomes a reference where a full
-    copy, or one that was cut in the same way, stands earlier in this view, and is itself the copy otherwise. A diff
-    stays one where its base can be read earlier in this view, and becomes the full content otherwise.
+    `notes` replace deliveries by their position. A snapshot marked as a duplicate becomes a reference if a full copy,
+    or one that was cut in the same way, is earlier in this view, and is itself the copy otherwise. A diff stays one if
+    its base is earlier in this view, and becomes the full content otherwise.
     """
     repeated = frozenset(one.resource.uri for one in deliveries if one.resource.duplicate_of is not None)
     reader = _Reader(repeated)

@@ -84,10 +84,10 @@ class Preparation:
         )
 
     async def prepare(self, *, going_on: bool) -> Prepared:
-        """The next request; what it holds besides the stream is recorded where that has changed.
+        """Return the next request; a change of its settings is recorded.
 
         Raises:
-            ProviderError: it does not fit into the model's window, which is only told where room is made for it.
+            ProviderError: it does not fit into the model's window, raised only if compaction can free space for it.
         """
         context = context_entry(self._settings)
         if not is_same_context(self._context, context):

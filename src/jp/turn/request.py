@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from jp.compaction.projection import VERSION, project
+from jp.compaction.projection import VERSION, GrowingView
 from jp.compaction.status_lines import StandIns
 from jp.conversation.entries import (
     AnyEntry,
@@ -21,7 +21,15 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of, formatted_of
-from jp.conversation.thread import Parameters, Thread, ToolDefinition, map_view_carriers, set_parameters
+from jp.conversation.thread import (
+    Parameters,
+    Thread,
+    ToolDefinition,
+    ViewEvent,
+    count_unchanged,
+    map_view_carriers,
+    set_parameters,
+)
 from jp.provider.base import Sections
 
 DIGEST_CHARS = 16
@@ -193,17 +201,37 @@ def build_thread(
 
     `continuing`: ask the model to continue the answer at the end of the stream.
     """
-    view = project(entries, stand_ins, continuing=continuing)
-    content = loader if isinstance(loader, ContentCache) else ContentCache(loader)
-    return Thread(
-        model=settings.model,
-        system=settings.system,
-        tools=settings.tools,
-        events=tuple(map_view_carriers(event, content.load) for event in view.events),
-        parameters=settings.parameters,
-        schema=schema_in_force(entries),
-        conversation=_name_of(entries),
-    )
+    return ThreadBuilder(loader, stand_ins).build(entries, settings, continuing=continuing)
+
+
+class ThreadBuilder:
+    """Builds one request after another from a log that grows: events that have not changed are the same objects."""
+
+    def __init__(self, loader: Loader, stand_ins: StandIns) -> None:
+        self._content = ContentCache(loader)
+        self._view = GrowingView(stand_ins)
+        self._shown: tuple[ViewEvent, ...] = ()
+        self._loaded: tuple[ViewEvent, ...] = ()
+
+    def build(self, entries: Sequence[AnyEntry], settings: RequestSettings, *, continuing: bool = False) -> Thread:
+        """Return what `build_thread` returns.
+
+        Raises:
+            StorageError: content that the view shows cannot be read.
+        """
+        shown = self._view.project(entries, continuing=continuing).events
+        same = count_unchanged(self._shown, shown)
+        added = (map_view_carriers(event, self._content.load) for event in shown[same:])
+        self._shown, self._loaded = shown, (*self._loaded[:same], *added)
+        return Thread(
+            model=settings.model,
+            system=settings.system,
+            tools=settings.tools,
+            events=self._loaded,
+            parameters=settings.parameters,
+            schema=schema_in_force(entries),
+            conversation=_name_of(entries),
+        )
 
 
 def _name_of(entries: Sequence[AnyEntry]) -> str:

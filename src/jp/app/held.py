@@ -58,6 +58,11 @@ class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):
     loader: Loader
     resolved: Resolved
 
+    @property
+    def id(self) -> str:
+        """The id of the conversation, empty where there is none."""
+        return "" if self.info is None else str(self.info.id)
+
 
 class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation whose lock is held. `resolved` is its configuration without `--cfg`."""

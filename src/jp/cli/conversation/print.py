@@ -228,7 +228,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
     """The numbers of the turns to print, None for all."""
-    from jp.app.forking import parse_turns
+    from jp.app.values import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.held import tidy
+from jp.app.conversations import tidy
 from jp.app.options import Options
 from jp.app.places import AnyWorkspace, open_session, open_workspace
 from jp.app.settings import (

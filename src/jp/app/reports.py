@@ -18,8 +18,8 @@ from jp.app.compaction.preview import (
     parts_of,
     reasoning_withheld,
 )
+from jp.app.conversations import read_conversation
 from jp.app.estimates import known_of
-from jp.app.held import read_conversation
 from jp.app.models import details_of, pricing
 from jp.app.options import Options
 from jp.compaction.fact_lines import FactLines

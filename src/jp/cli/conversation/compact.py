@@ -33,7 +33,7 @@ from jp.app.compaction.compact import (
 )
 from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
 from jp.app.compaction.preview import Previewer
-from jp.app.held import HeldConversation, ReadConversation, hold_conversation, read_conversation
+from jp.app.conversations import HeldConversation, ReadConversation, hold_conversation, read_conversation
 from jp.app.places import AnyWorkspace, open_session, open_workspace
 from jp.app.targets import TARGET_HELP, choose_all, is_titled
 from jp.cli.command_line.argv import is_number

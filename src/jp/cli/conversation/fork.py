@@ -1,14 +1,21 @@
-"""`jp conversation fork`."""
+"""`jp conversation fork`, `import` and `rm`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from jp.app.targets import TARGET_HELP
 from jp.cli.command_line.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.errors import ExitCode
+
+if TYPE_CHECKING:
+    from jp.app.conversations import ImportedConversation
+    from jp.app.places import AnyWorkspace
+    from jp.workspace.listing import ConversationInfo
 
 
 def fork(
@@ -74,3 +81,120 @@ def fork(
     )
     report = anyio.run(fork_conversation, options, target, request)
     print_result(options, text=report.id, value=to_builtins(report))
+
+
+def remove(
+    options: GlobalOptions,
+    *,
+    targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> ExitCode | None:
+    """Delete conversations for good. But for those that expire, nothing else takes anything out of a log.
+
+    On a terminal it asks; elsewhere it needs --yes. What you wrote for a conversation in an editor and never sent goes
+    with it. Attached content stays, because other conversations may share it.
+
+    Examples:
+        jp conversation rm jp-c17800836875
+        jp conversation rm --yes last
+    """
+    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.settings import trust_store
+    from jp.app.targets import choose_all
+    from jp.cli.output import print_result
+
+    require_persistence(options, "jp conversation rm")
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    chosen = choose_all(options, targets, workspace, session)
+    if not yes and not _agrees(chosen):
+        options.notice("nothing was deleted")
+        return ExitCode.FAILURE
+    lines: list[str] = []
+    for info in chosen:
+        lock = workspace.lock(info)
+        acquire(lock, options)
+        with lock:
+            workspace.remove(info, lock)
+        trust_store(options, workspace, info).forget()
+        lines.append(f"deleted {_named(info)}{_without_drafts(options, workspace, info)}")
+    print_result(options, text="\n".join(lines), value={"deleted": [info.id for info in chosen]})
+    return None
+
+
+def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo) -> str:
+    """Remove what was written for a conversation and never sent; words about it."""
+    from jp.app.drafts import discard_drafts, drafts_directory
+
+    directory = drafts_directory(workspace, info.id.digits, persistent=True, create=False)
+    removed, kept = discard_drafts(directory)
+    for path in kept:
+        options.notice(f"somebody is writing a query to {info.id} right now, which stays in {str(path)!r}")
+    return f" and {removed} {'draft' if removed == 1 else 'drafts'}" if removed else ""
+
+
+def _named(info: ConversationInfo) -> str:
+    from jp.app.targets import title_of
+    from jp.render.sanitize import escape_line
+
+    return f"{info.id} ({escape_line(title_of(info))})"
+
+
+def _agrees(chosen: list[ConversationInfo]) -> bool:
+    from functools import partial
+
+    from jp.cli.terminal.dialogue import ask_alone
+    from jp.errors import UsageError
+    from jp.render.approval import Sheet
+    from jp.render.prompts import About, ask_yes_no
+
+    names = ", ".join(_named(info) for info in chosen)
+    if len(chosen) == 1:
+        ask = partial(ask_yes_no, f"Delete {names} for good?", default=False)
+    else:
+        about = About(sheets=(Sheet(text="\n".join(_named(info) for info in chosen)),))
+        ask = partial(ask_yes_no, f"Delete these {len(chosen):,} conversations for good?", default=False, about=about)
+    answer = ask_alone(ask)
+    if answer is None:
+        raise UsageError(f"deleting {names} needs consent, and nobody can be asked here", hint="add --yes")
+    return answer
+
+
+def import_conversations(
+    options: GlobalOptions,
+    *,
+    paths: Annotated[
+        list[str],
+        typer.Argument(help="The directory of a conversation, or one that holds several.", metavar="PATH"),
+    ],
+    local: Annotated[bool, typer.Option("--local", help="Keep them out of the workspace, for yourself.")] = False,
+) -> None:
+    """Copy conversations from elsewhere into this workspace: jp's own, or those of the original JP.
+
+    PATH is the directory of a conversation, a directory of such directories, or a whole workspace. Nothing there is
+    changed. Titles, labels, pins and ids stay; where an id is taken by another conversation, the next free one is
+    used. Either all of them come in or none. What they declare that runs or reaches out counts only once you have
+    accepted it: `jp workspace trust --id ID`.
+
+    Examples:
+        jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build
+        jp conversation import --local ~/old
+    """
+    from jp.app.conversations import import_
+    from jp.cli.output import print_result
+
+    require_persistence(options, "jp conversation import")
+    report = import_(options, paths, local=local)
+    for item in report.skipped:
+        options.notice(f"{item.source!r} is here already, as {item.id}")
+    value = {"imported": [*map(_as_value, report.imported)], "skipped": [*map(_as_value, report.skipped)]}
+    print_result(options, text="\n".join(map(_line, report.imported)), value=value)
+
+
+def _as_value(item: ImportedConversation) -> dict[str, object]:
+    return {name: value for name, value in asdict(item).items() if name != "name"}
+
+
+def _line(item: ImportedConversation) -> str:
+    renamed = "" if item.original_id in {None, item.id} else f" (another conversation has the id {item.original_id})"
+    return f"imported {item.id}  {item.name}{renamed}"

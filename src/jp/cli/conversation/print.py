@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from jp.app.held import ReadConversation
+from jp.app.conversations import ReadConversation
 from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
@@ -153,7 +153,7 @@ def print_stream(
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
     """
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.cli.output import write_stdout
 
     read = read_conversation(options, target, lenient=True)

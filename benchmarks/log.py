@@ -110,7 +110,7 @@ def _open_project_render(workspace: Workspace, info: ConversationInfo) -> dict[s
     adapter = AnthropicAdapter(())
     request = adapter.render(thread)
     marks.append(time.perf_counter())
-    digests_of(adapter.sections(request), ())
+    digests_of(request.sections, ())
     marks.append(time.perf_counter())
     names = ("read", "project and load", "render", "digest")
     return {name: after - before for name, before, after in zip(names, marks, marks[1:], strict=False)}

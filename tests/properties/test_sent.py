@@ -132,7 +132,7 @@ def rebuilt(entries: Sequence[AnyEntry]) -> list[tuple[int, WireRequest]]:
     requests: list[tuple[int, WireRequest]] = []
     for sent in sent_requests(read):
         request = provider.render(thread_of(sent, read, loader=InlineLoader(), stand_ins=FactLines()))
-        assert digests_of(provider.sections(request), ()) == sent.digests
+        assert digests_of(request.sections, ()) == sent.digests
         requests.append((sent.turn, request))
     return requests
 

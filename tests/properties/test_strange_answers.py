@@ -25,6 +25,7 @@ from jp.provider.base import (
     KeepAlive,
     Part,
     ResponseDecoder,
+    Sections,
     ToolCallStart,
     UsageReport,
     WireRequest,
@@ -67,7 +68,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def _request(body: JsonObject) -> WireRequest:
-    return WireRequest(path="/", model="m", body=body)
+    return WireRequest(path="/", model="m", body=body, sections=Sections())
 
 
 def _chat() -> list[JsonObject]:

@@ -178,4 +178,4 @@ class CappedProvider(RelayingProvider):
                 yield part
 
     def _estimate(self, request: WireRequest) -> int:
-        return prompt_size(self.inner.sections(request)).scaled(self._ratio).total
+        return prompt_size(request.sections).scaled(self._ratio).total

@@ -340,7 +340,7 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
             try:
                 thread = thread_of(sent, entries, loader=recorder, stand_ins=FactLines())
                 wire = render_bound(wiring.provider, thread, entries[: sent.entries]).wire
-                size = prompt_size(wiring.provider.sections(wire))
+                size = prompt_size(wire.sections)
             except JpError:
                 return None
             return prompt_tokens(usage) / max(size.total, 1)
@@ -379,7 +379,7 @@ class AutomaticRoom:
         window = self._window
         if window is None:
             return ()
-        sections = self._wiring.provider.sections(request)
+        sections = request.sections
         if self._is_clearly_below(sections, window.threshold):
             return ()
         estimated = prompt_size(sections).total

@@ -23,7 +23,7 @@ from jp.app.query.wiring import Wiring
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
 from jp.errors import JpError
-from jp.provider.base import Part, Provider, Sections, WireRequest
+from jp.provider.base import Part, Provider, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.registry import ModelId, cloud_of, parse_model_id
 from jp.turn.ports import Recorder
@@ -69,10 +69,6 @@ class Watched:
     def render(self, thread: Thread) -> WireRequest:
         """See the port."""
         return self._provider.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return self._provider.sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """See the port."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jp.config.model import LlmConfig
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.vendor import LocalServer, ModelList, Vendor
 
@@ -48,12 +48,6 @@ class OllamaAdapter:
         from jp.provider.ollama.request import render
 
         return render(thread, self._server)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the parts of `request` that prompt caches see."""
-        from jp.provider.ollama.request import sections
-
-        return sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return nothing: reasoning goes back as text, which no server rejects."""

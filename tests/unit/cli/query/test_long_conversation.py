@@ -91,7 +91,7 @@ class Scale(RelayingProvider):
         self.sizes: list[int] = []
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
-        self.sizes.append(prompt_size(self.inner.sections(request)).total)
+        self.sizes.append(prompt_size(request.sections).total)
         async for part in self.inner.stream(request):
             yield part
 

@@ -19,8 +19,8 @@ from jp.app.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import newest_copy
 from jp.compaction.savings import Saved, savings_of
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.context.types import Call, Message, texts_of
 from jp.conversation.entries import (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.mcp.definitions import Listing, ListingCache, ServerTool, fingerprint
 from loopback import Loopback, Reply
 from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp

@@ -17,7 +17,7 @@ from jp.compaction.planning import Planner, PolicyWish
 from jp.compaction.projection import Kept, project
 from jp.compaction.ranges import AtTurn, BeforeLast, KeepTokens, KeepTurns, RangeWish, SinceCompaction
 from jp.compaction.transcript import transcript_of
-from jp.config.tools import ToolCompactionConfig, ToolConfig
+from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
 from jp.conversation.codec import decode, encode
 from jp.conversation.entries import (

@@ -18,11 +18,10 @@ from hypothesis import given
 from choices import Choices, accepted, choices
 from jp.config.assignment import read_partial
 from jp.config.direction import Direction, RunMode
-from jp.config.keys import KeyPath, key_text
+from jp.config.entries import ToolConfig
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
 from jp.config.model import AppConfig
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, known_keys
-from jp.config.tools import ToolConfig
+from jp.config.schema import APP, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, known_keys
 from jp.config.trust import field_in, resolve_trusted, without_lapsing
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool

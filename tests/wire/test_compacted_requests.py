@@ -22,7 +22,7 @@ import ollama_oracle
 import openai_oracle
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.hints import tool_policy
-from jp.config.accounts import OpenrouterConfig
+from jp.config.entries import OpenrouterConfig
 from jp.config.model import ToolCallMode
 from jp.conversation.entries import (
     AnyEntry,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
+from jp.config.entries import ToolConfig
 from jp.config.model import AppConfig
-from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError, JpError
 from jp.tool import toolbox
 from jp.tool.builtin import FILE_TOOLS

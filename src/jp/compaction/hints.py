@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.config.model import ToolCallMode, ToolCallsConfig
-from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.conversation.entries import ToolCallPolicy, ToolOverride
 
 _CHEAP_ARGUMENTS = ToolCompactionConfig(request="keep", response="strip")

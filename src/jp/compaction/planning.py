@@ -21,8 +21,8 @@ from jp.compaction.projection import project
 from jp.compaction.ranges import Policy, Range, RangeWish, StreamShape, TurnFacts, resolve, union_with_summaries
 from jp.compaction.stand_ins import StandIns, content_size
 from jp.compaction.transcript import ViewTranscript, transcript_of
+from jp.config.entries import ToolConfig
 from jp.config.model import ProfileConfig
-from jp.config.tools import ToolConfig
 from jp.context.budget import estimate_messages
 from jp.context.items import items_of
 from jp.conversation.entries import (

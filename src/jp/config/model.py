@@ -8,17 +8,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.accounts import (
-    AnthropicConfig,
-    CerebrasConfig,
-    GoogleConfig,
-    LlamacppConfig,
-    OllamaConfig,
-    OpenaiConfig,
-    OpenrouterConfig,
-    ScriptConfig,
-    ServerConfig,
-)
 from jp.config.direction import (
     Attachments,
     CachePolicy,
@@ -41,7 +30,19 @@ from jp.config.direction import (
     UniqueTexts,
     VariableName,
 )
-from jp.config.tools import McpServerConfig, ToolConfig
+from jp.config.entries import (
+    AnthropicConfig,
+    CerebrasConfig,
+    GoogleConfig,
+    LlamacppConfig,
+    McpServerConfig,
+    OllamaConfig,
+    OpenaiConfig,
+    OpenrouterConfig,
+    ScriptConfig,
+    ServerConfig,
+    ToolConfig,
+)
 from jp.errors import ConfigurationError
 
 ToolCallMode = Literal["digest", "strip", "strip-requests", "strip-responses", "omit"]

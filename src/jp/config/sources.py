@@ -10,10 +10,23 @@ import msgspec
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, assign, change_of, parse_cfg, read_partial
 from jp.config.files import Candidate, Group, InvalidFileError, Places, candidates, fragment_layers, is_file, load_group
-from jp.config.keys import KeyPath, is_index, key_text
 from jp.config.layers import Layer, Origin
 from jp.config.model import JsonObject
-from jp.config.schema import APP, Free, InvalidValueError, Items, MergedText, Names, Node, Scalar, Table, nearest_key
+from jp.config.schema import (
+    APP,
+    Free,
+    InvalidValueError,
+    Items,
+    KeyPath,
+    MergedText,
+    Names,
+    Node,
+    Scalar,
+    Table,
+    is_index,
+    key_text,
+    nearest_key,
+)
 from jp.config.trust import load_paths
 from jp.errors import ConfigurationError
 

@@ -8,10 +8,9 @@ from typing import Any, assert_never, cast
 import msgspec
 
 from jp.config.assignment import is_long_map, read_partial
-from jp.config.keys import KeyPath
 from jp.config.layers import Change, Layer, ListChange, MapChange, Origin, Resolved, as_data, lasting, resolve
 from jp.config.model import JsonObject, with_model_resolved
-from jp.config.schema import APP, Field, Free, InvalidValueError, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.schema import APP, Field, Free, InvalidValueError, Items, KeyPath, MergedText, Names, Node, Scalar, Table
 from jp.config.trust import mark_of_change
 from jp.errors import ConfigurationError
 

@@ -28,9 +28,8 @@ from jp.config.direction import (
     is_same,
     lapses,
 )
-from jp.config.keys import KeyPath
-from jp.config.schema import Field, Names, Table
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
+from jp.config.schema import Field, KeyPath, Names, Table
 
 ALL = "*"
 TOOLS: KeyPath = ("conversation", "tools")

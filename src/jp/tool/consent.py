@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.config.direction import RunMode
-from jp.config.tools import QuestionConfig, ResultMode
+from jp.config.entries import QuestionConfig, ResultMode
 from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import ParameterConfig, ToolConfig
+from jp.config.entries import ParameterConfig, ToolConfig
 from jp.context.markers import checksum_of
 from jp.conversation.entries import AnyEntry, ChatRequest, Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock

@@ -7,8 +7,8 @@ from typing import Protocol, assert_never
 
 from msgspec.structs import asdict, replace
 
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.conversation.entries import LEAST_OBSERVED, AnyEntry, ChatRequest, Event, Facts, ToolCallResponse
 from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 import msgspec
 
 from jp.config.direction import RunMode
-from jp.config.tools import RuleConfig, ToolConfig
+from jp.config.entries import RuleConfig, ToolConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError

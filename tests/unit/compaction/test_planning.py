@@ -16,8 +16,8 @@ from jp.compaction.projection import project
 from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.compaction.stand_ins import StatusLines
 from jp.compaction.transcript import transcript_of
+from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.config.model import PROFILES, ProfileConfig, SummaryConfig, ToolCallsConfig
-from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
 from jp.conversation.entries import (
     AnyEntry,

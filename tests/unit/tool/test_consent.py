@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from doubles import MemoryRecorder
-from jp.config.tools import ResultMode, RuleConfig, ToolConfig
+from jp.config.entries import ResultMode, RuleConfig, ToolConfig
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

@@ -11,8 +11,8 @@ from jp.app.recalled import LogAddresses
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
 from jp.compaction.stand_ins import StatusLines
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.context.markers import marked_handles
 from jp.conversation.entries import (
     AnyEntry,

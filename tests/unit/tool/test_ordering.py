@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
 from jp.tool.arguments import CheckedCall

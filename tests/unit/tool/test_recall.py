@@ -8,8 +8,8 @@ import pytest
 
 from doubles import InlineStream
 from jp.app.recalled import LogAddresses, RecalledContents
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.context.markers import checksum_of
 from jp.conversation.entries import Header, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock, checksum

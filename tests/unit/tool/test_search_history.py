@@ -9,7 +9,7 @@ import pytest
 
 from doubles import C, InlineStream
 from jp.app.recalled import IndexedHistory, RecalledContents
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,

@@ -137,7 +137,7 @@ def _prices(model: ModelId, config: AppConfig, limit: float, *, cache: str) -> P
 def _price_hint(model: ModelId, details: ModelDetails) -> str:
     from shlex import quote
 
-    from jp.config.keys import key_text
+    from jp.config.schema import key_text
 
     table = ("providers", "llm", model.provider, "models", details.id)
     words = [quote(f"{key_text((*table, name))}={usd}") for name, usd in (("input_price", 3), ("output_price", 15))]

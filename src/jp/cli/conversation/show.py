@@ -234,7 +234,7 @@ def _type(entry: Undoable) -> str:
 
 def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
     from jp.app.compaction.applying import policies_text, turns_text
-    from jp.config.keys import key_text
+    from jp.config.schema import key_text
     from jp.conversation.entries import Compaction, ConfigDelta
     from jp.conversation.turns import turns_of
 

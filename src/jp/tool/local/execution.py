@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import SandboxConfig
+from jp.config.entries import SandboxConfig
 from jp.context.evidence import first_error
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import AudioBlock, Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock

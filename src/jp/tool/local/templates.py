@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from jp.config.tools import CommandConfig
+from jp.config.entries import CommandConfig
 from jp.conversation.entries import JsonObject
 from jp.errors import ConfigurationError, JpError
 

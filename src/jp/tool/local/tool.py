@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import AccessConfig, ParameterConfig, ToolConfig
+from jp.config.entries import AccessConfig, ParameterConfig, ToolConfig
 from jp.conversation.entries import Header, JsonObject, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import ParameterConfig, ToolConfig
+from jp.config.entries import ParameterConfig, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.local.tool import definition_of

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-from jp.config.tools import AccessConfig, CommandConfig, FileRuleConfig, ParameterConfig, ToolConfig
+from jp.config.entries import AccessConfig, CommandConfig, FileRuleConfig, ParameterConfig, ToolConfig
 from jp.conversation.entries import Facts, Header, Question
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import ConfigurationError, JpError

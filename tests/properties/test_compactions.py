@@ -19,7 +19,6 @@ from jp.compaction.ranges import AtTurn, BeforeLast, KeepTokens, KeepTurns, Rang
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
-from jp.conversation.codec import decode, encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -29,6 +28,8 @@ from jp.conversation.entries import (
     SummaryPolicy,
     ToolCallPolicy,
     TurnStart,
+    decode,
+    encode,
 )
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
 from jp.conversation.thread import AssistantReasoning, ToolResult

@@ -10,7 +10,6 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -20,6 +19,7 @@ from jp.conversation.entries import (
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
+    encode,
 )
 from jp.conversation.resource import ImageBlock, Payload, Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import map_carriers

@@ -22,7 +22,7 @@ from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.calibration import Calibration, ratio_of
 from jp.context.items import items_of
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
-from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
+from jp.conversation.turns import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails
 from jp.provider.models import CacheFacts, cache_facts
 from jp.provider.registry import kind_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.errors import UsageError
 from jp.render.units import money_text
 from jp.turn.spending import Spending

@@ -28,7 +28,6 @@ from jp.context.summary_schema import NOTHING_SAID, StructuredSummary, SummaryEr
 from jp.context.summary_source import Source, ledger_of, read_source, runs_command
 from jp.context.summary_text import SummaryState, render_summary
 from jp.context.types import Block, Facts, Message, TextBlock, Transcript
-from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -37,6 +36,7 @@ from jp.conversation.entries import (
     SummaryPolicy,
     ToolCallRequest,
     ToolCallResponse,
+    encode,
 )
 from jp.conversation.entries import Facts as LoggedFacts
 from jp.conversation.resource import Payload

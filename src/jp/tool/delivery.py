@@ -10,7 +10,6 @@ from msgspec.structs import asdict, replace
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
 from jp.conversation.entries import LEAST_OBSERVED, AnyEntry, ChatRequest, Event, Facts, ToolCallResponse
-from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (
     AudioBlock,
     BinaryContent,
@@ -23,6 +22,9 @@ from jp.conversation.resource import (
     checksum,
     content_of,
     formatted_of,
+    framed,
+    in_one_line,
+    mark_of,
     size_in_bytes,
 )
 from jp.conversation.turns import turns_of, undone

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from jp.conversation.entries import Digests, Usage
-from jp.conversation.usage import RequestUsage, prompt_tokens
+from jp.conversation.turns import RequestUsage, prompt_tokens
 from jp.provider.models import CacheFacts
 
 Section = Literal["tools", "system", "message", "parameters", "nothing", "untold"]

@@ -8,7 +8,7 @@ from itertools import groupby
 import msgspec
 
 from jp.conversation.entries import AnyEntry, Compaction, InquiryResponse, Usage, add_usage
-from jp.conversation.usage import RequestUsage
+from jp.conversation.turns import RequestUsage
 from jp.provider.base import ModelDetails
 from jp.provider.models import cost
 

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, ChatRequest, Header, Original
+from jp.conversation.entries import AnyEntry, ChatRequest, Header, Original, encode
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import map_carriers
 from jp.workspace.blobs import BlobStore, stored

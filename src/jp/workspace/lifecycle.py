@@ -12,8 +12,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.codec import encode
-from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknown
+from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknown, encode
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import carriers_in, map_carriers

@@ -9,8 +9,7 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
-from jp.conversation.codec import UnwritableEntryError, encode
-from jp.conversation.entries import AnyEntry, CycleEnd, Unknown
+from jp.conversation.entries import AnyEntry, CycleEnd, Unknown, UnwritableEntryError, encode
 from jp.conversation.ids import ENTROPY_BYTES, entry_id
 from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier

@@ -8,8 +8,17 @@ from typing import TypeVar
 
 import msgspec
 
-from jp.conversation.codec import MalformedEntryError, decode
-from jp.conversation.entries import FORMAT, AnyEntry, ChatRequest, Header, JsonObject, Original, Unknown
+from jp.conversation.entries import (
+    FORMAT,
+    AnyEntry,
+    ChatRequest,
+    Header,
+    JsonObject,
+    MalformedEntryError,
+    Original,
+    Unknown,
+    decode,
+)
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError, reason_of
 from jp.workspace.blobs import BlobStore, inlined

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from disk_faults import Fault, error, failing_disk, short
-from jp.conversation.codec import decode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -22,6 +21,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
     Unknown,
+    decode,
 )
 from jp.conversation.resource import INTERRUPTED_CONTENT, Payload, Resource, ResourceBlock
 from jp.errors import StorageError

@@ -23,8 +23,7 @@ from jp.compaction.planning import Effect, Plan, wish_of
 from jp.config.model import ProfileConfig
 from jp.context.economics import EditCost
 from jp.context.items import ItemKind
-from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy, Usage
+from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy, Usage, encode
 from jp.conversation.turns import Placement, divide, undone
 from jp.errors import JpError, StorageError, UsageError, reason_of
 from jp.provider.registry import ModelId

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from jp.app.models import pricing
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd, TurnStart
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.provider.base import ModelDetails, Provider, WireRequest
 from jp.provider.registry import ModelId

@@ -40,7 +40,7 @@ from jp.context.policy import (
     may_summarise,
 )
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, SummaryPolicy
-from jp.conversation.usage import prompt_tokens, reported_usage
+from jp.conversation.turns import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError

@@ -101,7 +101,7 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.render.status_line",
     "jp.render.tool_calls",
     "jp.turn.prompt_size",
-    "jp.workspace.ephemeral",
+    "jp.workspace.retention",
     "keyring",
     "markdown_it",
     "openai",

@@ -24,8 +24,8 @@ from jp.conversation.entries import (
 from jp.conversation.resource import ImageBlock, Payload, Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import map_carriers
 from jp.workspace.blobs import DiskBlobs
+from jp.workspace.files import Stamps
 from jp.workspace.log import Log, open_log
-from jp.workspace.stamp import Stamps
 from jp.workspace.store import parse_log, read_stream
 from streams import any_streams, streams
 from workspaces import START, fixed_stamps

@@ -20,9 +20,9 @@ from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import turns_of, undone
 from jp.errors import StorageError, UsageError
+from jp.workspace.files import SYSTEM, timestamp
 from jp.workspace.lifecycle import Seed
-from jp.workspace.metadata import Metadata, Parent
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.listing import Metadata, Parent
 from jp.workspace.store import Stream, original_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ def tidy(options: Options, workspace: AnyWorkspace) -> None:
     """Remove some of the conversations that have expired, which `-v` names. What fails is left for another time."""
     if not options.persist:
         return
-    from jp.workspace.expiry import remove_expired
+    from jp.workspace.retention import remove_expired
     from jp.workspace.workspace import Workspace
 
     if not isinstance(workspace, Workspace):

@@ -33,7 +33,7 @@ from jp.turn.sent import settings_of
 from jp.turn.spending import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, total_of
 
 if TYPE_CHECKING:
-    from jp.workspace.metadata import Parent
+    from jp.workspace.listing import Parent
 
 
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,7 +254,7 @@ def _by_model(cycles: Iterable[CycleRow]) -> dict[str, Spending]:
 
 
 def _cache(turns: Sequence[TurnUsage], config: AppConfig) -> CacheReport:
-    from jp.workspace.stamp import seconds_of
+    from jp.workspace.files import seconds_of
 
     known: dict[tuple[str, str], CacheFacts] = {}
 

@@ -47,7 +47,7 @@ def end_of_life(duration: str, *, option: str) -> str:
     Raises:
         UsageError: it is no duration, or longer than a hundred years; it names `option`.
     """
-    from jp.workspace.stamp import SYSTEM, timestamp
+    from jp.workspace.files import SYSTEM, timestamp
 
     seconds = parse_duration(duration, option=option)
     if seconds > _LONGEST_SECONDS:

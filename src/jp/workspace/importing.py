@@ -16,7 +16,7 @@ from jp.conversation.original import without_mark
 from jp.conversation.original_events import moment_of
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import failure, read_file, sync_file
+from jp.workspace.files import failure, read_file, sync_file, timestamp
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -30,10 +30,8 @@ from jp.workspace.layout import (
     storage_directory,
 )
 from jp.workspace.lifecycle import named_in, place_conversation, remove_conversation
-from jp.workspace.listing import ConversationInfo, directories_in, info_of
-from jp.workspace.metadata import Metadata, decode_metadata, rewritten
+from jp.workspace.listing import ConversationInfo, Metadata, decode_metadata, directories_in, info_of, rewritten
 from jp.workspace.original import read_original
-from jp.workspace.stamp import timestamp
 from jp.workspace.store import parse_log, read_base_config
 from jp.workspace.workspace import Workspace
 

@@ -19,7 +19,7 @@ from jp.conversation.thread import carriers_in, map_carriers
 from jp.descent import LIST
 from jp.errors import StorageError
 from jp.workspace.blobs import BlobStore, DiskBlobs, stored
-from jp.workspace.files import create_file, failure, make_directories, opened, parent_of, sync_file
+from jp.workspace.files import Stamps, create_file, failure, make_directories, opened, parent_of, sync_file, timestamp
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -31,8 +31,7 @@ from jp.workspace.layout import (
     directory_name,
     is_in_archive,
 )
-from jp.workspace.metadata import Metadata, encode_metadata
-from jp.workspace.stamp import Stamps, timestamp
+from jp.workspace.listing import Metadata, encode_metadata
 
 _RESERVATION = re.compile(r"\.([0-9]{1,18})\.new")
 _LEFTOVER = re.compile(r"\.[0-9]+\.new|\.removed-.*", re.DOTALL)

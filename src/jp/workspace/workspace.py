@@ -11,7 +11,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import SMALL, create_file, failure, make_directories, read_file
+from jp.workspace.files import SMALL, SYSTEM, Stamps, create_file, failure, make_directories, read_file
 from jp.workspace.layout import (
     MARKER,
     MOVED,
@@ -26,12 +26,18 @@ from jp.workspace.layout import (
     storage_directory,
     user_data_directory,
 )
-from jp.workspace.listing import ConversationInfo, directories_in, directory_names, info_of, infos_of
+from jp.workspace.listing import (
+    ConversationInfo,
+    Metadata,
+    directories_in,
+    directory_names,
+    info_of,
+    infos_of,
+    update_metadata,
+)
 from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_log
-from jp.workspace.metadata import Metadata, update_metadata
 from jp.workspace.session import SESSIONS, Session, SessionKey
-from jp.workspace.stamp import SYSTEM, Stamps
 from jp.workspace.store import Stream, read_base_config, read_stream
 from jp.workspace.trust import require_own
 

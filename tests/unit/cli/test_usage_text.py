@@ -22,7 +22,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import TextBlock
 from jp.turn.cache_misses import CacheReport, Change, Miss
 from jp.turn.spending import Spending
-from jp.workspace.metadata import Parent
+from jp.workspace.listing import Parent
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from jp.errors import StorageError
 from jp.workspace.blobs import MemoryBlobs
 from jp.workspace.layout import Storage
 from jp.workspace.lifecycle import create_conversation, first_free_id, remove_conversation
-from jp.workspace.metadata import Metadata, read_metadata
+from jp.workspace.listing import Metadata, read_metadata
 from jp.workspace.store import read_base_config, read_stream
 from workspaces import START, fixed_stamps
 

@@ -27,8 +27,8 @@ from jp.conversation.resource import INTERRUPTED_CONTENT, Payload, Resource, Res
 from jp.errors import StorageError
 from jp.turn.ports import Recorder
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs
+from jp.workspace.files import Stamps
 from jp.workspace.log import Log, NowhereSink, open_in_memory, open_log
-from jp.workspace.stamp import Stamps
 from jp.workspace.store import LogDamagedError, Stream, read_stream
 from workspaces import (
     LARGE_BYTES,

@@ -10,7 +10,7 @@ import pytest
 from disk_faults import Call, error, failing_disk, short
 from jp.errors import ExitCode, StorageError
 from jp.workspace.lock import LockedError
-from jp.workspace.log_file import LogFile
+from jp.workspace.log import LogFile
 from jp.workspace.store import LogMissingError
 
 

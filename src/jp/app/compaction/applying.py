@@ -31,8 +31,7 @@ from jp.reading import read_beginning
 from jp.render.sanitize import one_line
 from jp.render.tables import text_table
 from jp.render.units import count_text, money_text
-from jp.workspace.files import make_directories, replace_file
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 if TYPE_CHECKING:
     from jp.app.compaction.summarizer import Pay

@@ -259,7 +259,7 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
 
 
 async def _create(place: Place, kept: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
 
     arguments, workspace = asked.arguments, place.workspace
     local = arguments.local or kept.config.conversation.start_local

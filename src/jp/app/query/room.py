@@ -49,8 +49,7 @@ from jp.turn.bound_reasoning import render_bound
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
-from jp.workspace.files import make_directories, replace_file
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 _ONLY_SUMMARY = PolicyWish(summary=True)
 

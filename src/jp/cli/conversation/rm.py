@@ -118,8 +118,8 @@ def import_conversations(
     from jp.app.places import open_workspace
     from jp.cli.output import print_result
     from jp.errors import UsageError
-    from jp.workspace.ephemeral import EphemeralWorkspace
     from jp.workspace.importing import import_conversations
+    from jp.workspace.retention import EphemeralWorkspace
 
     require_persistence(options, "jp conversation import")
     workspace = open_workspace(options)

@@ -60,7 +60,7 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spendi
 
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
     from jp.conversation.turns import prompt_tokens, turns_of, undone
-    from jp.workspace.stamp import timestamp
+    from jp.workspace.files import timestamp
 
     header = entries[0] if entries and isinstance(entries[0], Header) else None
     gone, turns = undone(entries), turns_of(entries)

@@ -38,9 +38,8 @@ from jp.conversation.entries import (
 from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.bounding import BOUND
 from jp.tool.context_tools import Version, short_diff
-from jp.tool.delivery import OrdinaryDelivery
+from jp.tool.delivery import BOUND, OrdinaryDelivery
 
 _ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
 _MIB = 1024 * 1024

@@ -13,9 +13,9 @@ from jp.config.entries import ToolConfig
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError, JpError
 from jp.tool import toolbox
-from jp.tool.builtin import FILE_TOOLS
 from jp.tool.toolbox import (
     ALL,
+    FILE_TOOLS,
     STANDING,
     STANDING_SETTINGS,
     BuiltIn,
@@ -122,8 +122,8 @@ def _on_files(make: Callable[[FileSurroundings], Tool]) -> Tool:
 
 def _run_command() -> Tool:
 
-    from jp.tool.local.execution import Sandbox
-    from jp.tool.local.tool import RunCommand
+    from jp.tool.execution import Sandbox
+    from jp.tool.local import RunCommand
 
     return RunCommand(Sandbox(name="run_command", default="workspace-write", private=private_directories))
 
@@ -310,7 +310,7 @@ class Toolset:
             case BuiltIn() if name in _NAMES:
                 return self._built_in(name)
             case Local() if self.settings[name].command is not None:
-                from jp.tool.local.tool import LocalTool
+                from jp.tool.local import LocalTool
                 from jp.workspace.layout import workspace_id
 
                 settings = settings_of(name, self.settings)

@@ -18,7 +18,6 @@ from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnS
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.arguments import CheckedCall, problems_of, with_arguments
 from jp.tool.base import (
     Answer,
     Confined,
@@ -32,7 +31,7 @@ from jp.tool.base import (
     error_output,
     with_text,
 )
-from jp.tool.rules import Paths, run_mode
+from jp.tool.rules import CheckedCall, Paths, problems_of, run_mode, with_arguments
 
 if TYPE_CHECKING:
     from anyio import Lock

@@ -17,7 +17,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.conversation.turns import turns_of, undone
 from jp.errors import JpError
 from jp.tool.base import ConfiguredTool, Stream, Toolbox, ToolInvocation, ToolOutput, error_output
-from jp.tool.bounding import BOUND
+from jp.tool.delivery import BOUND
 from jp.tool.toolbox import RECALL, REFRESH, SEARCH
 
 _RECALL_NOTE = 120
@@ -89,7 +89,7 @@ class Recall:
 
     @property
     def in_pages(self) -> Literal[True]:
-        """See `jp.tool.bounding.InPages`."""
+        """See `jp.tool.delivery.InPages`."""
         return True
 
     def __init__(self, contents: Contents) -> None:
@@ -196,7 +196,7 @@ class SearchHistory:
 
     @property
     def in_pages(self) -> Literal[True]:
-        """See `jp.tool.bounding.InPages`."""
+        """See `jp.tool.delivery.InPages`."""
         return True
 
     def __init__(self, history: History) -> None:

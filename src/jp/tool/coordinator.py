@@ -16,7 +16,6 @@ from jp.conversation.entries import AnyEntry, Question, ToolCallRequest
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock, size_in_bytes
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.arguments import CheckedCall, check
 from jp.tool.base import (
     Answer,
     CallOutcome,
@@ -37,7 +36,7 @@ from jp.tool.base import (
     error_output,
 )
 from jp.tool.consent import Allowed, Asking, Consent, Denied, explain
-from jp.tool.rules import CallOrder
+from jp.tool.rules import CallOrder, CheckedCall, check
 from jp.tool.toolbox import definitions
 
 if TYPE_CHECKING:

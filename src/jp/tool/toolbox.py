@@ -1,11 +1,11 @@
-"""The tools the model can call: their sources and their settings."""
+"""The tools that the model may call: built-in ones, declared ones, and those of MCP servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +18,63 @@ from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError, UsageError
 from jp.tool.base import ConfiguredTool, Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
+
+if TYPE_CHECKING:
+    from jp.tool.files.territory import FileSurroundings
+
+
+def _create_file(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.write_tools import CreateFile
+
+    return CreateFile(surroundings)
+
+
+def _delete_file(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.write_tools import DeleteFile
+
+    return DeleteFile(surroundings)
+
+
+def _grep_files(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.read_tools import GrepFiles
+
+    return GrepFiles(surroundings)
+
+
+def _list_files(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.read_tools import ListFiles
+
+    return ListFiles(surroundings)
+
+
+def _modify_file(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.write_tools import ModifyFile
+
+    return ModifyFile(surroundings)
+
+
+def _move_file(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.write_tools import MoveFile
+
+    return MoveFile(surroundings)
+
+
+def _read_file(surroundings: FileSurroundings) -> Tool:
+    from jp.tool.files.read_tools import ReadFile
+
+    return ReadFile(surroundings)
+
+
+FILE_TOOLS: Mapping[str, Callable[[FileSurroundings], Tool]] = {
+    "fs_create_file": _create_file,
+    "fs_delete_file": _delete_file,
+    "fs_grep_files": _grep_files,
+    "fs_list_files": _list_files,
+    "fs_modify_file": _modify_file,
+    "fs_move_file": _move_file,
+    "fs_read_file": _read_file,
+}
+"""A function that imports and makes the tool."""
 
 
 class BuiltIn(msgspec.Struct, frozen=True):

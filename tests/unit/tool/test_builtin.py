@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from jp.tool.arguments import argument_problems
-from jp.tool.builtin import FILE_TOOLS
+from jp.tool.rules import argument_problems
+from jp.tool.toolbox import FILE_TOOLS
 from plain_names import PlainNames
 
 
@@ -23,8 +23,8 @@ def test_every_file_tool_has_the_name_it_is_found_by_and_a_closed_schema(name: s
 
 def test_only_what_is_used_is_imported() -> None:
     say = "print(*(name for name in sys.modules if name.startswith('jp.tool.')))"
-    use = "jp.tool.builtin.FILE_TOOLS['fs_list_files'](None).definition"
-    program = f"import sys, jp.tool.builtin; {say}; {use}; {say}"
+    use = "jp.tool.toolbox.FILE_TOOLS['fs_list_files'](None).definition"
+    program = f"import sys, jp.tool.toolbox; {say}; {use}; {say}"
 
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, encoding="utf-8")
 

@@ -36,8 +36,7 @@ from jp.conversation.resource import (
 )
 from jp.conversation.thread import ToolDefinition, ToolResult
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.bounding import BOUND, LARGEST_MEDIA
-from jp.tool.delivery import MOST_BLOCKS, OrdinaryDelivery
+from jp.tool.delivery import BOUND, LARGEST_MEDIA, MOST_BLOCKS, OrdinaryDelivery
 
 LINES = "".join(f"line {number}\n" for number in range(9_000))
 FILE = Resource(uri="file:///w/a", text="x" * 400)

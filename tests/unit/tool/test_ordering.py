@@ -8,9 +8,8 @@ import pytest
 from jp.config.entries import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
-from jp.tool.arguments import CheckedCall
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.rules import CallOrder, paths_named
+from jp.tool.rules import CallOrder, CheckedCall, paths_named
 
 
 class Writer:

@@ -6,7 +6,7 @@ import pytest
 
 from file_calls import call, failure
 from jp.conversation.entries import Facts
-from jp.tool.builtin import FILE_TOOLS
+from jp.tool.toolbox import FILE_TOOLS
 from plain_names import PlainNames
 
 

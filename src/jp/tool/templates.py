@@ -1,4 +1,4 @@
-"""Commands and their templates: Jinja, sandboxed; values become variables of a shell. Pure."""
+"""Commands that are Jinja templates, rendered in a sandbox; values become variables of a shell. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that are programs: those that the configuration declares, and `run_command`."""
+"""Local tools: programs that the configuration declares, and `run_command`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,10 @@ from jp.conversation.entries import Header, JsonObject, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, JpError
-from jp.tool.arguments import TYPES, argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.local.execution import (
-    Returned,
-    Sandbox,
-    execute,
-    facts_of,
-    is_text,
-    no_text,
-    read_output,
-    said,
-    transcript,
-)
-from jp.tool.local.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
+from jp.tool.execution import Returned, Sandbox, execute, facts_of, is_text, no_text, read_output, said, transcript
+from jp.tool.rules import TYPES, argument_problems
+from jp.tool.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
 if TYPE_CHECKING:
     from jp.process.running import Ended

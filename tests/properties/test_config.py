@@ -32,7 +32,7 @@ from jp.config.layers import (
 )
 from jp.config.positions import place_of, positions
 from jp.config.schema import APP, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, parse_key
-from jp.config.stored import KEPT, conversation_layers, delta, frozen
+from jp.config.sources import KEPT, conversation_layers, delta, frozen
 from jp.config.toml import UnwritableError, formatted, rewritten, toml_key, toml_value
 
 Raw = dict[str, Any]

@@ -14,7 +14,7 @@ from jp.app.places import AnyWorkspace
 from jp.app.settings import Sources, accepted_of, is_foreign, layers_from, layers_of, require_none_ignored, trust_store
 from jp.compaction.overlays import forked_stream
 from jp.config.layers import Layer
-from jp.config.stored import frozen
+from jp.config.sources import frozen
 from jp.config.trust import mark_of_change
 from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange

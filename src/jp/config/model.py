@@ -8,40 +8,38 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.direction import (
+from jp.config.entries import (
+    AnthropicConfig,
     Attachments,
     CachePolicy,
+    CerebrasConfig,
     Cost,
     Count,
     Effort,
+    GoogleConfig,
     Guarded,
     Harmless,
     InsideWorkspace,
     JsonObject,
     Limit,
+    LlamacppConfig,
+    McpServerConfig,
     MergedText,
     ModelChoice,
     NeedsTrust,
     NewNames,
-    Ordered,
-    Positive,
-    Seconds,
-    Section,
-    UniqueTexts,
-    VariableName,
-)
-from jp.config.entries import (
-    AnthropicConfig,
-    CerebrasConfig,
-    GoogleConfig,
-    LlamacppConfig,
-    McpServerConfig,
     OllamaConfig,
     OpenaiConfig,
     OpenrouterConfig,
+    Ordered,
+    Positive,
     ScriptConfig,
+    Seconds,
+    Section,
     ServerConfig,
     ToolConfig,
+    UniqueTexts,
+    VariableName,
 )
 from jp.errors import ConfigurationError
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, assert_never, get_args, get_o
 import msgspec
 from msgspec.structs import fields
 
-from jp.config.direction import Direction, is_direction
+from jp.config.entries import Direction, is_direction
 from jp.config.model import AppConfig, FileConfig, Section
 from jp.errors import ConfigurationError
 

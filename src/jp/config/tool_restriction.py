@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from jp.config.direction import (
+from jp.config.entries import (
     NEEDS_TRUST,
     NEUTRAL,
     RUN_MODES,
@@ -24,11 +24,11 @@ from jp.config.direction import (
     Neutral,
     Offer,
     Ordered,
+    ToolConfig,
     entry,
     is_same,
     lapses,
 )
-from jp.config.entries import ToolConfig
 from jp.config.schema import Field, KeyPath, Names, Table
 
 ALL = "*"

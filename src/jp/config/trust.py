@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.direction import (
+from jp.config.entries import (
     NEEDS_TRUST,
     NEUTRAL,
     Attachments,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.direction import RunMode
-from jp.config.entries import QuestionConfig, ResultMode
+from jp.config.entries import QuestionConfig, ResultMode, RunMode
 from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

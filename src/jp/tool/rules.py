@@ -1,4 +1,4 @@
-"""Check a call's arguments against the tool's schema and the rules for the tool, and order calls. Pure."""
+"""Check a call's arguments against the tool's schema and the rules for the tool. Pure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 import msgspec
 
-from jp.config.direction import RunMode
-from jp.config.entries import RuleConfig, ToolConfig
+from jp.config.entries import RuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, reason_of
 from jp.likeness import nearest
-from jp.tool.base import ConfiguredTool, ReadsOnly, Toolbox, ToolOutput, error_output
-
-if TYPE_CHECKING:
-    from anyio import Event
-
+from jp.tool.base import ConfiguredTool, Toolbox, ToolOutput, error_output
 
 _ARTICLED = {
     "array": "an array",
@@ -387,70 +381,3 @@ def _segment_regex(segment: str) -> str:
         return first
     between = "".join(f"(?>[^/]*?{text})" for text in others[:-1])
     return f"{first}{between}[^/]*?{others[-1]}"
-
-
-_ENDS = frozenset({"source", "target", "destination", "from", "to"})
-"""Names of the two paths of a move."""
-
-
-class _Entered(msgspec.Struct, frozen=True, kw_only=True):
-    paths: frozenset[str]
-    reads_only: bool
-    is_over: Event
-
-
-class CallOrder:
-    """The order of the calls of one cycle, which enter as they were asked for."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = str(root)
-        self._entered: dict[str, _Entered] = {}
-
-    def enter(self, checked: CheckedCall) -> None:
-        """Take note of a call that may run, or of its arguments where they have changed."""
-        from anyio import Event
-
-        tool, known = checked.configured.tool, self._entered.get(checked.call.id)
-        self._entered[checked.call.id] = _Entered(
-            paths=paths_named(checked.arguments, self._root),
-            reads_only=isinstance(tool, ReadsOnly) and tool.reads_only,
-            is_over=Event() if known is None else known.is_over,
-        )
-
-    async def wait(self, identity: str) -> None:
-        """Wait until all calls are over that have to be before this one."""
-        mine = self._entered[identity]
-        for other, entered in tuple(self._entered.items()):
-            if other == identity:
-                return
-            if not (mine.reads_only and entered.reads_only) and _touch(mine.paths, entered.paths):
-                await entered.is_over.wait()
-
-    def leave(self, identity: str) -> None:
-        """Record that a call is over, or does not run."""
-        if identity in self._entered:
-            self._entered[identity].is_over.set()
-
-
-def paths_named(arguments: JsonObject, root: str) -> frozenset[str]:
-    """Return the absolute paths that the arguments of a call name; links on the disk are not followed."""
-    return frozenset(posixpath.normpath(posixpath.join(root, text)) for text in _texts(arguments))
-
-
-def _texts(arguments: JsonObject) -> Iterator[str]:
-    for name, value in arguments.items():
-        if name in _ENDS or is_path(name):
-            yield from (text for text in _elements(value) if isinstance(text, str))
-
-
-def _elements(value: object) -> Iterable[object]:
-    return cast("list[object]", value) if isinstance(value, list) else [value]
-
-
-def _touch(some: frozenset[str], others: frozenset[str]) -> bool:
-    """Return whether a path of `some` is one of `others`, or the one lies in the other."""
-    return any(_is_within(one, other) or _is_within(other, one) for one in some for other in others)
-
-
-def _is_within(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")

@@ -11,8 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp import likeness
-from jp.config.direction import Section
-from jp.config.entries import Enable, RuleConfig, ToolConfig
+from jp.config.entries import Enable, RuleConfig, Section, ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of

@@ -31,8 +31,7 @@ from jp.workspace.layout import (
 )
 from jp.workspace.lifecycle import named_in, place_conversation, remove_conversation
 from jp.workspace.listing import ConversationInfo, Metadata, decode_metadata, directories_in, info_of, rewritten
-from jp.workspace.original import read_original
-from jp.workspace.store import parse_log, read_base_config
+from jp.workspace.store import parse_log, read_base_config, read_original
 from jp.workspace.workspace import Workspace
 
 _LOGS = (EVENTS, ORIGINAL_EVENTS)

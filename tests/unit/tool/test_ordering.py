@@ -9,7 +9,8 @@ from jp.config.entries import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.rules import CallOrder, CheckedCall, paths_named
+from jp.tool.coordinator import CallOrder, paths_named
+from jp.tool.rules import CheckedCall
 
 
 class Writer:

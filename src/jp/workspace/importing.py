@@ -119,7 +119,7 @@ def read_source(directory: Path) -> ImportSource:
 def _entries(directory: Path, files: Mapping[str, bytes]) -> tuple[Sequence[AnyEntry], bytes | None]:
     """The entries, and the whole lines of the log where there is one."""
     if EVENTS not in files:
-        return read_original(directory, read_base_config), None
+        return read_original(directory), None
     data = files[EVENTS]
     parsed = parse_log(data, directory / EVENTS)
     return parsed.entries, data[: parsed.end] + (b"" if parsed.terminated else b"\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -189,7 +189,7 @@ def read_stream(directory: Path, blobs: BlobStore) -> Stream:
 
 def _read_original(directory: Path, blobs: BlobStore) -> Stream:
     try:
-        entries = read_original(directory, read_base_config)
+        entries = read_original(directory)
     except (FileNotFoundError, NotADirectoryError):
         raise missing_log(directory) from None
     return Stream(conversation=directory.name, entries=entries, blobs=blobs)
@@ -218,7 +218,7 @@ class OriginalDamagedError(StorageError):
     """A file of the original's does not hold what it should."""
 
 
-def read_original(directory: Path, base_config: Callable[[Path], JsonObject]) -> list[AnyEntry]:
+def read_original(directory: Path) -> list[AnyEntry]:
     """The entries of the conversation in `directory`, with a header; content is inline.
 
     Raises:
@@ -233,7 +233,7 @@ def read_original(directory: Path, base_config: Callable[[Path], JsonObject]) ->
     data = _read(path)
     conversation = conversation_id_of(directory.name) or ConversationId.at(0)
     try:
-        return convert(data, conversation, OriginalSettings(base_config(directory)))
+        return convert(data, conversation, OriginalSettings(read_base_config(directory)))
     except MalformedOriginalError as error:
         hint = "Mend the file by hand or restore it from a copy; jp never skips a part of a conversation."
         raise OriginalDamagedError(f"{str(path)!r}: {error.message}", hint=hint) from None

@@ -29,7 +29,7 @@ def test_only_what_is_used_is_imported() -> None:
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, encoding="utf-8")
 
     before, after = ({name.removeprefix("jp.tool.") for name in line.split()} for line in said.stdout.splitlines())
-    assert "builtin" in before
-    assert after >= {"builtin", "base", "files", "files.read_tools"}
+    assert "toolbox" in before
+    assert after >= {"toolbox", "base", "files", "files.read_tools"}
     assert {name for name in before | after if name.endswith("_tools")} == {"files.read_tools"}
     assert "files.read_tools" not in before

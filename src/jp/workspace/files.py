@@ -100,6 +100,15 @@ def failure(action: str, path: Path, error: OSError) -> StorageError:
     return StorageError(f"cannot {action} {str(path)!r}: {error.strerror or error}", hint=_hint(action, error.errno))
 
 
+@contextlib.contextmanager
+def storage_errors(action: str, path: Path) -> Generator[None]:
+    """Raise the error of `failure` where the operating system refuses something in the block."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(action, path, error) from error
+
+
 def _hint(action: str, number: int | None) -> str:
     if number == errno.EFBIG:
         return _TOO_LARGE_TO_READ if action in _READING else _TOO_LARGE_TO_WRITE
@@ -176,10 +185,8 @@ def make_directories(path: Path, *, private: bool = False) -> None:
     Raises:
         StorageError: it could not be created.
     """
-    try:
+    with storage_errors("create", path):
         _make_directories(path, 0o700 if private else 0o777)
-    except OSError as error:
-        raise failure("create", path, error) from error
 
 
 def _make_directories(path: Path, mode: int) -> None:
@@ -256,7 +263,7 @@ def replace_file(path: Path, data: bytes) -> None:
         StorageError: it could not be written; what it held before is still there.
     """
     temporary = temporary_beside(path)
-    try:
+    with storage_errors("write", path):
         create_file(temporary, data)
         try:
             with parent_of(path) as (directory, name):
@@ -266,8 +273,6 @@ def replace_file(path: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-    except OSError as error:
-        raise failure("write", path, error) from error
 
 
 def read_file(path: Path, *, most: int = LARGEST) -> bytes:
@@ -278,6 +283,20 @@ def read_file(path: Path, *, most: int = LARGEST) -> bytes:
     """
     with parent_of(path) as (directory, name):
         return read_whole(name, most, follows=False, within=directory)
+
+
+def read_optional(path: Path, *, most: int = LARGEST) -> bytes | None:
+    """Return all of a regular file, None where there is none.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    try:
+        return read_file(path, most=most)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise failure("read", path, error) from error
 
 
 def open_to_read(path: Path) -> int:

@@ -15,7 +15,7 @@ from jp.conversation.ids import ConversationId
 from jp.descent import LIST, enter
 from jp.errors import StorageError, reason_of
 from jp.reading import read_whole
-from jp.workspace.files import SMALL, failure, open_directory, opened, read_file, replace_file, timestamp
+from jp.workspace.files import SMALL, failure, open_directory, opened, read_optional, replace_file, timestamp
 from jp.workspace.layout import (
     ARCHIVE,
     EVENTS,
@@ -76,7 +76,8 @@ def read_metadata(directory: Path) -> Metadata:
     Raises:
         StorageError: the file cannot be read.
     """
-    return decode_metadata(_read(directory / METADATA), directory / METADATA)
+    path = directory / METADATA
+    return decode_metadata(read_optional(path, most=SMALL) or b"", path)
 
 
 def decode_metadata(data: bytes, path: Path) -> Metadata:
@@ -125,7 +126,7 @@ def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> 
         StorageError: the file cannot be read or written; it is as it was.
     """
     path = directory / METADATA
-    data = _read(path)
+    data = read_optional(path, most=SMALL) or b""
     before = decode_metadata(data, path)
     after = change(before)
     if after == before and data:
@@ -140,15 +141,6 @@ def rewritten(data: bytes, after: Metadata) -> bytes:
     unknown = {name: value for name, value in fields.items() if name not in Metadata.__struct_encode_fields__}
     known = _fields_decoder.decode(msgspec.json.encode(after))
     return msgspec.json.format(msgspec.json.encode(known | unknown), indent=2) + b"\n"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_file(path, most=SMALL)
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise failure("read", path, error) from error
 
 
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):

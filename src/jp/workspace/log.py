@@ -18,11 +18,8 @@ from jp.conversation.entries import (
     CycleEnd,
     Header,
     Original,
-    Unknown,
     UnwritableEntryError,
-    encode,
 )
-from jp.conversation.ids import ENTROPY_BYTES, entry_id
 from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import map_carriers
@@ -38,14 +35,14 @@ from jp.workspace.files import (
     opened,
     parent_of,
     read_all,
+    storage_errors,
     sync_descriptor,
     sync_file,
     temporary_beside,
-    timestamp,
     write_all,
 )
 from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA
-from jp.workspace.lifecycle import new_nonce
+from jp.workspace.lifecycle import line_of, new_nonce, stamped
 from jp.workspace.lock import LockedError
 from jp.workspace.store import LogMissingError, Stream, change_notices, missing_log, parse_log, read_stream
 
@@ -125,10 +122,8 @@ class LogFile:
         Raises:
             StorageError: it cannot be read.
         """
-        try:
+        with storage_errors("read", self.path):
             data = read_all(self._open_descriptor())
-        except OSError as error:
-            raise failure("read", self.path, error) from error
         self._end = len(data)
         return data
 
@@ -140,11 +135,9 @@ class LogFile:
         """
         descriptor = self._open_descriptor()
         self._check_untouched(descriptor)
-        try:
+        with storage_errors("write", self.path):
             self._cut_torn(descriptor)
             self._write(descriptor, line)
-        except OSError as error:
-            raise failure("write", self.path, error) from error
 
     def cut(self, end: int, torn: bytes) -> Path:
         """Cut off what lies from `end` on, which is `torn`; the path under which it is kept.
@@ -152,12 +145,10 @@ class LogFile:
         Raises:
             StorageError: it could not be kept or not be cut; the log is as it was.
         """
-        try:
+        with storage_errors("repair", self.path):
             kept = self._keep(torn)
             os.ftruncate(self._open_descriptor(), end)
             self._end = end
-        except OSError as error:
-            raise failure("mend", self.path, error) from error
         return kept
 
     def sync_also(self, *paths: Path) -> None:
@@ -316,7 +307,8 @@ class ConvertingSink:
         if self._file is not None:
             self._file.append(line)
         elif self._is_started:
-            self._file = LogFile.create(self._path, b"".join((*map(self._line, self._converted), *self._held, line)))
+            converted = (line_of(map_carriers(entry, self._stored)) for entry in self._converted)
+            self._file = LogFile.create(self._path, b"".join((*converted, *self._held, line)))
         else:
             self._held.append(line)
 
@@ -333,9 +325,6 @@ class ConvertingSink:
         """Let go of the file."""
         if self._file is not None:
             self._file.close()
-
-    def _line(self, entry: AnyEntry) -> bytes:
-        return encode(map_carriers(entry, self._stored)) + b"\n"
 
     def _stored(self, carrier: C, /) -> C:
         return stored(carrier, self._blobs)
@@ -391,7 +380,7 @@ class Log:
         self.directory = directory
         self._sink = sink
         self._stamps = stamps
-        self._last = next((entry.id for entry in reversed(stream.entries) if entry.id), "")
+        self._last = _last_id(stream.entries)
         self._unsynced = False
         self._sync_error: OSError | None = None
         self._found = len(stream.entries)
@@ -425,24 +414,20 @@ class Log:
         Raises:
             StorageError: they could not be written.
         """
-        last, stamped, kept, lines = self._last, list[AnyEntry](), list[AnyEntry](), list[bytes]()
+        whole = stamped(entries, self._stamps, after=self._last)
         try:
-            for entry in entries:
-                stamped.append(self._stamped(entry, after=last))
-                kept.append(map_carriers(stamped[-1], self._stored))
-                last = kept[-1].id or last
-                # Between the tokens of an unknown entry there may be line breaks; in strings JSON has none.
-                lines.append(encode(kept[-1]).replace(b"\n", b" ") + b"\n")
+            kept = [map_carriers(entry, self._stored) for entry in whole]
+            lines = b"".join(map(line_of, kept))
         except (UnicodeEncodeError, UnwritableEntryError) as error:
             msg = f"an entry cannot be written: {error}"
             raise StorageError(msg, hint="Text has to be UTF-8; nothing of this entry was kept.") from None
-        self._sink.append(b"".join(lines))
+        self._sink.append(lines)
         self._stream.entries.extend(kept)
-        self._last = last
+        self._last = _last_id(kept) or self._last
         self._unsynced = True
         if any(isinstance(entry, CycleEnd) for entry in kept):
             self._sync()
-        return tuple(stamped)
+        return tuple(whole)
 
     def load(self, carrier: C, /) -> C:
         """The carrier with its content inline, read from the blob store where it lies there.
@@ -473,13 +458,6 @@ class Log:
     ) -> None:
         self.close()
 
-    def _stamped(self, entry: AnyEntry, *, after: str) -> AnyEntry:
-        if isinstance(entry, Unknown) or (entry.id and entry.at):
-            return entry
-        now = self._stamps.now()
-        fresh = entry.id or entry_id(milliseconds=now, entropy=self._stamps.entropy(ENTROPY_BYTES), last=after)
-        return replace(entry, id=fresh, at=entry.at or timestamp(now))
-
     def _stored(self, carrier: C, /) -> C:
         return stored(carrier, self._stream.blobs)
 
@@ -493,6 +471,10 @@ class Log:
             self._sink.sync()
         except OSError as error:
             self._sync_error = error
+
+
+def _last_id(entries: Sequence[AnyEntry]) -> str:
+    return next((entry.id for entry in reversed(entries) if entry.id), "")
 
 
 def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> Log:

@@ -23,7 +23,7 @@ from jp.conversation.ids import ConversationId
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError, reason_of
 from jp.workspace.blobs import BlobStore, inlined
-from jp.workspace.files import SMALL, failure, open_to_read, read_file
+from jp.workspace.files import SMALL, failure, open_to_read, read_file, read_optional
 from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS, conversation_id_of
 
 C = TypeVar("C", bound=Carrier)
@@ -273,12 +273,11 @@ def read_base_config(directory: Path) -> JsonObject:
         StorageError: it cannot be read, or is no JSON object.
     """
     path = directory / BASE_CONFIG
-    try:
-        found = _object_decoder.decode(read_file(path, most=SMALL))
-    except FileNotFoundError:
+    data = read_optional(path, most=SMALL)
+    if data is None:
         return {}
-    except OSError as error:
-        raise failure("read", path, error) from error
+    try:
+        found = _object_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{str(path)!r} is not what it should be: {reason_of(error)}"
         raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None

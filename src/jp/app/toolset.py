@@ -25,6 +25,7 @@ from jp.tool.toolbox import (
     ToolSource,
     check_offered,
     enabled_names,
+    file_tool,
     settings_of,
     settings_over,
     source_of,
@@ -34,7 +35,7 @@ from jp.tool.web_fetch import FetchedPage, RefusedFetchError
 
 if TYPE_CHECKING:
     from jp.tool.base import ConfiguredTool, Tool, Toolbox
-    from jp.tool.files.territory import FileSurroundings, Ignored
+    from jp.tool.files.territory import Ignored
 
 
 class AttachmentNames:
@@ -115,13 +116,11 @@ class AttachmentWeb:
         return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)
 
 
-def _on_files(make: Callable[[FileSurroundings], Tool]) -> Tool:
-
-    return make(AttachmentNames())
+def _file_tool(name: str) -> Tool:
+    return file_tool(name, AttachmentNames())
 
 
 def _run_command() -> Tool:
-
     from jp.tool.execution import Sandbox
     from jp.tool.local import RunCommand
 
@@ -136,7 +135,7 @@ def _web_fetch() -> Tool:
 
 
 BUILT_IN: Mapping[str, Callable[[], Tool]] = {
-    **{name: partial(_on_files, make) for name, make in FILE_TOOLS.items()},
+    **{name: partial(_file_tool, name) for name in sorted(FILE_TOOLS)},
     "run_command": _run_command,
     "web_fetch": _web_fetch,
 }

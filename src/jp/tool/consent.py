@@ -515,13 +515,10 @@ _NO_PERSON = (
 class AskUser:
     """Asks a person, anew each time, and nobody else."""
 
+    definition = DEFINITION
+
     def __init__(self) -> None:
         self._numbers = count(1)
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return DEFINITION
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Ask."""

@@ -95,6 +95,8 @@ class LocalTool:
     confined one cannot read. What it says on its standard error is for the log.
     """
 
+    keeps_time = True
+
     def __init__(
         self, name: str, settings: ToolConfig, *, workspace_id: str = "", private: Callable[[], Sequence[str]] = tuple
     ) -> None:
@@ -116,11 +118,6 @@ class LocalTool:
     def definition(self) -> ToolDefinition:
         """See the port."""
         return self._definition
-
-    @property
-    def keeps_time(self) -> bool:
-        """See the port."""
-        return True
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """Return the command as it is run, where the arguments stand in it. See the port."""
@@ -250,18 +247,11 @@ DEFINITION = ToolDefinition(
 class RunCommand:
     """Run what the model asks for, confined by `sandbox`."""
 
+    definition = DEFINITION
+    keeps_time = True
+
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return DEFINITION
-
-    @property
-    def keeps_time(self) -> bool:
-        """See the port."""
-        return True
 
     def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
         """See the port."""

@@ -22,58 +22,18 @@ if TYPE_CHECKING:
     from jp.tool.files.territory import FileSurroundings
 
 
-def _create_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.write_tools import CreateFile
-
-    return CreateFile(surroundings)
-
-
-def _delete_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.write_tools import DeleteFile
-
-    return DeleteFile(surroundings)
+_READING = frozenset({"fs_grep_files", "fs_list_files", "fs_read_file"})
+FILE_TOOLS = _READING | {"fs_create_file", "fs_delete_file", "fs_modify_file", "fs_move_file"}
+"""The names of the tools that work on files."""
 
 
-def _grep_files(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.read_tools import GrepFiles
-
-    return GrepFiles(surroundings)
-
-
-def _list_files(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.read_tools import ListFiles
-
-    return ListFiles(surroundings)
-
-
-def _modify_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.write_tools import ModifyFile
-
-    return ModifyFile(surroundings)
-
-
-def _move_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.write_tools import MoveFile
-
-    return MoveFile(surroundings)
-
-
-def _read_file(surroundings: FileSurroundings) -> Tool:
-    from jp.tool.files.read_tools import ReadFile
-
-    return ReadFile(surroundings)
-
-
-FILE_TOOLS: Mapping[str, Callable[[FileSurroundings], Tool]] = {
-    "fs_create_file": _create_file,
-    "fs_delete_file": _delete_file,
-    "fs_grep_files": _grep_files,
-    "fs_list_files": _list_files,
-    "fs_modify_file": _modify_file,
-    "fs_move_file": _move_file,
-    "fs_read_file": _read_file,
-}
-"""A function that imports and makes the tool."""
+def file_tool(name: str, surroundings: FileSurroundings) -> Tool:
+    """Return the tool that works on files and has this name. Its module is imported now."""
+    if name in _READING:
+        from jp.tool.files.read_tools import TOOLS
+    else:
+        from jp.tool.files.write_tools import TOOLS
+    return TOOLS[name](surroundings)
 
 
 class BuiltIn(msgspec.Struct, frozen=True):

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from jp.tool.rules import argument_problems
-from jp.tool.toolbox import FILE_TOOLS
+from jp.tool.toolbox import FILE_TOOLS, file_tool
 from plain_names import PlainNames
 
 
 @pytest.mark.parametrize("name", sorted(FILE_TOOLS))
 def test_every_file_tool_has_the_name_it_is_found_by_and_a_closed_schema(name: str) -> None:
-    definition = FILE_TOOLS[name](PlainNames()).definition
+    definition = file_tool(name, PlainNames()).definition
 
     assert definition.name == name
     assert definition.description
@@ -23,7 +23,7 @@ def test_every_file_tool_has_the_name_it_is_found_by_and_a_closed_schema(name: s
 
 def test_only_what_is_used_is_imported() -> None:
     say = "print(*(name for name in sys.modules if name.startswith('jp.tool.')))"
-    use = "jp.tool.toolbox.FILE_TOOLS['fs_list_files'](None).definition"
+    use = "jp.tool.toolbox.file_tool('fs_list_files', None).definition"
     program = f"import sys, jp.tool.toolbox; {say}; {use}; {say}"
 
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, encoding="utf-8")

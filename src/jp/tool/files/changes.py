@@ -15,6 +15,7 @@ import msgspec
 
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import TextBlock
+from jp.conversation.thread import ToolDefinition
 from jp.tool.base import Answer, ToolInvocation, ToolOutput
 from jp.tool.files.territory import (
     Content,
@@ -184,10 +185,35 @@ async def require_consent(invocation: ToolInvocation, identity: str, text: str) 
     raise FileAccessError(f"{text} That needs the user's consent, and {why}, so nothing was done.")
 
 
-def failed(error: FileAccessError, kind: str, path: object = None) -> ToolOutput:
-    """Return the result of a call that did nothing. `path` is what it names, where that is one path."""
-    facts = Facts(kind=kind, path=legible(path) if isinstance(path, str) else None, first_error=error.message)
-    return ToolOutput(content=said(error.message), is_error=True, facts=facts)
+class FileTool:
+    """A tool that works on files. A call that is refused, or fails, ends in a result that says why."""
+
+    definition: ToolDefinition
+    kind: str
+    """The kind of its results."""
+    path_argument: str | None = "path"
+    """The argument with the one path that a call is about."""
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            return await self.work(invocation)
+        except FileAccessError as error:
+            path = invocation.arguments[self.path_argument] if self.path_argument else None
+            shown = legible(path) if isinstance(path, str) else None
+            facts = Facts(kind=self.kind, path=shown, first_error=error.message)
+            return ToolOutput(content=said(error.message), is_error=True, facts=facts)
+
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """Do what the call asks for.
+
+        Raises:
+            FileAccessError: it is refused, or fails.
+        """
+        raise NotImplementedError
 
 
 def said(text: str) -> tuple[TextBlock, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,9 @@ from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.changes import (
     Change,
+    FileTool,
     Previews,
     create,
-    failed,
     in_thread,
     made,
     put_over,
@@ -65,17 +66,15 @@ _DEFINITION = ToolDefinition(
 )
 
 
-class CreateFile:
+class CreateFile(FileTool):
     """A new file, or one that is written anew after a question."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
-        self._previews = Previews()
+    definition = _DEFINITION
+    kind = "write"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _DEFINITION
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        super().__init__(surroundings)
+        self._previews = Previews()
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """See the port, `jp.tool.base.Previewed`: what overwriting changes."""
@@ -90,19 +89,16 @@ class CreateFile:
         new = _content(invocation)
         return None if old == new else Change(place=place, known=known, old=old, new=new).diff()
 
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            data = encoded(_content(invocation), "'content'")
-            place, known = await in_thread(self._looked_at, invocation)
-            if known is None:
-                return await in_thread(_created, place, data)
-            self._previews.require_same(invocation, place, known)
-            text = f"{place.written!r} exists ({len(known.data):,} bytes). Overwrite it?"
-            await require_consent(invocation, "overwrite_file", text)
-            return await in_thread(_overwritten, place, data, known)
-        except FileAccessError as error:
-            return failed(error, "write", invocation.arguments["path"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        data = encoded(_content(invocation), "'content'")
+        place, known = await in_thread(self._looked_at, invocation)
+        if known is None:
+            return await in_thread(_created, place, data)
+        self._previews.require_same(invocation, place, known)
+        text = f"{place.written!r} exists ({len(known.data):,} bytes). Overwrite it?"
+        await require_consent(invocation, "overwrite_file", text)
+        return await in_thread(_overwritten, place, data, known)
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, Content | None]:
         """Return the file, and what it has if it is there."""
@@ -162,27 +158,20 @@ class _Move(msgspec.Struct, frozen=True, kw_only=True):
     overwritten: int | None
 
 
-class MoveFile:
+class MoveFile(FileTool):
     """A regular file under another path. Links are not moved: what they lead to would be, or they would break."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _MOVE_DEFINITION
+    kind = "move"
+    path_argument = "target"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _MOVE_DEFINITION
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            move = await in_thread(self._planned, invocation)
-            if move.overwritten is not None:
-                text = f"{move.target.written!r} exists ({move.overwritten:,} bytes). Overwrite it?"
-                await require_consent(invocation, "overwrite_file", text)
-            return await in_thread(_moved, move)
-        except FileAccessError as error:
-            return failed(error, "move", invocation.arguments["target"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        move = await in_thread(self._planned, invocation)
+        if move.overwritten is not None:
+            text = f"{move.target.written!r} exists ({move.overwritten:,} bytes). Overwrite it?"
+            await require_consent(invocation, "overwrite_file", text)
+        return await in_thread(_moved, move)
 
     def _planned(self, invocation: ToolInvocation) -> _Move:
         territory = territory_of(invocation, self._surroundings)
@@ -249,30 +238,22 @@ _DELETE_DEFINITION = ToolDefinition(
 )
 
 
-class DeleteFile:
+class DeleteFile(FileTool):
     """A regular file that is taken away.
 
     Where calls run unattended, so that nobody was asked about the call, it asks before it deletes.
     """
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _DELETE_DEFINITION
+    kind = "delete"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _DELETE_DEFINITION
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            place, status = await in_thread(self._looked_at, invocation)
-            if invocation.settings.run == "unattended":
-                text = f"Delete {place.written!r} ({status.st_size:,} bytes)?"
-                await require_consent(invocation, "delete_file", text)
-            return await in_thread(_deleted, place, status)
-        except FileAccessError as error:
-            return failed(error, "delete", invocation.arguments["path"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        place, status = await in_thread(self._looked_at, invocation)
+        if invocation.settings.run == "unattended":
+            text = f"Delete {place.written!r} ({status.st_size:,} bytes)?"
+            await require_consent(invocation, "delete_file", text)
+        return await in_thread(_deleted, place, status)
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, os.stat_result]:
         place = territory_of(invocation, self._surroundings).entry(str(invocation.arguments["path"]), "write")
@@ -378,11 +359,14 @@ _MODIFY_FILE = ToolDefinition(
 )
 
 
-class ModifyFile:
+class ModifyFile(FileTool):
     """Edits of one file: all of them or none, in its line ends, and only in the file that was looked at."""
 
+    definition = _MODIFY_FILE
+    kind = "patch"
+
     def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+        super().__init__(surroundings)
         self._previews = Previews()
 
     @cached_property
@@ -390,11 +374,6 @@ class ModifyFile:
         from anyio import Lock
 
         return Lock()
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _MODIFY_FILE
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """See the port, `jp.tool.base.Previewed`."""
@@ -405,21 +384,15 @@ class ModifyFile:
         self._previews.remember(invocation, change.known)
         return change.diff()
 
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            # Calls of one cycle run side by side, and several may be about one file.
-            async with self._lock:
-                return await self._changed(invocation)
-        except FileAccessError as error:
-            return failed(error, "patch", invocation.arguments["path"])
-
-    async def _changed(self, invocation: ToolInvocation) -> ToolOutput:
-        change = await self._planned(invocation)
-        self._previews.require_same(invocation, change.place, change.known)
-        output = await in_thread(made, change)
-        self._previews.made(change.place, change.known.data, change.new.encode())
-        return output
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        # Calls of one cycle run side by side, and several may be about one file.
+        async with self._lock:
+            change = await self._planned(invocation)
+            self._previews.require_same(invocation, change.place, change.known)
+            output = await in_thread(made, change)
+            self._previews.made(change.place, change.known.data, change.new.encode())
+            return output
 
     async def _planned(self, invocation: ToolInvocation) -> Change:
         place, known = await in_thread(self._read, invocation)
@@ -467,3 +440,7 @@ def _edits(invocation: ToolInvocation) -> list[Edit]:
         )
         for number, pattern in enumerate(patterns, 1)
     ]
+
+
+_ALL = (CreateFile, DeleteFile, ModifyFile, MoveFile)
+TOOLS: Mapping[str, type[FileTool]] = {tool.definition.name: tool for tool in _ALL}

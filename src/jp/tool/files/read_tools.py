@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,7 +13,7 @@ from jp.conversation.entries import Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files.changes import FileTool, in_thread, said, territory_of
+from jp.tool.files.changes import FileTool, LineMatcher, in_thread, said, territory_of
 from jp.tool.files.territory import (
     FileAccessError,
     FileSurroundings,
@@ -27,10 +26,6 @@ from jp.tool.files.territory import (
     read_whole,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from jp.tool.files.edits import LineMatcher
-
 
 _READ_FILE = ToolDefinition(
     name="fs_read_file",
@@ -332,8 +327,6 @@ class GrepFiles(FileTool):
         context = int(arguments.get("context", 0))
         if context < 0:
             raise FileAccessError(f"context is {context}, but it is a number of lines")
-        from jp.tool.files.edits import LineMatcher
-
         report = SearchReport(context=min(context, MOST_CONTEXT))
         search = _Search(invocation, self._surroundings, report, LineMatcher(str(arguments["pattern"])))
         while await in_thread(search.go_on):

@@ -19,15 +19,14 @@ from context.gold import Fact, Place, availability, found_in, gold_of, one_line,
 from context.product import recallable
 from context.sessions import recorded_sessions
 from jp.app.compaction.summarizer import rehearsal_terms, rehearse, texts_of
-from jp.compaction.fact_lines import FactLines
-from jp.compaction.hints import tool_policy
+from jp.compaction.fact_lines import FactLines, tool_policy
+from jp.compaction.overlays import KeepTurns, Range, RangeWish
 from jp.compaction.planning import Effect, Planner, PolicyWish, wish_of
 from jp.compaction.projection import project
-from jp.compaction.ranges import KeepTurns, Range, RangeWish
-from jp.compaction.stand_ins import StandIns, StatusLines
+from jp.compaction.status_lines import StandIns, StatusLines
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
-from jp.context.economics import EditCost, Prices, PromptEdit, cost_of_edit
+from jp.context.budget import EditCost, Prices, PromptEdit, cost_of_edit
 from jp.context.estimate import estimate_tokens
 from jp.context.summary_asking import summary_limit
 from jp.conversation.entries import AnyEntry, Compaction

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from context.sessions import TOOLS, Session, recorded_sessions
 from jp.app.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
+from jp.compaction.large_items import Saved, savings_of
 from jp.compaction.projection import newest_copy
-from jp.compaction.savings import Saved, savings_of
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
 from jp.context.estimate import estimate_tokens_of_bytes

@@ -11,8 +11,8 @@ from typing import Any
 
 from jp.cli.terminal.dialogue import ask_alone
 from jp.render.approval import Sheet
-from jp.render.escape import escape
 from jp.render.prompts import About, ask_key, ask_line, ask_secret, ask_yes_no
+from jp.render.sanitize import escape
 from jp.render.tty import is_asking
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from doubles import FakeClock, MemoryRecorder, Screen
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.config.entries import ToolConfig
 from jp.conversation.entries import ChatRequest
 from jp.conversation.resource import TextBlock
@@ -16,10 +16,9 @@ from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.settings import RetryPolicy
 from provider_at import provider_at
 from recordings import Recording, streamed
 

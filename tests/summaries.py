@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from artifacts import MemoryArtifacts
 from jp.context.markers import Artifacts, Cutter
+from jp.context.summary_fold import SummaryState
 from jp.context.summary_schema import StructuredSummary
-from jp.context.summary_text import SummaryState
 from jp.context.types import Call, Facts, Message, Meta, Transcript
 
 NONCE = "5eed5eed"

@@ -57,7 +57,6 @@ SMALL_MODULES = {
     "app.query.other_conversations": "imported when an attachment names a conversation",
     "app.structured.searching": "a program of its own, which may be ended at any time",
     "attachment.mcp": "a scheme",
-    "context.selection": "what a budget chooses, apart from what it knows of a log",
     "provider.cerebras.request": "a vendor's request",
     "provider.cerebras.vendor": "a vendor",
     "provider.compatible.request": "a vendor's request",

@@ -16,12 +16,11 @@ from context.questions import EXCERPTS
 from jp.app.compaction.order import Budget, Order, SummaryOrder
 from jp.app.compaction.preview import Previewer
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.log_contents import contents_in, handles_of
+from jp.compaction.log_contents import contents_in, handles_of, searchable_passages
 from jp.compaction.log_contents import recallable as searched
-from jp.compaction.passages import searchable_passages
+from jp.compaction.overlays import KeepTurns, RangeWish
 from jp.compaction.planning import wish_of
 from jp.compaction.projection import project
-from jp.compaction.ranges import KeepTurns, RangeWish
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES, AppConfig
 from jp.context.markers import assign_handles

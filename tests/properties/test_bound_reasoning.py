@@ -34,10 +34,9 @@ from jp.conversation.turns import undone
 from jp.tool.base import CallOutcome, CallStarted, ToolEvent, ToolOutput
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.loop import TurnLoop
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import Recorder, TurnPorts
 from jp.turn.request import InlineLoader, RequestSettings, build_thread
-from jp.turn.settings import RetryPolicy
 from prefix_server import BLANK, CheckedProvider, PrefixServer
 
 MODELS = {

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import handles_of
+from jp.compaction.overlays import RangeWish
 from jp.compaction.planning import Plan, Planner, wish_of
 from jp.compaction.projection import project
-from jp.compaction.ranges import RangeWish
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
 from jp.context.budget import estimate_messages

@@ -12,10 +12,17 @@ from msgspec.structs import replace
 import streams
 from jp.app.settings import layers_from
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.overlays import compactions_in_force
+from jp.compaction.overlays import (
+    AtTurn,
+    BeforeLast,
+    KeepTokens,
+    KeepTurns,
+    RangeWish,
+    SinceCompaction,
+    compactions_in_force,
+)
 from jp.compaction.planning import Planner, PolicyWish
 from jp.compaction.projection import Kept, project
-from jp.compaction.ranges import AtTurn, BeforeLast, KeepTokens, KeepTurns, RangeWish, SinceCompaction
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages

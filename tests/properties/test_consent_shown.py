@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from escapes import decode, decode_arguments, decode_rows
 from jp.conversation.entries import JsonObject
 from jp.render.approval import Page, Position, Sheet, argument_lines, columns, page_of
-from jp.render.escape import escape, escape_line
+from jp.render.sanitize import escape, escape_line
 from screen import Screen
 
 HOSTILE = "\x1b\x07\x9b\x9d\x9c\r\n\t\x08 \u202e\u2066\u200b\u200d\u0301\u20dd\ufe0f\U000e0041\ud800"

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 import transcripts
 from jp.context.breakdown import Measurement, apportion, break_down
-from jp.context.budget import estimate_messages
+from jp.context.budget import Prices, PromptEdit, cost_of_edit, estimate_messages, items_of
 from jp.context.cache_hints import MOST, Piece, Section, place_hints
-from jp.context.economics import Prices, PromptEdit, cost_of_edit
-from jp.context.items import items_of
 from jp.context.types import Transcript
 
 either = transcripts.any_transcripts()

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import LogContent
+from jp.compaction.overlays import Range, RangeWish
 from jp.compaction.planning import Planner, wish_of
 from jp.compaction.projection import project
-from jp.compaction.ranges import Range, RangeWish
 from jp.compaction.summaries import Summarised, summarising
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
 from jp.context.breakdown import break_down
+from jp.context.budget import items_of
 from jp.context.cache_hints import find_volatile
-from jp.context.items import items_of
 from jp.context.summary_asking import Asking, Terms
 from jp.context.summary_schema import SummaryError
 from jp.conversation.entries import AnyEntry, Header, ToolCallRequest

@@ -17,17 +17,16 @@ import chat_wire
 import google_wire
 import openai_wire
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, messages
-from jp.compaction.stand_ins import StatusLines
-from jp.compaction.wording import AFTER_MESSAGE
+from jp.compaction.status_lines import AFTER_MESSAGE, StatusLines
 from jp.conversation.entries import ChatRequest
 from jp.provider import http
 from jp.provider.errors import ProviderError
 from jp.provider.transport import HttpRequest, Limits
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits as TurnLimits
+from jp.turn.machine import RetryPolicy
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.settings import RetryPolicy
 from provider_at import provider_at
 
 Behavior = Literal["obedient", "starts over", "other words"]

@@ -13,7 +13,7 @@ from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
 from jp.compaction.references import cut_handle
-from jp.compaction.wording import attachment_place, result_place
+from jp.compaction.status_lines import attachment_place, result_place
 from jp.conversation.entries import AnyEntry, ChatRequest, ToolCallResponse
 from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock, checksum
 from jp.conversation.thread import ToolResult, UserResource, UserText

@@ -10,7 +10,7 @@ import streams
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
-from jp.compaction.stand_ins import content_size
+from jp.compaction.status_lines import content_size
 from jp.context.markers import assign_handles, look_up, marked_handles
 from jp.conversation.entries import (
     AnyEntry,

@@ -15,7 +15,7 @@ import anthropic_wire
 import chat_wire
 import google_wire
 import openai_wire
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.config.model import LlmConfig
 from jp.conversation.entries import (
     AnyEntry,

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from jp.render.inline import InlineParser, Segmenter
+from jp.render.blocks import InlineParser, Segmenter
 from jp.render.markdown import MarkdownStream, render_markdown
 from jp.render.sanitize import Sanitizer, sanitize
 from jp.render.tables import cell_width

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.compaction.passages import search_plainly, searchable_passages
+from jp.compaction.log_contents import search_plainly, searchable_passages
 from jp.context.redaction import redact
 from jp.context.search import match_expressions, passages_of, window, words_of
 from jp.conversation.entries import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.context.selection import Candidate, least_loss
+from jp.context.budget import Candidate, least_loss
 
 _PIECES = st.lists(
     st.tuples(st.integers(0, 500), st.integers(0, 3), st.integers(0, 4)),

@@ -27,11 +27,10 @@ from jp.provider.base import (
 )
 from jp.provider.errors import ProviderError
 from jp.turn.loop import TurnLoop
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import TurnPorts
 from jp.turn.request import InlineLoader, RequestSettings, digests_of
 from jp.turn.sent import sent_requests, thread_of
-from jp.turn.settings import RetryPolicy
 
 ENDS = st.sampled_from(("stop", "tools", "length", "refused", "fails", "breaks", "misses"))
 

@@ -445,7 +445,7 @@ def test_a_package_that_is_missing_is_named_before_anything_is_begun(
         cloud(name, "https://a.example", region="r", project="p")
 
     assert f"the package {package!r}, which is not installed" in raised.value.message
-    assert "pip install 'jp[sdk]'" in str(raised.value.hint)
+    assert "pip install 'jp[clouds]'" in str(raised.value.hint)
 
 
 def test_an_exception_without_words_is_named() -> None:

@@ -20,8 +20,7 @@ import chat_oracle
 import google_oracle
 import ollama_oracle
 import openai_oracle
-from jp.compaction.fact_lines import FactLines
-from jp.compaction.hints import tool_policy
+from jp.compaction.fact_lines import FactLines, tool_policy
 from jp.config.entries import OpenrouterConfig
 from jp.config.model import ToolCallMode
 from jp.conversation.entries import (

@@ -19,7 +19,7 @@ import google_oracle
 import ollama_oracle
 import openai_oracle
 from doubles import MemoryRecorder, Screen
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ToolCallRequest, TurnStart
 from jp.conversation.thread import Parameters, ToolDefinition
 from jp.provider.base import Provider

@@ -18,7 +18,7 @@ class UserKeys:
         Raises:
             JpError: what is stored may not be used, or cannot be read.
         """
-        from jp.render.secrets import keep_secret
+        from jp.render.sanitize import keep_secret
 
         found = open_key_storage().find(provider)
         if found is not None:

@@ -11,7 +11,7 @@ from jp.conversation.entries import JsonObject
 from jp.errors import JpError
 from jp.provider.base import ModelDetails
 from jp.provider.registry import ModelId
-from jp.turn.spending import DetailsOf
+from jp.turn.usage import DetailsOf
 
 if TYPE_CHECKING:
     from jp.provider.catalogue.known import Catalogue, CatalogueStore, Kept

@@ -76,7 +76,7 @@ class IndexedHistory:
 
     def search(self, query: str, limit: int, stream: Stream) -> Sequence[FoundPassage]:
         """See the port."""
-        from jp.compaction.passages import search_plainly, searchable_passages
+        from jp.compaction.log_contents import search_plainly, searchable_passages
         from jp.workspace.layout import search_index_path
 
         # The log grows while other calls run.

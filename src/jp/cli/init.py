@@ -225,8 +225,8 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import ConfigurationError
     from jp.provider.registry import parse_model_id, vendors
-    from jp.render.escape import escape_line
     from jp.render.prompts import ask_line
+    from jp.render.sanitize import escape_line
 
     example = next(vendor.proposed for vendor in vendors() if vendor.proposed)
     suggested = found[0].model if found else ""

@@ -39,7 +39,7 @@ def set_key(
     from jp.app.settings import trusted_config
     from jp.cli.output import print_result
     from jp.provider.keys import check_key
-    from jp.render.secrets import keep_secret
+    from jp.render.sanitize import keep_secret
 
     require_persistence(options, "jp keys set")
     _check_provider(options, provider)

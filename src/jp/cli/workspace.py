@@ -81,7 +81,7 @@ def trust(
     from jp.app.settings import accept, as_value, read_sources
     from jp.cli.output import print_result
     from jp.errors import UsageError
-    from jp.render.escape import escape_line
+    from jp.render.sanitize import escape_line
 
     require_persistence(options, "jp workspace trust")
     if path is not None:
@@ -124,7 +124,7 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     from pathlib import Path
 
     from jp.app.places import current_directory
-    from jp.render.escape import escape_line
+    from jp.render.sanitize import escape_line
     from jp.workspace.layout import explicit_root, user_data_directory
     from jp.workspace.trust import accept_owners, names_of, strangers_of
 

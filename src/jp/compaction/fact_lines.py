@@ -1,12 +1,9 @@
-"""Stand-ins that say what tools recorded, by which handle the rest is recalled, and what a call was about.
-
-Nothing is read from the blob store: facts, sizes and checksums stand in the entries.
-"""
+"""Lines of facts about tool calls, and the hints of tools for their own calls (RFD D17)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import is_
 from typing import TYPE_CHECKING, Any, assert_never, cast
@@ -14,11 +11,23 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 import msgspec
 
 from jp.compaction.log_contents import handles_of
-from jp.compaction.stand_ins import content_size, whole_size
+from jp.compaction.status_lines import content_size, whole_size
+from jp.config.entries import ToolCompactionConfig, ToolConfig
+from jp.config.model import ToolCallMode, ToolCallsConfig
 from jp.context.markers import checksum_of
 from jp.context.types import Call
 from jp.context.types import Facts as ToldFacts
-from jp.conversation.entries import AnyEntry, Compaction, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
+from jp.conversation.entries import (
+    AnyEntry,
+    Compaction,
+    Facts,
+    Header,
+    JsonObject,
+    ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
+    ToolOverride,
+)
 from jp.conversation.resource import (
     BinaryContent,
     Carrier,
@@ -33,6 +42,68 @@ from jp.conversation.thread import carriers_in
 
 if TYPE_CHECKING:
     from jp.context.markers import Cutter
+
+
+_CHEAP_ARGUMENTS = ToolCompactionConfig(request="keep", response="strip")
+_CHEAP_RESULTS = ToolCompactionConfig(request="strip", response="keep")
+_CHEAP = ToolCompactionConfig(request="keep", response="keep")
+
+SHIPPED: Mapping[str, ToolCompactionConfig] = {
+    "ask_user": _CHEAP,
+    "fs_create_file": _CHEAP_RESULTS,
+    "fs_delete_file": _CHEAP,
+    "fs_grep_files": _CHEAP_ARGUMENTS,
+    "fs_list_files": _CHEAP_ARGUMENTS,
+    "fs_modify_file": ToolCompactionConfig(request="strip", response="strip"),
+    "fs_move_file": _CHEAP,
+    "fs_read_file": _CHEAP_ARGUMENTS,
+    "recall": _CHEAP_ARGUMENTS,
+    "refresh_resource": _CHEAP_ARGUMENTS,
+    "run_command": _CHEAP_ARGUMENTS,
+    "search_history": _CHEAP_ARGUMENTS,
+    "web_fetch": _CHEAP_ARGUMENTS,
+}
+"""Hints of jp's own tools. The profile alone decides about other tools."""
+
+_POLICIES: Mapping[ToolCallMode, ToolCallPolicy] = {
+    "digest": ToolCallPolicy(policy="digest", request=True, response=True),
+    "strip": ToolCallPolicy(policy="strip", request=True, response=True),
+    "strip-requests": ToolCallPolicy(policy="strip", request=True),
+    "strip-responses": ToolCallPolicy(policy="strip", response=True),
+    "omit": ToolCallPolicy(policy="omit"),
+}
+
+
+def tool_policy(mode: ToolCallMode | ToolCallsConfig) -> ToolCallPolicy:
+    """Return the policy that a profile or an option names."""
+    if isinstance(mode, ToolCallsConfig):
+        if mode.policy == "omit":
+            return _POLICIES["omit"]
+        request = mode.response is not True if mode.request is None else mode.request
+        response = mode.request is not True if mode.response is None else mode.response
+        return ToolCallPolicy(policy=mode.policy, request=request, response=response)
+    return _POLICIES[mode]
+
+
+def overrides_for(names: Iterable[str], tools: Mapping[str, ToolConfig]) -> dict[str, ToolOverride]:
+    """Return the hints of the tools called `names`, sorted; `tools` is `conversation.tools`.
+
+    They are stored in the overlay: a later change of the configuration does not change old turns.
+    """
+    found: dict[str, ToolOverride] = {}
+    for name in sorted(set(names)):
+        hints = hints_of(name, tools)
+        if hints != ToolCompactionConfig():
+            found[name] = ToolOverride(request=hints.request, response=hints.response)
+    return found
+
+
+def hints_of(name: str, tools: Mapping[str, ToolConfig]) -> ToolCompactionConfig:
+    """Return the hints of a tool: its own settings, then what is built in. `tools` is `conversation.tools`."""
+    shipped = SHIPPED.get(name, ToolCompactionConfig())
+    own = tools[name].compaction if name in tools else ToolCompactionConfig()
+    return ToolCompactionConfig(request=own.request or shipped.request, response=own.response or shipped.response)
+
 
 LONGEST_ARGUMENT = 400
 _MOST_HANDLES = 8
@@ -51,7 +122,7 @@ class FactLines:
         self._newest = FactLinesOf()
 
     def of(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
-        """The stand-ins in a view of `entries`."""
+        """Return the status lines for a view of `entries`."""
         self._newest = self._newest.grown(entries)
         return self._newest
 
@@ -65,9 +136,9 @@ class FactLinesOf:
         self._lines: dict[tuple[int, bool], tuple[ToolCallResponse, ToolCallRequest, Facts | None, str | None]] = {}
 
     def grown(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
-        """The stand-ins of `entries`; what is known already holds for them if they only go on.
+        """Return the status lines of `entries`, reusing what is known if they only add to the earlier ones.
 
-        Overlays at the end change nothing of what stands for the entries before them.
+        Overlays at the end do not change the status lines of the entries before them.
         """
         end = len(entries)
         while end and isinstance(entries[end - 1], Compaction):
@@ -82,7 +153,7 @@ class FactLinesOf:
         return FactLinesOf(entries[:end])
 
     def arguments(self, call: ToolCallRequest) -> JsonObject | str:
-        """The arguments with their long strings cut."""
+        """Return the arguments with their long strings cut."""
         known = self._arguments.get(id(call))
         if known is None or known[0] is not call:
             known = self._arguments[id(call)] = (call, self._cut(call.arguments))
@@ -149,7 +220,7 @@ class FactLinesOf:
         return None if handles else line("")
 
     def _handles_in(self, carriers: Sequence[Carrier]) -> tuple[str, ...]:
-        """The handles of the largest of them, by size."""
+        """Return the handles of the largest carriers, largest first."""
         largest = sorted(filter(size_in_bytes, carriers), key=size_in_bytes, reverse=True)
         found = (self._handles.get(checksum(carrier)) for carrier in largest)
         return tuple(dict.fromkeys(handle for handle in found if handle is not None))[:_MOST_HANDLES]
@@ -174,7 +245,7 @@ def _members(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def nonce_of(entries: Sequence[AnyEntry]) -> str:
-    """What the markers in views of a log carry; `NO_NONCE` where its header has none that can be used."""
+    """Return the nonce of the markers in views of a log; `NO_NONCE` if its header has none that is valid."""
     first = entries[0] if entries else None
     found = first.nonce if isinstance(first, Header) else ""
     return found if _NONCE.fullmatch(found) else NO_NONCE
@@ -188,7 +259,7 @@ class StandingArtifacts:
         self._contents: dict[str, str] = {}
 
     def handle(self, sha256: str) -> str:
-        """The whole checksum names what does not stand in the log."""
+        """Return the handle of a checksum; the whole checksum if the log does not contain it."""
         return self._handles.get(sha256, sha256)
 
     def keep(self, content: str) -> str:
@@ -198,12 +269,12 @@ class StandingArtifacts:
         return handle
 
     def recall(self, handle: str) -> str | None:
-        """What was met so far."""
+        """Return the text of a handle met so far."""
         return self._contents.get(handle)
 
 
 def _line_count(response: ToolCallResponse, carriers: Sequence[Carrier]) -> int | None:
-    """How many lines it has, where all of it is text that is shown as it is."""
+    """Return the number of lines, None unless all content is text that is shown unchanged."""
     counts = [_lines_of(carrier) for carrier in carriers]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(response.content) else None

@@ -1,9 +1,10 @@
-"""Overlays: which compactions are in force, what each covers, and which wins at a place."""
+"""Overlays on the log: which turns they cover, and how they change the view (RFD 064)."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -11,12 +12,212 @@ from msgspec.structs import replace
 from jp.conversation.entries import AnyEntry, Compaction, ConfigDelta, Facts, ToolCallPolicy
 from jp.conversation.forking import TurnRange, extract
 from jp.conversation.turns import Cycle, Division, Placement, divide, is_blank, undone
+from jp.errors import UsageError
+
+Policy = Literal["summary", "reasoning", "tools", "resources"]
+"""A type of content that a compaction has an opinion on."""
+
+
+class AtTurn(msgspec.Struct, frozen=True):
+    """The turn with this number, which counts from 0."""
+
+    number: int
+
+
+class BeforeLast(msgspec.Struct, frozen=True):
+    """So many turns before the last one."""
+
+    turns: int
+
+
+class Ago(msgspec.Struct, frozen=True):
+    """So many seconds ago."""
+
+    seconds: float
+
+
+class SinceCompaction(msgspec.Struct, frozen=True):
+    """The first turn that no compaction of the same type has covered, nor any before it: what RFD 064 calls `last`."""
+
+
+Bound = AtTurn | BeforeLast | Ago | SinceCompaction
+
+
+class KeepTurns(msgspec.Struct, frozen=True):
+    """So many turns stay as they are."""
+
+    turns: int
+
+
+class KeepFor(msgspec.Struct, frozen=True):
+    """The turns of so many seconds stay as they are."""
+
+    seconds: float
+
+
+class KeepTokens(msgspec.Struct, frozen=True):
+    """Turns worth at most so many tokens stay as they are, and always one."""
+
+    tokens: int
+
+
+Keep = KeepTurns | KeepFor | KeepTokens
+
+
+class RangeWish(msgspec.Struct, frozen=True, kw_only=True):
+    """The requested range of a compaction: from `start` to `end`, inclusive, without what is kept at either end.
+
+    A missing bound is the first or last turn of the conversation.
+    """
+
+    start: Bound | None = None
+    end: Bound | None = None
+    keep_first: Keep = KeepTurns(0)
+    keep_last: Keep = KeepTurns(0)
+
+
+class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn that was not undone. `began` is in seconds since 1970, None where it is not known."""
+
+    number: int
+    id: str
+    began: float | None
+    tokens: int
+
+
+class StreamShape(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of a stream that resolving needs: its turns in order, and the last turn that each policy covers."""
+
+    turns: tuple[TurnFacts, ...]
+    covered: Mapping[Policy, int] = {}
+
+
+class Range(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Turns from `first` to `last`, both included (0-based).
+
+    With `to_cycle` it is a part of one turn: its cycles up to that one (0-based, included), without its requests.
+    """
+
+    first: int
+    last: int
+    to_cycle: int | None = None
+
+
+def resolve(wish: RangeWish, shape: StreamShape, policy: Policy, *, now: float) -> Range | None:
+    """Return the turns that `wish` names for a policy, None if there are none. `now` is in seconds since 1970.
+
+    Bounds after the last turn are moved to it.
+    """
+    turns = shape.turns
+    if not turns:
+        return None
+    first = _start(wish.start, shape, policy, now)
+    last = _end(wish.end, turns, now)
+    if first is None or last is None:
+        return None
+    kept_first = _kept(wish.keep_first, turns, _is_young_at_start(turns))
+    kept_last = _kept(wish.keep_last, turns[::-1], lambda turn, seconds: (turn.began or now) >= now - seconds)
+    inside = [turn.number for turn in turns[kept_first : len(turns) - kept_last] if first <= turn.number <= last]
+    return Range(first=inside[0], last=inside[-1]) if inside else None
+
+
+def union_with_summaries(found: Range, summaries: Sequence[Range]) -> Range:
+    """Return `found`, grown until it contains every summary's range that it overlaps.
+
+    A summary of a part beside a summary of the rest could contradict it (RFD 064).
+    """
+    while True:
+        touched = [one for one in summaries if one.first <= found.last + 1 and one.last >= found.first - 1]
+        grown = Range(
+            first=min([found.first, *(one.first for one in touched)]),
+            last=max([found.last, *(one.last for one in touched)]),
+        )
+        if grown == found:
+            return found
+        found = grown
+
+
+def check_choice(start: Bound | None, end: Bound | None) -> None:
+    """Refuse bounds that contradict each other whatever the stream is.
+
+    Raises:
+        UsageError: the end is `last`, or lies before the start.
+    """
+    if isinstance(end, SinceCompaction):
+        raise UsageError("--to cannot be 'last'", hint="`last` is where to begin: --from last")
+    if isinstance(start, AtTurn) and isinstance(end, AtTurn) and end.number < start.number:
+        raise UsageError(
+            f"the range is reversed: it begins with turn {start.number} and ends with turn {end.number}",
+            hint="--from names the first turn, --to the last one",
+        )
+
+
+def _start(bound: Bound | None, shape: StreamShape, policy: Policy, now: float) -> int | None:
+    match bound:
+        case None:
+            return shape.turns[0].number
+        case AtTurn(number=number):
+            return number
+        case BeforeLast(turns=count):
+            return shape.turns[max(len(shape.turns) - 1 - count, 0)].number
+        case Ago(seconds=seconds):
+            since = (turn.number for turn in shape.turns if turn.began is not None and turn.began >= now - seconds)
+            return next(since, None)
+        case SinceCompaction():
+            return shape.covered.get(policy, -1) + 1
+        case _:
+            assert_never(bound)
+
+
+def _end(bound: Bound | None, turns: Sequence[TurnFacts], now: float) -> int | None:
+    match bound:
+        case None | SinceCompaction():
+            return turns[-1].number
+        case AtTurn(number=number):
+            return number
+        case BeforeLast(turns=count):
+            return turns[-1 - count].number if count < len(turns) else None
+        case Ago(seconds=seconds):
+            until = (turn.number for turn in reversed(turns) if turn.began is not None and turn.began <= now - seconds)
+            return next(until, None)
+        case _:
+            assert_never(bound)
+
+
+def _kept(keep: Keep, turns: Sequence[TurnFacts], is_young: Callable[[TurnFacts, float], bool]) -> int:
+    """Return the number of `turns` to keep, counted from the end at which they are kept."""
+    match keep:
+        case KeepTurns(turns=count):
+            return min(count, len(turns))
+        case KeepFor(seconds=seconds):
+            return next((at for at, turn in enumerate(turns) if not is_young(turn, seconds)), len(turns))
+        case KeepTokens(tokens=tokens):
+            return _worth(turns, tokens)
+        case _:
+            assert_never(keep)
+
+
+def _worth(turns: Sequence[TurnFacts], tokens: int) -> int:
+    if tokens <= 0:
+        return 0
+    left = tokens
+    for count, turn in enumerate(turns):
+        left -= turn.tokens
+        if left < 0:
+            return max(count, 1)
+    return len(turns)
+
+
+def _is_young_at_start(turns: Sequence[TurnFacts]) -> Callable[[TurnFacts, float], bool]:
+    began = next((turn.began for turn in turns if turn.began is not None), 0.0)
+    return lambda turn, seconds: (began if turn.began is None else turn.began) <= began + seconds
+
 
 UNCOVERED_CYCLES = 3
-"""How many of the newest cycles an overlay that ends inside a turn leaves alone, counted where it stands."""
+"""Number of the newest cycles that an overlay inside a turn does not cover, counted at its position in the log."""
 
 NEWEST_CYCLES = 1
-"""A summary inside a turn never stands for its newest cycle, which is being answered."""
+"""A summary inside a turn never covers its newest cycle, which is still being answered."""
 
 Point = tuple[int, int]
 """A place in a stream: a turn, and a cycle of it."""
@@ -26,18 +227,17 @@ CyclesAt = Callable[[int], Sequence[Cycle]]
 
 
 def compactions_in_force(entries: Sequence[AnyEntry]) -> list[Compaction]:
-    """The compactions of a stream that were not undone, in the log's order."""
+    """Return the compactions of a stream that were not undone, in the log's order."""
     gone = undone(entries)
     return [entry for entry in entries if isinstance(entry, Compaction) and entry.id not in gone]
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a compaction covers: everything from `start` on and before `end`.
+    """The part of a log that a compaction covers: everything from `start` to before `end`.
 
-    `only_responses`: in this part it concerns the responses of tools and nothing else. `inside`: its summary is of
-    cycles of one turn, whose requests stay. `seen` is where the compaction stands: what came later does not count.
-    `summary` is the text that stands for what it covers, empty where it has none: a blank one would hide turns and
-    say nothing.
+    `only_responses`: in this part only the responses of tools are affected. `inside`: its summary covers cycles of one
+    turn, whose requests stay. `seen` is the compaction's own position: later entries are not covered. `summary` is the
+    text that replaces what it covers, empty if it has none: a blank text would hide turns and say nothing.
     """
 
     compaction: Compaction
@@ -50,10 +250,10 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def coverages(division: Division, undone: frozenset[str], cycles_at: CyclesAt) -> list[Coverage]:
-    """What the compactions in force cover, in the log's order.
+    """Return the coverage of each compaction in force, in the log's order.
 
-    A compaction changes how what stands before it is read, so it never covers a turn or a cycle that began after it:
-    what a request showed stays as it was while the stream grows.
+    A compaction changes how the entries before it are read, so it never covers a turn or a cycle that began after it: a
+    request stays the same while the stream grows.
     """
     numbers = {turn.id: turn.number for turn in division.turns if turn.id}
     found: list[Coverage] = []
@@ -87,7 +287,7 @@ def _parts(placement: Placement, numbers: Mapping[str, int], cycles_at: CyclesAt
 
 
 def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:
-    """The turns that a compaction names: by id, or by number where an id is absent or names no turn of this stream."""
+    """Return the turns that a compaction names: by id, or by number if an id is missing or unknown in this stream."""
     compaction = placement.compaction
     first = numbers.get(compaction.from_id or "", compaction.from_turn)
     last = numbers.get(compaction.to_id or "", compaction.to_turn)
@@ -95,15 +295,15 @@ def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int
 
 
 def _cycles_begun(placement: Placement, cycles_at: CyclesAt) -> int:
-    """How many cycles of its turn had begun where the compaction stands."""
+    """Return the number of cycles of its turn that began before the compaction."""
     return bisect_left(cycles_at(placement.turn), placement.events, key=lambda cycle: cycle.start)
 
 
 class Half(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17).
+    """Rule for the arguments, or for the results, of tool calls, and the tools that are exempt by hint (RFD D17).
 
-    With `digest`, responses leave a digest: it has the facts of those that were recorded without evidence, by id.
-    `kept` are the ids of those that are left alone.
+    With `digest`, results are replaced by digests: it has the facts of those recorded without evidence, by id. `kept`
+    are the ids of those that are exempt.
     """
 
     strip: bool = False
@@ -120,7 +320,7 @@ KEEP = Half()
 
 
 class ToolPolicies(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to tool calls. Omitted calls are gone with their responses, whatever a tool wishes."""
+    """Policies for tool calls. `omit` hides calls and their responses, whatever a tool's hint is."""
 
     omit: bool = False
     requests: Half = KEEP
@@ -128,7 +328,7 @@ class ToolPolicies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens at a place. Two types name the coverage itself: who summarises, and what it had seen."""
+    """Policies that apply at a place. Two of them are the coverage itself, which says what it had seen."""
 
     summary: Coverage | None = None
     strip_reasoning: bool = False
@@ -145,7 +345,7 @@ class Winners:
         self._found: dict[int, Policies] = {}
 
     def at(self, place: Point) -> Policies:
-        """What happens at a turn and cycle."""
+        """Return the policies at a turn and cycle."""
         stretch = bisect_right(self._edges, place)
         found = self._found.get(stretch)
         if found is None:
@@ -157,14 +357,14 @@ class Winners:
         return found
 
     def summary_of(self, turn: int) -> Coverage | None:
-        """The summary that stands for the whole of a turn, which need not be read then."""
+        """Return the summary that replaces a whole turn, whose entries need not be read then."""
         begin, end = (turn, 0), (turn + 1, 0)
         is_uniform = bisect_right(self._edges, begin) == bisect_left(self._edges, end)
         return self.at(begin).summary if is_uniform else None
 
 
 def _overlaid(policies: Policies, coverage: Coverage) -> Policies:
-    """`policies` with what `coverage` has an opinion on."""
+    """Return `policies`, overridden where `coverage` has a policy."""
     compaction = coverage.compaction
     if coverage.inside:
         return replace(policies, summary=coverage)
@@ -216,10 +416,10 @@ class ForkedStream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forked_stream(entries: Sequence[AnyEntry], turns: TurnRange) -> ForkedStream:
-    """The fork of turns that exist.
+    """Return the fork of turns that exist.
 
-    A compaction that only leaves out or strips is clipped to what is copied. A summary that tells of more than that is
-    left behind, with a notice.
+    A compaction that only hides or strips is clipped to what is copied. A summary that covers more than that is
+    dropped, with a notice.
     """
     division = divide(entries)
     identities = {turn.id: turn.number for turn in division.turns if turn.id}
@@ -238,7 +438,7 @@ class _Clipper:
         self.notices: list[str] = []
 
     def clipped(self, placement: Placement) -> Compaction | None:
-        """The compaction as it is in the fork; None where nothing of it concerns what is copied."""
+        """Return the compaction as it is in the fork; None if it covers nothing that is copied."""
         compaction = placement.compaction
         first, last = turns_covered(placement, self._numbers)
         start, end = max(first, self._turns.first), min(last, self._turns.last)
@@ -265,7 +465,7 @@ class _Clipper:
         return found if _says_anything(found) else None
 
     def _stays(self, compaction: Compaction, last: int) -> bool:
-        """Whether the fork reads it as the source does, word for word."""
+        """Return whether the fork reads it exactly as the source does."""
         named = [identity for identity in (compaction.from_id, compaction.to_id) if identity is not None]
         are_known = all(self._numbers.get(identity, -1) in self._turns for identity in named)
         return self._turns.first == 0 and last <= self._turns.last and are_known

@@ -1,9 +1,11 @@
-"""Summaries made of what was said, recorded and told, and fitted into a number of tokens."""
+"""The text of a summary: written from its fields, read back, and folded into a later one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+import re
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -13,7 +15,7 @@ from jp.context.estimate import estimate_tokens
 from jp.context.evidence import Mentions, mentions_in, within
 from jp.context.markers import Artifacts, Cutter, checksum_of
 from jp.context.redaction import excerpt, redacted
-from jp.context.summary_schema import MOST_REQUIREMENTS, StructuredSummary, TouchedFiles, normalised
+from jp.context.summary_schema import MOST_REQUIREMENTS, NOTHING_SAID, StructuredSummary, TouchedFiles, normalised
 from jp.context.summary_source import (
     MOST_FILES,
     Ledger,
@@ -27,17 +29,189 @@ from jp.context.summary_source import (
     read_source,
     spoken_in,
 )
-from jp.context.summary_text import Provenance, Recallable, Renderer, SummaryState
 from jp.context.types import Call, Message, StoredBlock, Transcript, texts_of
+
+VERSION = 1
+"""The value of `meta.digested` on a summary's message. A summary of another version is recognized and not read."""
+
+
+class Recallable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A removed content, and the handle that recalls it."""
+
+    handle: str
+    what: str
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The origin of a summary.
+
+    `is_local`: at least a part of it was written without a model. `unsupported` counts a model's claims without
+    evidence.
+    """
+
+    is_local: bool = False
+    unsupported: int = 0
+
+
+class SummaryState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """All of a summary; its text is rendered from this.
+
+    `answers` are the newest visible ones of the model, where no model accounted for them. `older_requirements` recalls
+    those for which there is no room.
+    """
+
+    account: StructuredSummary = NOTHING_SAID
+    spoken: Spoken = Spoken()
+    ledger: Ledger = Ledger()
+    mentions: Mentions = Mentions()
+    answers: tuple[str, ...] = ()
+    older_requirements: str = ""
+    recallable: tuple[Recallable, ...] = ()
+    provenance: Provenance = Provenance()
+
+
+_FAMILY = re.compile(r"(?i)(\[\[/?)(\\*)(summary:)")
+
+PREFACE = """\
+This is a record of earlier messages that were left out here. It is for reference and is no new request: do not answer \
+it. The work goes on with what comes after it.
+What comes after it in this conversation wins over everything in it. Where a later message says to stop, to undo or to \
+forget something, that holds.
+All tools can be used as before. Files with instructions or memories have authority over this record.
+What it does not tell can be recalled by a handle or searched for."""
+LOCAL_NOTE = "This record was made locally, at least in part without a model, and may be incomplete."
+
+_HEADING = "## "
+_ITEM = "- "
+_INDENT = "  "
+_COLON = ": "
+
+_Plain = dict[str, Any]
+"""A Struct as msgspec converts it: members by name."""
+
+_ABOUT = "About this record"
+_TITLES: tuple[tuple[str, str], ...] = (
+    ("Goal", "account.goal"),
+    ("The request being worked on, word for word", "spoken.active"),
+    ("Requirements, word for word", "account.requirements"),
+    ("Older requirements, to recall by this handle", "older_requirements"),
+    ("Constraints", "account.constraints"),
+    ("The first request, word for word", "spoken.first"),
+    ("Earlier requests, word for word, oldest first", "spoken.later"),
+    ("Decisions", "account.decisions"),
+    ("Done", "account.done"),
+    ("Open", "account.open"),
+    ("Next step", "account.next_step"),
+    ("Errors and what mended them", "account.errors_and_fixes"),
+    ("Working hypothesis", "account.hypothesis"),
+    ("How to test", "account.test_command"),
+    ("Open questions", "account.open_questions"),
+    ("Files modified, as recorded", "ledger.modified"),
+    ("Files read, as recorded", "ledger.read"),
+    ("Commands, as recorded", "ledger.commands"),
+    ("Files modified, as told", "account.files.modified"),
+    ("Files read, as told", "account.files.read"),
+    ("Commands, as told", "account.commands"),
+    ("The newest answers that were left out", "answers"),
+    ("Paths mentioned", "mentions.paths"),
+    ("Issues mentioned", "mentions.issues"),
+    ("Commits mentioned", "mentions.commits"),
+    ("Error lines", "mentions.errors"),
+    ("Addresses mentioned", "mentions.urls"),
+    ("To recall by handle", "recallable"),
+    (_ABOUT, "provenance"),
+)
+"""Each part of a state under the heading that it has in the text, in this order."""
+
+_RECORDS = frozenset({
+    "Decisions",
+    "Errors and what mended them",
+    "Commands, as recorded",
+    "To recall by handle",
+    _ABOUT,
+})
+"""The headings under which an item has members with names."""
+
+_PARTS = {title: attrgetter(path) for title, path in _TITLES}
+
+
+def opening(nonce: str) -> str:
+    """Return the first line of a summary."""
+    return f"[[summary:{nonce}:v{VERSION}]]"
+
+
+def closing(nonce: str) -> str:
+    """Return the last line of a summary."""
+    return f"[[/summary:{nonce}]]"
+
+
+def render_summary(state: SummaryState, nonce: str) -> str:
+    """Return the text of `state`, without empty parts."""
+    return Renderer(nonce).text(state)
+
+
+class Renderer:
+    """Renders several states of which most parts are the same objects; each part once."""
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self._sections: dict[tuple[str, int], tuple[object, str]] = {}
+
+    def text(self, state: SummaryState) -> str:
+        """Return the text of `state`, without empty parts."""
+        notes = (PREFACE, LOCAL_NOTE) if state.provenance.is_local else (PREFACE,)
+        body = (self._section(title, get(state)) for title, get in _PARTS.items())
+        return "\n".join((opening(self._nonce), *notes, *filter(None, body), closing(self._nonce)))
+
+    def _section(self, title: str, value: object) -> str:
+        """Return the text of a section, cached with its value, so that no other value gets that identity."""
+        key = title, id(value)
+        if key not in self._sections:
+            lines = _section(title, msgspec.to_builtins(value)) if value else ()
+            self._sections[key] = value, escaped("\n".join(lines))
+        return self._sections[key][1]
+
+
+def escaped(text: str) -> str:
+    """Return `text` without anything that begins a marker of a summary."""
+    return _FAMILY.sub(r"\1\\\2\3", text) if "[[" in text else text
+
+
+def _section(title: str, value: Any) -> Iterator[str]:
+    if not value:
+        return
+    yield _HEADING + title
+    if isinstance(value, str):
+        yield from (_INDENT + line for line in value.split("\n"))
+        return
+    items: Sequence[Any] = [value] if title == _ABOUT else value
+    for item in items:
+        first, *rest = _members(item) if title in _RECORDS else item.split("\n")
+        yield _ITEM + first
+        yield from (_INDENT + line for line in rest)
+
+
+def _members(record: _Plain) -> list[str]:
+    lines: list[str] = []
+    for name, value in record.items():
+        first, *rest = _spelled(value).split("\n")
+        lines.append(name + _COLON + first)
+        lines.extend(_INDENT + line for line in rest)
+    return lines
+
+
+def _spelled(value: str | int) -> str:
+    return value if isinstance(value, str) else str(value).lower()
+
 
 MOST_RECALLABLE = 40
 _EVICTED_LABEL = 60
 
 
 class Computed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the messages that leave without asking anybody, all of it redacted.
+    """The facts about the removed messages that need no model, all redacted.
 
-    `evicted` are what `spoken` has no room for. `recallable` are contents worth naming, newest last.
+    `evicted` are the messages for which `spoken` has no room. `recallable` are contents worth naming, newest last.
     """
 
     spoken: Spoken = Spoken()
@@ -49,7 +223,7 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model told of the messages that leave: its account, folded over all parts; all of it unless `is_local`."""
+    """A model's account of the removed messages, folded over all parts; complete unless `is_local`."""
 
     account: StructuredSummary
     unsupported: int = 0
@@ -57,16 +231,16 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fold_summaries(older: StructuredSummary, newer: StructuredSummary) -> StructuredSummary:
-    """`newer`, with the requirements of `older` that it lost, which come first."""
+    """Return `newer`, preceded by the requirements of `older` that it lost."""
     known = {normalised(text) for text in newer.requirements}
     lost = tuple(text for text in older.requirements if normalised(text) not in known)
     return replace(newer, requirements=(*lost, *newer.requirements)) if lost else newer
 
 
 def fold_state(told: Told, computed: Computed, artifacts: Artifacts) -> SummaryState:
-    """The state of a summary; what there is no room for is kept in `artifacts`.
+    """Return the state of a summary; items without room are kept in `artifacts`.
 
-    The model's answers stay in it where no model has accounted for everything.
+    The model's answers stay in it if no model has accounted for everything.
     """
     evicted = tuple(
         Recallable(handle=artifacts.keep(text), what=f"the person: {text[:_EVICTED_LABEL]}")
@@ -89,7 +263,7 @@ _Nested: TypeAlias = "str | dict[str, _Nested] | list[_Nested] | tuple[_Nested, 
 
 
 def without_secrets(account: StructuredSummary) -> StructuredSummary:
-    """`account` with what may be a secret replaced: a model, or an earlier version of jp, may have put one there."""
+    """Return `account` with possible secrets replaced: a model, or an earlier version of jp, can have included one."""
     told: _Nested = msgspec.to_builtins(account)
     clean = _clean(told, {})
     return account if clean == told else msgspec.convert(clean, StructuredSummary)
@@ -106,7 +280,7 @@ def _clean(value: _Nested, known: dict[str, str]) -> _Nested:
 
 
 def within_requirements(state: SummaryState, artifacts: Artifacts, most: int) -> SummaryState:
-    """`state` with its newest `most` requirements; older ones go to `artifacts`, with the handle of those before."""
+    """Return `state` with its newest `most` requirements; older ones go to `artifacts`, with the previous handle."""
     requirements = state.account.requirements
     gone = requirements[: max(len(requirements) - most, 0)]
     if not gone:
@@ -118,7 +292,7 @@ def within_requirements(state: SummaryState, artifacts: Artifacts, most: int) ->
 
 
 def _newest(recallable: Sequence[Recallable]) -> tuple[Recallable, ...]:
-    """The last of each handle, as many as there is room for."""
+    """Return the last of each handle, as many as there is room for."""
     found = {each.handle: each for each in reversed(recallable)}
     return tuple(reversed(list(found.values())[:MOST_RECALLABLE]))
 
@@ -128,9 +302,9 @@ ANSWER_LIMIT = 700
 
 
 def answers_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
-    """The newest visible answers in `messages`, whole as far as there is room for them, oldest first.
+    """Return the newest visible answers in `messages` for which there is room, oldest first.
 
-    Each in at most 700 characters, without secrets.
+    Each has at most 700 characters, without secrets.
     """
     room = ANSWERS_LIMIT
     found: list[str] = []
@@ -148,9 +322,9 @@ _Step = Callable[[SummaryState, Artifacts], SummaryState]
 
 
 def fit_summary(state: SummaryState, limit: int, nonce: str, artifacts: Artifacts) -> SummaryState:
-    """`state` so that its text has at most `limit` tokens, or as few as it can have.
+    """Return `state` shortened to a text of at most `limit` tokens, or to the least that it can have.
 
-    The goal, the next step and the request being worked on always stay. What the person said and required goes to
+    The goal, the next step and the request being worked on always stay. The person's words and requirements go to
     `artifacts`, and a handle stays.
     """
     renderer = Renderer(nonce)
@@ -272,7 +446,7 @@ _STEPS: tuple[_Step, ...] = (
     _fewer_spoken(0, keep_first=False),
     _fewer_requirements(1),
 )
-"""What goes, one after the other, in the order of what a reader misses least."""
+"""The order in which parts are dropped: the least useful ones first."""
 
 WORTH_A_HANDLE = 800
 """Characters from which on a result that leaves is named with its handle."""
@@ -287,7 +461,7 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def leave(gone: Transcript, cutter: Cutter) -> Leaving:
-    """What is known of the messages `gone`, which one summary is to stand for."""
+    """Return the facts about the messages `gone`, which one summary will replace."""
     source = read_source(gone, cutter.artifacts, cutter.known)
     spoken = fold_spoken(spoken_in(gone, cutter))
     outputs = [piece.text for piece in source.pieces if piece.is_output]
@@ -303,7 +477,7 @@ def leave(gone: Transcript, cutter: Cutter) -> Leaving:
 
 
 def _recallable(messages: Sequence[Message], cutter: Cutter) -> tuple[Recallable, ...]:
-    """The newest long results in `messages`, oldest first."""
+    """Return the newest long results in `messages`, oldest first."""
     found: list[Recallable] = []
     for group in reversed(groups_of(messages)):
         rows = messages[group.start : group.end]

@@ -177,7 +177,7 @@ def _failure(headers: Mapping[str, object], payload: bytes) -> ServerSentEvent:
     return ServerSentEvent("error", msgspec.json.encode(error))
 
 
-INSTALL = "install what it takes: `pip install 'jp[sdk]'`"
+INSTALL = "install what it takes: `pip install 'jp[clouds]'`"
 _ENTRA = "`pip install azure-identity`, then `az login`, lets jp sign in without a key"
 _LONGEST = 300
 

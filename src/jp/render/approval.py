@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.render.escape import escape, escape_line, tokens
+from jp.render.sanitize import escape, escape_line, tokens
 from jp.render.units import count_text
 
 Fragment = tuple[str, str]

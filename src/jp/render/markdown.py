@@ -21,9 +21,19 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from jp.render.blocks import BlockParser, Container, Leaf, expand_marker_tabs, opening_lines
+from jp.render.blocks import (
+    SEGMENT,
+    BlockParser,
+    Container,
+    Flow,
+    InlineParser,
+    Leaf,
+    Segmenter,
+    expand_marker_tabs,
+    opening_lines,
+    wrap,
+)
 from jp.render.highlight import Highlighter
-from jp.render.inline import SEGMENT, Flow, InlineParser, Segmenter, wrap
 from jp.render.sanitize import Sanitizer, one_line
 from jp.render.tables import cell_width
 from jp.render.theme import Look, Measure, styled

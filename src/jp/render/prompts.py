@@ -98,7 +98,7 @@ def _meanings(keys: Mapping[str, str]) -> str:
 
 async def ask_line(question: str, default: str = "", *, about: About = _NOTHING) -> str | None:
     """Ask, and wait for a line; an empty one means `default`. None where there is no terminal, or the input ends."""
-    from jp.render.escape import escape_line
+    from jp.render.sanitize import escape_line
 
     if not can_ask():
         return None
@@ -116,7 +116,7 @@ async def ask_secret(question: str) -> str | None:
 
 def tell(text: str) -> None:
     """Show `text`, which is composed of escaped text and jp's own words, where the next question is going to be."""
-    from jp.render.escape import printable
+    from jp.render.sanitize import printable
 
     if text and can_ask():
         with suppress(OSError), open(TERMINAL, "w", encoding="utf-8") as terminal:  # noqa: PTH123  a device
@@ -239,7 +239,7 @@ class _Screen:
     def _rows_of_text(self, width: int) -> list[str]:
         """Return the rows of the question itself; the answer stands behind the last one."""
         from jp.render.approval import wrapped
-        from jp.render.escape import printable
+        from jp.render.sanitize import printable
 
         return list(wrapped(printable(self.text), width))
 

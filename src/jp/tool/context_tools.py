@@ -112,7 +112,7 @@ def _handle_in(text: str) -> str:
 
 
 def _page(found: FoundContent, invocation: ToolInvocation) -> ToolOutput:
-    from jp.context.pages import page_of_text
+    from jp.context.markers import page_of_text
 
     offset, lines = invocation.arguments.get("offset", 0), invocation.arguments.get("lines")
     size = len(found.data)

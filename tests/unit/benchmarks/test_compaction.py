@@ -8,7 +8,7 @@ from context.conversations import conversation_of
 from context.gold import gold_of
 from context.sessions import Session, read_session
 from jp.compaction.planning import Effect
-from jp.context.economics import Prices
+from jp.context.budget import Prices
 from jp.conversation.entries import ChatResponse, ToolCallResponse, TurnStart
 from jp.provider.base import ModelDetails
 

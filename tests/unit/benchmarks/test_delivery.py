@@ -5,7 +5,7 @@ import pytest
 
 from context.sessions import Session, read_session
 from delivery import WAYS, Sent, line, resent, rows, sent_in, uri_of
-from jp.compaction.savings import Saved
+from jp.compaction.large_items import Saved
 from jp.context.types import Call, Facts, Message, Meta
 
 FILE = "".join(f"line {number}\n" for number in range(100))

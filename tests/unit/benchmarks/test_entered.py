@@ -6,7 +6,7 @@ import pytest
 
 import entered
 from entered import Place, Watch, public_functions
-from jp.context import selection
+from jp.context import budget
 from jp.context.budget import estimate_messages
 from jp.context.types import Message
 
@@ -31,7 +31,7 @@ def test_functions_methods_and_properties_of_every_module_are_known_and_nothing_
 def test_what_is_called_is_entered_and_nothing_else() -> None:
     watch = Watch()
     watch.run(lambda: estimate_messages((Message(role="user", content="one"),)))
-    selection.least_loss((), 0)
+    budget.least_loss((), 0)
 
     assert PLACES["budget.estimate_messages"] in watch.entered
     assert PLACES["estimate.estimate_tokens"] in watch.entered

@@ -4,7 +4,7 @@ import pytest
 
 from jp.app.values import cost_sentence, cost_text
 from jp.conversation.entries import Usage
-from jp.turn.spending import Spending
+from jp.turn.usage import Spending
 
 SOME = Usage(input=10, output=1)
 

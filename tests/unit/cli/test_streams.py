@@ -9,7 +9,7 @@ import pytest
 
 from jp.cli.terminal import streams
 from jp.errors import JpError
-from jp.render.secrets import mask
+from jp.render.sanitize import mask
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

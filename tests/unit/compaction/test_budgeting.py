@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
+from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
-from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.config.model import PROFILES
 from jp.conversation.entries import (
     AnyEntry,

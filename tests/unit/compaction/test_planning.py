@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from jp.compaction.fact_lines import FactLines
-from jp.compaction.hints import tool_policy
+from jp.compaction.fact_lines import FactLines, tool_policy
 from jp.compaction.log_contents import LogContent
+from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
 from jp.compaction.planning import Planner, PolicyWish, wish_of, with_unwritten_summary
 from jp.compaction.projection import project
-from jp.compaction.ranges import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.config.model import PROFILES, ProfileConfig, SummaryConfig, ToolCallsConfig

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from jp.compaction.projection import Kept, Origin, Summarised, project
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,

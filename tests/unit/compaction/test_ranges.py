@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.ranges import (
+from jp.compaction.overlays import (
     Ago,
     AtTurn,
     BeforeLast,

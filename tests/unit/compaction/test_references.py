@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.compaction.projection import project
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

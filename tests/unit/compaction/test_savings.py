@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from jp.compaction.savings import Saved, Savings, savings_of
-from jp.compaction.stand_ins import StatusLines
-from jp.compaction.wording import reference
+from jp.compaction.large_items import Saved, Savings, savings_of
+from jp.compaction.status_lines import StatusLines, reference
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

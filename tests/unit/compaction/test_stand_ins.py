@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from logs import call, respond
 
 

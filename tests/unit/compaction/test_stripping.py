@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.stand_ins import StatusLines, shown_size, stripped_arguments, stripped_content
+from jp.compaction.status_lines import StatusLines, shown_size, stripped_arguments, stripped_content
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import AudioBlock, Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
 

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.log_contents import LogContent, contents_in
-from jp.compaction.ranges import Range
+from jp.compaction.overlays import Range
 from jp.compaction.summaries import LogArtifacts, Summarised, messages_of, summarising, superseded_states
 from jp.context.markers import checksum_of
 from jp.context.summary_asking import Asking, SummaryRequest, Terms, summary_limit
+from jp.context.summary_fold import LOCAL_NOTE, SummaryState, closing, opening, render_summary
 from jp.context.summary_schema import StructuredSummary, SummaryError, SummaryReply
-from jp.context.summary_text import LOCAL_NOTE, SummaryState, closing, opening, render_summary
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from jp.compaction.projection import project
-from jp.compaction.stand_ins import StatusLines
-from jp.compaction.wording import AFTER_MESSAGE, INSIST, anchor_of, continue_request
+from jp.compaction.status_lines import AFTER_MESSAGE, INSIST, StatusLines, anchor_of, continue_request
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

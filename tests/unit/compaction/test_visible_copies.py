@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.compaction.projection import VisibleCopy, newest_copy
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, ToolCallPolicy, ToolCallResponse
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from logs import LONG, call, end, log, start

@@ -12,7 +12,7 @@ from jp.context.breakdown import (
     Room,
     break_down,
 )
-from jp.context.items import Item, items_of
+from jp.context.budget import Item, items_of
 from jp.context.types import (
     Call,
     Digested,

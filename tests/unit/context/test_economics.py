@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from jp.context.economics import Prices, PromptEdit, cost_of_edit
+from jp.context.budget import Prices, PromptEdit, cost_of_edit
 
 ANTHROPIC = Prices(input=3.0, cache_read=0.3, cache_write=3.75)
 

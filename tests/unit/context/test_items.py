@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from jp.context.budget import estimate_messages
-from jp.context.items import Item, items_of, largest_items
+from jp.context.budget import Item, estimate_messages, items_of, largest_items
 from jp.context.types import (
     Call,
     Digested,

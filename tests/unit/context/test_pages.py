@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.context.pages import PAGE_BYTES, Page, page_of_bytes, page_of_text
+from jp.context.markers import PAGE_BYTES, Page, page_of_bytes, page_of_text
 
 
 @given(st.text(st.sampled_from("ab\nü✓🎉")), st.integers(4, 20), st.none() | st.integers(1, 3))

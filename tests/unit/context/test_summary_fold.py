@@ -8,17 +8,20 @@ from jp.context.evidence import Mentions
 from jp.context.markers import checksum_of
 from jp.context.summary_fold import (
     Computed,
+    Provenance,
+    Recallable,
+    SummaryState,
     Told,
     answers_in,
     fit_summary,
     fold_state,
     fold_summaries,
     leave,
+    render_summary,
     without_secrets,
 )
 from jp.context.summary_schema import NOTHING_SAID, Decision
 from jp.context.summary_source import Command, Ledger, Spoken
-from jp.context.summary_text import Provenance, Recallable, SummaryState, render_summary
 from jp.context.types import Digested, Message, Meta, StoredBlock, TextBlock
 from summaries import ACCOUNT, NONCE, SYSTEM, answer, cutter, ran, requirements_of, user
 

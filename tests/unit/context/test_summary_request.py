@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from jp.context.summary_asking import Asking, Known, answer_budget, build_request, fenced, repaired, room_for_record
+from jp.context.summary_fold import SummaryState
 from jp.context.summary_source import Ledger
-from jp.context.summary_text import SummaryState
 from summaries import ACCOUNT, FENCE
 
 ASKING = Asking(fence=FENCE, today="2026-11-21")

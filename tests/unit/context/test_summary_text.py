@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jp.context.summary_schema import Decision
-from jp.context.summary_text import (
+from jp.context.summary_fold import (
     LOCAL_NOTE,
     PREFACE,
     Provenance,
@@ -15,6 +14,7 @@ from jp.context.summary_text import (
     opening,
     render_summary,
 )
+from jp.context.summary_schema import Decision
 from summaries import ACCOUNT, NONCE
 
 STATE = SummaryState(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from escapes import decode
-from jp.render.escape import escape, escape_line, printable, tokens
+from jp.render.sanitize import escape, escape_line, printable, tokens
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from jp.render.inline import Flow, InlineParser, Segmenter, split
+from jp.render.blocks import Flow, InlineParser, Segmenter, split
 from jp.render.theme import Look
 
 Run = tuple[str, str]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from jp.app.recalled import LogAddresses
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
 from jp.context.markers import marked_handles

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from jp.conversation.entries import CycleEnd, Digests, JsonObject, RequestContext, Usage
 from jp.conversation.turns import RequestUsage
 from jp.provider.models import CacheFacts
-from jp.turn.cache_misses import CacheReport, Change, cache_report
+from jp.turn.usage import CacheReport, Change, cache_report
 
 LARGE = 5000
 

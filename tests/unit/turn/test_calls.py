@@ -27,7 +27,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.provider.arrangement import Answered, Called, arranged
 from jp.tool.base import Answer, CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
-from jp.turn.calls import CallsRun
+from jp.turn.loop import CallsRun
 from jp.turn.ports import Recorder, TurnPorts
 
 NONCE = "5eed5eed"

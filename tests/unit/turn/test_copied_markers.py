@@ -7,7 +7,7 @@ from jp.compaction.fact_lines import NO_NONCE
 from jp.context.markers import marker
 from jp.conversation.entries import Header, JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
-from jp.turn.calls import refusal_of
+from jp.turn.loop import refusal_of
 
 NONCE = "5eed5eed"
 HEADER = Header(format=1, created_at="", nonce=NONCE)

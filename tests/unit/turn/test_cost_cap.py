@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step, answer, call, kinds, messages
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import ChatRequest, CycleEnd, ToolCallResponse, Usage
 from jp.conversation.thread import Thread, UserText
 from jp.provider.base import (
@@ -25,10 +25,9 @@ from jp.provider.base import (
 from jp.provider.errors import ProviderError
 from jp.turn.cost_cap import CUT, CappedProvider, Meter, Prices, Purse, allows, least_cost, prices_of
 from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.settings import RetryPolicy
 
 MILLION = 1_000_000
 BARE = ModelDetails(provider="p", id="m", input_price=1.0, output_price=10.0)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.compaction.wording import anchor_of
+from jp.compaction.status_lines import anchor_of
 from jp.turn.builder import Follower, Joiner, StrayError
 
 

@@ -20,8 +20,7 @@ from doubles import (
     kinds,
     messages,
 )
-from jp.compaction.stand_ins import StatusLines
-from jp.compaction.wording import INSIST
+from jp.compaction.status_lines import INSIST, StatusLines
 from jp.conversation.entries import ChatRequest, CycleEnd, Header, RequestContext, ToolCallResponse, TurnStart, Usage
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, Block, Resource
 from jp.conversation.thread import (
@@ -45,10 +44,9 @@ from jp.provider.base import (
 )
 from jp.provider.errors import ProviderError
 from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.settings import RetryPolicy
 
 SETTINGS = RequestSettings(provider="scripted", model="m", renderer=1, system=("Be brief.",))
 

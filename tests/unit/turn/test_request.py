@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import pytest
 
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.provider.errors import ProviderError
-from jp.turn.settings import RetryPolicy, waiting_time
+from jp.turn.machine import RetryPolicy, waiting_time
 
 POLICY = RetryPolicy(max_retries=3, base_seconds=1.0, max_seconds=60.0)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,

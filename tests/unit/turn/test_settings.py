@@ -4,8 +4,7 @@ import msgspec
 
 from jp.config.model import AppConfig, AssistantConfig
 from jp.conversation.thread import Parameters
-from jp.turn.machine import Limits
-from jp.turn.settings import RetryPolicy, limits_of, parameters_of, retry_policy_of, system_parts
+from jp.turn.machine import Limits, RetryPolicy, limits_of, parameters_of, retry_policy_of, system_parts
 
 
 def test_the_system_prompt_comes_first_then_sections_and_instructions_by_position() -> None:

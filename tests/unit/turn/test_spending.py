@@ -5,7 +5,7 @@ import pytest
 from jp.conversation.entries import Compaction, CycleEnd, InquiryResponse, RequestContext, SummaryPolicy, Usage
 from jp.conversation.turns import RequestUsage
 from jp.provider.base import ModelDetails
-from jp.turn.spending import Spending, add_spending, by_cycle, is_free, of_inquiries, of_summaries, price_of, total_of
+from jp.turn.usage import Spending, add_spending, by_cycle, is_free, of_inquiries, of_summaries, price_of, total_of
 
 PRICED = ModelDetails(
     provider="p",

@@ -15,14 +15,12 @@ from msgspec.structs import replace
 from jp.app.compaction.order import ListedProfile, Order
 from jp.app.compaction.preview import Preview, Previewer, SummaryPreview
 from jp.app.places import AnyWorkspace
-from jp.compaction.fact_lines import nonce_of
-from jp.compaction.hints import tool_policy
+from jp.compaction.fact_lines import nonce_of, tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.overlays import turns_covered
 from jp.compaction.planning import Effect, Plan, wish_of
 from jp.config.model import ProfileConfig
-from jp.context.economics import EditCost
-from jp.context.items import ItemKind
+from jp.context.budget import EditCost, ItemKind
 from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy, Usage, encode
 from jp.conversation.turns import Placement, divide, undone
 from jp.errors import JpError, StorageError, UsageError, reason_of

@@ -7,9 +7,8 @@ import re
 import msgspec
 
 from jp.app.values import parse_duration
-from jp.compaction.hints import tool_policy
-from jp.compaction.planning import PolicyWish, wish_of
-from jp.compaction.ranges import (
+from jp.compaction.fact_lines import tool_policy
+from jp.compaction.overlays import (
     Ago,
     AtTurn,
     BeforeLast,
@@ -22,6 +21,7 @@ from jp.compaction.ranges import (
     SinceCompaction,
     check_choice,
 )
+from jp.compaction.planning import PolicyWish, wish_of
 from jp.config.layers import Resolved
 from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
 from jp.config.schema import key_text

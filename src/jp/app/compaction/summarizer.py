@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from jp.app.compaction.order import SummaryOrder
 from jp.app.places import AnyWorkspace, base_directory
 from jp.compaction.log_contents import Leaf, LogContent
-from jp.compaction.ranges import Range
+from jp.compaction.overlays import Range
 from jp.compaction.summaries import Summarised, Summarising, summarising
 from jp.config.model import AppConfig
 from jp.context.estimate import estimate_tokens
@@ -35,9 +35,9 @@ from jp.provider.base import DataDelta, Finished, Provider, TextDelta, ToolCallS
 from jp.provider.errors import ErrorKind as ProviderErrorKind
 from jp.provider.errors import ProviderError
 from jp.provider.registry import ModelId
+from jp.turn.machine import retry_policy_of, waiting_time
 from jp.turn.ports import Cap, Clock, NoCap, SystemClock
 from jp.turn.request import Loader
-from jp.turn.settings import retry_policy_of, waiting_time
 
 if TYPE_CHECKING:
     from jp.turn.cost_cap import CappedProvider

@@ -18,8 +18,8 @@ from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.render.stream import PausableRenderer
 from jp.turn.loop import TurnLoop, TurnOutcome
+from jp.turn.machine import limits_of, retry_policy_of
 from jp.turn.ports import NoCap, NoRoom, Recorder, Room, SystemClock, TurnPorts
-from jp.turn.settings import limits_of, retry_policy_of
 
 
 class Asker:

@@ -19,9 +19,16 @@ from jp.app.places import AnyWorkspace
 from jp.app.query.budget import payment
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.overlays import NEWEST_CYCLES, UNCOVERED_CYCLES, compactions_in_force
+from jp.compaction.overlays import (
+    NEWEST_CYCLES,
+    UNCOVERED_CYCLES,
+    KeepTurns,
+    Range,
+    RangeWish,
+    SinceCompaction,
+    compactions_in_force,
+)
 from jp.compaction.planning import Planner, PolicyWish, wish_of
-from jp.compaction.ranges import KeepTurns, Range, RangeWish, SinceCompaction
 from jp.config.model import AppConfig, AutoConfig, profiles_of
 from jp.context.policy import Circumstances as Around
 from jp.context.policy import (

@@ -253,7 +253,7 @@ class Titling:
 
     def _write(self, title: str) -> None:
         """Write the title where there is still none. The query holds the conversation's lock."""
-        from jp.render.secrets import mask
+        from jp.render.sanitize import mask
         from jp.workspace.listing import update_metadata
 
         safe = mask(title, os.environ)

@@ -40,11 +40,11 @@ from jp.tool.base import Answer, ConfiguredTool, Delivery, Inquirer, Stream, Too
 from jp.tool.consent import ANSWER, answer_schema, expected, fits
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.toolbox import STANDING, nearest
+from jp.turn.machine import parameters_of, system_parts
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.ports import Cap, NoCap
 from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
-from jp.turn.settings import parameters_of, system_parts
 
 if TYPE_CHECKING:
     from jp.app.query.tools import Standing

@@ -86,7 +86,7 @@ def get(
 
 
 def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.app.places import open_workspace
     from jp.app.settings import read_sources
 
@@ -99,7 +99,7 @@ def _with_built_ins(resolved: Resolved, path: KeyPath) -> Resolved:
     """Return `resolved` with the profiles that are built in, and the hints of the tool that `path` names."""
     from msgspec.structs import replace
 
-    from jp.compaction.hints import SHIPPED, hints_of
+    from jp.compaction.fact_lines import SHIPPED, hints_of
     from jp.config.entries import ToolConfig
     from jp.config.model import profiles_of
 

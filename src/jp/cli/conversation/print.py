@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from jp.app.held import ReadConversation
+from jp.app.conversations import ReadConversation
 from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
@@ -22,7 +22,7 @@ from jp.turn.request import digests_of, rendering_version
 from jp.turn.sent import SentRequest, sent_requests, thread_of
 
 if TYPE_CHECKING:
-    from jp.context.pages import Page
+    from jp.context.markers import Page
     from jp.provider.base import Provider
     from jp.render.transcript import Extent
     from jp.tool.context_tools import FoundContent
@@ -153,7 +153,7 @@ def print_stream(
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
     """
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.cli.output import write_stdout
 
     read = read_conversation(options, target, lenient=True)
@@ -228,7 +228,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
     """The numbers of the turns to print, None for all."""
-    from jp.app.forking import parse_turns
+    from jp.app.values import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
 
@@ -303,7 +303,7 @@ def recall(
 
 def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -> Page:
     """The page from `offset` on; `whole`: all that there is from there on."""
-    from jp.context.pages import page_of_bytes, page_of_text
+    from jp.context.markers import page_of_bytes, page_of_text
     from jp.errors import UsageError
 
     size = len(found.data)

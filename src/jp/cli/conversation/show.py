@@ -14,11 +14,11 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jp.app.held import HeldConversation
+    from jp.app.conversations import HeldConversation
     from jp.config.model import AppConfig
     from jp.conversation.entries import AnyEntry, JsonObject
     from jp.conversation.turns import Undoable
-    from jp.turn.spending import Spending
+    from jp.turn.usage import Spending
     from jp.workspace.listing import ConversationInfo
 
 
@@ -35,7 +35,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation show last --format json
     """
     from jp.app.compaction.applying import overlay_text, overlay_value
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
 
@@ -127,7 +127,7 @@ def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
     """What all requests took and cost."""
     from jp.app.models import pricing
     from jp.conversation.turns import usage_by_turn
-    from jp.turn.spending import by_cycle, total_of
+    from jp.turn.usage import by_cycle, total_of
 
     requests = (request for turn in usage_by_turn(entries) for request in turn.requests)
     return total_of(spending for _, spending in by_cycle(requests, pricing(config)))
@@ -160,7 +160,7 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation undo
         jp conversation undo last
     """
-    from jp.app.held import hold_conversation
+    from jp.app.conversations import hold_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import newest_undoable
 
@@ -181,7 +181,7 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     Examples:
         jp conversation redo
     """
-    from jp.app.held import hold_conversation
+    from jp.app.conversations import hold_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import named_by, newest_undo
 

@@ -11,8 +11,8 @@ from jp.config.model import EditorConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.errors import JpError, reason_of
 from jp.render.approval import Sheet, argument_lines, is_plain_name, value_text
-from jp.render.escape import escape, escape_line
 from jp.render.prompts import About, ask_key, tell
+from jp.render.sanitize import escape, escape_line
 from jp.render.tty import can_ask
 from jp.render.units import count_text, size_text
 from jp.tool.base import ToolOutput, other_than_text, text_of
@@ -183,8 +183,8 @@ class TerminalApprover:
         try:
             return await edited_text(text, suffix=suffix, config=self._editor)
         except JpError as error:
-            from jp.render.escape import escape_line
             from jp.render.prompts import tell
+            from jp.render.sanitize import escape_line
 
             tell(f"Nothing is changed: {escape_line(error.message)}\n")
             return None
@@ -210,7 +210,7 @@ def _arguments(text: str, proposal: Proposal) -> JsonObject | str:
 
 
 async def _wants_another_try(problem: str) -> bool:
-    from jp.render.escape import escape_line
     from jp.render.prompts import ask_yes_no
+    from jp.render.sanitize import escape_line
 
     return bool(await ask_yes_no(f"{escape_line(problem)} Edit again?", default=True))

@@ -109,8 +109,8 @@ def _default(question: Question) -> str:
 def _in_words(question: Question, tool: str) -> tuple[str, About]:
     """Return the question, and what is shown above it, so that a tool's words never pass for jp's."""
     from jp.render.approval import Sheet
-    from jp.render.escape import escape, escape_line
     from jp.render.prompts import About
+    from jp.render.sanitize import escape, escape_line
 
     name = escape_line(tool)
     is_short = "\n" not in question.text and len(question.text) <= _LONGEST_TEXT

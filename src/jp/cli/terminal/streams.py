@@ -74,8 +74,7 @@ def stdout_failed(error: OSError) -> JpError:
 
 def write_stderr(text: str) -> None:
     """Write and flush `text`, with secrets masked and nothing that steers a terminal. What it cannot take is lost."""
-    from jp.render.sanitize import sanitize
-    from jp.render.secrets import mask
+    from jp.render.sanitize import mask, sanitize
 
     safe = sanitize(mask(text, os.environ))
     try:

@@ -9,7 +9,7 @@ import typer
 from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
-from jp.compaction.hints import SHIPPED
+from jp.compaction.fact_lines import SHIPPED
 from jp.config.entries import ToolConfig
 from jp.config.schema import key_text
 from jp.errors import ConfigurationError, ExitCode, JpError
@@ -269,7 +269,7 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
     """
     from jp.app.tools import read_tools, unknown_name
     from jp.cli.output import print_result
-    from jp.compaction.hints import hints_of
+    from jp.compaction.fact_lines import hints_of
 
     read = read_tools(options, target)
     toolset = read.toolset()

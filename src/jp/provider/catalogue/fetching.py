@@ -143,14 +143,8 @@ class Server:
 
 
 def has_sdk(server: Server) -> bool:
-    """Whether there is an SDK for a provider; a server that only speaks as one may not have all that an SDK expects."""
-    from importlib.util import find_spec
-
-    module = server.vendor.models.sdk if server.provider == server.vendor.id else ""
-    try:
-        return bool(module) and find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package above it
-        return False
+    """Return whether an SDK can list; a server that only speaks as its vendor may not have all that it expects."""
+    return bool(server.vendor.models.sdk) and server.provider == server.vendor.id
 
 
 async def bodies_of_sdk(server: Server) -> list[object]:

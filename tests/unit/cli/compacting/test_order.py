@@ -18,9 +18,7 @@ from jp.app.compaction.order import (
     parse_keep,
     parse_turn_bounds,
 )
-from jp.compaction.planning import Planner, PolicyWish
-from jp.compaction.projection import project
-from jp.compaction.ranges import (
+from jp.compaction.overlays import (
     Ago,
     AtTurn,
     BeforeLast,
@@ -35,7 +33,9 @@ from jp.compaction.ranges import (
     TurnFacts,
     resolve,
 )
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.planning import Planner, PolicyWish
+from jp.compaction.projection import project
+from jp.compaction.status_lines import StatusLines
 from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin
 from jp.config.layers import resolve as resolved_settings

@@ -14,8 +14,8 @@ from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, order_of
 from jp.app.compaction.preview import Previewer
 from jp.app.compaction.summarizer import local_summary
 from jp.compaction.fact_lines import FactLines
+from jp.compaction.overlays import Range
 from jp.compaction.projection import project
-from jp.compaction.ranges import Range
 from jp.compaction.transcript import transcript_of
 from jp.config.assignment import read_partial
 from jp.config.layers import config_of

@@ -17,11 +17,11 @@ from jp.app.compaction.applying import (
     turns_text,
 )
 from jp.app.compaction.preview import Preview, SummaryPreview
-from jp.compaction.hints import tool_policy
+from jp.compaction.fact_lines import tool_policy
 from jp.compaction.large_items import LargeItem
+from jp.compaction.overlays import Range
 from jp.compaction.planning import Effect
-from jp.compaction.ranges import Range
-from jp.context.economics import EditCost
+from jp.context.budget import EditCost
 from jp.conversation.entries import Compaction, SummaryPolicy, ToolCallPolicy
 
 PLAIN = Compaction(from_turn=1, to_turn=3, at="2026-01-01T00:00:00Z")

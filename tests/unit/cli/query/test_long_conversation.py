@@ -32,12 +32,11 @@ from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.turn.loop import TurnLoop
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.measuring import RelayingProvider
 from jp.turn.ports import TurnPorts
 from jp.turn.prompt_size import PromptSize, prompt_size
 from jp.turn.request import RequestSettings
-from jp.turn.settings import RetryPolicy
 from jp.workspace.log import Log
 from workspaces import fixed_stamps, new_conversation, new_workspace, open_log_of
 

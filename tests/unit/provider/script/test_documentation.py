@@ -13,7 +13,7 @@ import pytest
 
 from doubles import FakeClock, MemoryRecorder, Screen, kinds
 from forked import run_jp
-from jp.compaction.stand_ins import StatusLines
+from jp.compaction.status_lines import StatusLines
 from jp.config.model import ToolConfig
 from jp.conversation.entries import ChatRequest, CycleEnd
 from jp.conversation.resource import Resource
@@ -25,10 +25,9 @@ from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.files.read_tools import ReadFile
 from jp.tool.toolbox import build_toolbox
 from jp.turn.loop import TurnLoop, TurnOutcome
-from jp.turn.machine import Limits
+from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import TurnPorts
 from jp.turn.request import RequestSettings
-from jp.turn.settings import RetryPolicy
 from plain_names import PlainNames
 
 ROOT = Path(__file__).parents[4]

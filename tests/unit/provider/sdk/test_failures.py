@@ -81,7 +81,7 @@ def test_a_package_that_is_missing_below_another_is_named() -> None:
     found = failure(outer, cloud())
 
     assert found.message == "Bedrock takes the package 'boto3', which is not installed"
-    assert "pip install 'jp[sdk]'" in str(found.hint)
+    assert "pip install 'jp[clouds]'" in str(found.hint)
     assert "'?'" in failure(ModuleNotFoundError(), cloud()).message
 
 

@@ -23,8 +23,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.turn.request import RequestSettings, build_thread, digests_of
-from jp.workspace.listing import ConversationInfo
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import ConversationInfo, Metadata
 from jp.workspace.workspace import Workspace, create_workspace, find_workspace
 
 SHORT, LONG = 10, 100_000

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from chat_oracle import assert_accepted
 from choices import Choices, choices
-from jp.config.accounts import OpenrouterConfig, ServerConfig
+from jp.config.entries import OpenrouterConfig, ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.overlays import forked_stream
-from jp.conversation.codec import decode, encode
-from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart, decode, encode
 from jp.conversation.forking import TurnRange
 from jp.conversation.thread import Parameters
 from jp.provider.base import (

@@ -14,8 +14,7 @@ import anthropic_wire
 import chat_wire
 import google_wire
 import openai_wire
-from jp.conversation.codec import encode
-from jp.conversation.entries import JsonObject
+from jp.conversation.entries import JsonObject, encode
 from jp.provider.anthropic.response import AnthropicDecoder
 from jp.provider.base import (
     BlockEnd,

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeGuard, assert_never
 
 import msgspec
 
-from jp.config.direction import JsonObject
+from jp.config.entries import JsonObject
 from jp.conversation.entries import Question
 
 MOST_FIELDS = 32

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, ModelFactsConfig
+from jp.config.entries import CloudAccount, ModelFactsConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
 from jp.likeness import nearest

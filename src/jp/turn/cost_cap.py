@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import Usage
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.provider.base import (
     DataDelta,
     Finished,

@@ -9,7 +9,7 @@ import msgspec
 
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.provider.base import Part, Provider, UsageReport, WireRequest
 from jp.provider.errors import ProviderError
 

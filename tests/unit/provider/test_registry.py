@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.config.accounts import ServerConfig
+from jp.config.entries import ServerConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode

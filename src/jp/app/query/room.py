@@ -47,7 +47,7 @@ from jp.context.policy import (
     may_summarise,
 )
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, SummaryPolicy
-from jp.conversation.usage import prompt_tokens, reported_usage
+from jp.conversation.turns import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
@@ -56,8 +56,7 @@ from jp.turn.bound_reasoning import render_bound
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
-from jp.workspace.files import make_directories, replace_file
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 _ONLY_SUMMARY = PolicyWish(summary=True)
 

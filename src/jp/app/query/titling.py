@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from asyncio import Task
 
     from jp.turn.cost_cap import CappedProvider
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
 
 
 GRACE_SECS = 1.0
@@ -250,7 +250,7 @@ class Titling:
     def _write(self, title: str) -> None:
         """Write the title where there is still none. The query holds the conversation's lock."""
         from jp.render.sanitize import mask
-        from jp.workspace.metadata import update_metadata
+        from jp.workspace.listing import update_metadata
 
         safe = mask(title, os.environ)
 

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.descent import LIST, PASS, descend
 from jp.errors import JpError
 

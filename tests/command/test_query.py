@@ -8,7 +8,7 @@ import pytest
 
 from doubles import kinds, messages
 from forked import prepare, run_jp
-from jp.attachment.files.expansion import MAX_FILES
+from jp.attachment.file_walk import MAX_FILES
 from jp.conversation.entries import ChatRequest, ConfigDelta, RequestContext
 from stage import ECHO, copied, entries_of, logs, make_workspace, only_log
 

@@ -7,9 +7,9 @@ import pytest
 
 from github_server import DIFF, ISSUE, LINES, PULL, REVIEWS, as_json, github
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.github.api import Timeouts
-from jp.attachment.github.handler import GithubHandler
-from jp.attachment.github.repository import Token
+from jp.attachment.github import GithubHandler
+from jp.attachment.github_api import Timeouts
+from jp.attachment.github_repository import Token
 from loopback import JSON, Answer, Loopback, Reply
 
 TOKEN = "ghp_sEcReT"
@@ -435,7 +435,7 @@ def test_a_variable_counts_more_than_the_program(
 
 def test_a_program_that_does_not_answer_knows_none(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
     program(context.root, "exec /bin/sleep 600")
-    monkeypatch.setattr("jp.attachment.github.repository._TIMEOUT_SECS", 0.05)
+    monkeypatch.setattr("jp.attachment.github_repository._TIMEOUT_SECS", 0.05)
 
     _, server = asked(monkeypatch, github(), context, "gh:own/repo/issues/2")
 

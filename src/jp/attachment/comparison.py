@@ -9,21 +9,33 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import Declaration, MissingSourceError, ResolveContext, in_thread
-from jp.attachment.declaration import Copy, Delivery, History, claimed, scheme_of
-from jp.attachment.files import handler as failures
-from jp.attachment.files.handler import TOTAL, Found, Reading
-from jp.attachment.files.location import (
+from jp.attachment import files as failures
+from jp.attachment.base import (
+    ANY_DEPTH,
+    Declaration,
+    Delivery,
+    History,
+    MissingSourceError,
+    ResolveContext,
+    ResourceCopy,
+    attributed_uris,
+    run_in_thread,
+    scheme_of,
+)
+from jp.attachment.file_paths import (
     Location,
+    Names,
     NotAFileError,
+    PathPattern,
     TooLargeError,
-    glance,
+    decode,
+    file_facts,
     locate,
     parts_below,
     read,
     real_path,
 )
-from jp.attachment.files.paths import ANY_DEPTH, Names, PathPattern, decode
+from jp.attachment.files import TOTAL, FileReader, MatchedFiles
 from jp.attachment.media import BinaryMedia, TextMedia, identify, is_kept_byte_by_byte, may_be_sent
 from jp.attachment.registry import AttachmentRegistry
 from jp.conversation.resource import Resource, checksum, file_uri, size_in_bytes
@@ -49,7 +61,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     excluded_by: str | None = None
 
 
-def compare_resources(resources: Sequence[Resource], uris: Collection[str], copies: Mapping[str, Copy]) -> Difference:
+def compare_resources(
+    resources: Sequence[Resource], uris: Collection[str], copies: Mapping[str, ResourceCopy]
+) -> Difference:
     """Return how `resources`, as they are now, differ from `copies`; `uris` are those that their source gave before."""
     now = {resource.uri: resource for resource in resources}
     return Difference(
@@ -63,7 +77,7 @@ def compare_resources(resources: Sequence[Resource], uris: Collection[str], copi
     )
 
 
-class FileComparison:
+class FileComparer:
     """One comparison of what a `file` declaration stands for. `check` is called between files."""
 
     def __init__(self, declaration: Declaration, context: ResolveContext, check: Callable[[], None]) -> None:
@@ -102,7 +116,7 @@ class FileComparison:
             if uri in mine or (uri not in theirs and any(_matches(uri, base, pattern) for base in bases))
         )
 
-    def compare(self, delivery: Delivery, copies: Mapping[str, Copy]) -> Comparison:
+    def compare(self, delivery: Delivery, copies: Mapping[str, ResourceCopy]) -> Comparison:
         """Return what differs from `copies`, the newest since `delivery`.
 
         Raises:
@@ -124,7 +138,7 @@ class FileComparison:
         )
 
     def _difference(
-        self, found: Found, now: Mapping[str, str], uris: Sequence[str], copies: Mapping[str, Copy]
+        self, found: MatchedFiles, now: Mapping[str, str], uris: Sequence[str], copies: Mapping[str, ResourceCopy]
     ) -> Difference:
         changed: list[str] = []
         added: list[str] = []
@@ -142,11 +156,11 @@ class FileComparison:
         removed = tuple(uri for uri in uris if uri not in now)
         return Difference(changed=tuple(changed), added=tuple(added), removed=removed)
 
-    def _is_same(self, found: Found, path: str, copy: Resource) -> bool:
+    def _is_same(self, found: MatchedFiles, path: str, copy: Resource) -> bool:
         """Return whether a file has the content of its copy: it is read only where the sizes agree or say nothing."""
         anchor, parts = _place(found, path)
         try:
-            seen = glance(anchor, parts)
+            seen = file_facts(anchor, parts)
             says_its_size = seen.size > 0 or not seen.head
             if says_its_size and seen.size != size_in_bytes(copy) and is_kept_byte_by_byte(seen.head):
                 return False
@@ -154,11 +168,11 @@ class FileComparison:
         except (NotAFileError, TooLargeError):
             return False
 
-    def _may_be_attached(self, found: Found, path: str) -> bool:
+    def _may_be_attached(self, found: MatchedFiles, path: str) -> bool:
         """Return whether a file that has no copy would be attached. What is more than may be attached is not read."""
         anchor, parts = _place(found, path)
         try:
-            seen = glance(anchor, parts)
+            seen = file_facts(anchor, parts)
             if not may_be_sent(seen.head):
                 return False
             self._room -= seen.size
@@ -170,8 +184,8 @@ class FileComparison:
         except TooLargeError as error:
             return error.may_be_sent
 
-    def _found(self, declaration: Declaration, excludes: Sequence[Declaration]) -> Found:
-        return Reading(declaration, self._context, excludes, self._check).find()
+    def _found(self, declaration: Declaration, excludes: Sequence[Declaration]) -> MatchedFiles:
+        return FileReader(declaration, self._context, excludes, self._check).find()
 
     def _location(self, uri: str) -> Location:
         return locate(uri, self._context, self._names)
@@ -184,7 +198,7 @@ class FileComparison:
         return None if location.tail else file_uri(self._names.spelled(real_path(location.path, self._names)))
 
 
-def _place(found: Found, path: str) -> tuple[str, list[str]]:
+def _place(found: MatchedFiles, path: str) -> tuple[str, list[str]]:
     return found.grounds.anchor, parts_below(path, found.grounds.anchor) or []
 
 
@@ -217,7 +231,7 @@ _ALWAYS_COMPARED = frozenset({"file", "jp"})
 _NEVER_COMPARED = frozenset({"cmd"})
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class AttachmentStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The status of one declaration.
 
     `copies` are the newest of what came of it, `turn` is the last that has one of them. `is_compared` says whether the
@@ -233,7 +247,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-class Survey(msgspec.Struct, frozen=True, kw_only=True):
+class StatusReader(msgspec.Struct, frozen=True, kw_only=True):
     """Context that the status of declarations depends on. `excludes` are those that hold for what is still to be read.
 
     `reaches_out`: what lies on other machines is compared as well. Commands never are: they would run.
@@ -245,7 +259,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     excludes: tuple[Declaration, ...] = ()
     reaches_out: bool = False
 
-    async def standing(self, declaration: Declaration) -> Standing:
+    async def standing(self, declaration: Declaration) -> AttachmentStatus:
         """Return how `declaration` stands. That its source cannot be read is a detail."""
         if declaration.exclude:
             return self.known(declaration)
@@ -261,42 +275,44 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
         except JpError as error:
             return replace(self.known(declaration), detail=error.message, hint=error.hint)
 
-    def known(self, declaration: Declaration) -> Standing:
+    def known(self, declaration: Declaration) -> AttachmentStatus:
         """Return what the log alone says, for declarations whose URIs say what they name."""
         delivery = self.history.deliveries.get(declaration.text)
         if delivery is None:
             is_excluded = declaration.exclude or any(exclude.uri == declaration.uri for exclude in self.excludes)
-            return Standing(state="excluded" if is_excluded else "pending")
-        return self._sent(delivery, claimed(declaration.uri, delivery))
+            return AttachmentStatus(state="excluded" if is_excluded else "pending")
+        return self._sent(delivery, attributed_uris(declaration.uri, delivery))
 
-    def _sent(self, delivery: Delivery, uris: Sequence[str]) -> Standing:
+    def _sent(self, delivery: Delivery, uris: Sequence[str]) -> AttachmentStatus:
         if not uris:
             if delivery.excludes:
-                return Standing(state="excluded", turn=delivery.turn)
-            return Standing(state="sent", turn=delivery.turn, detail="this conversation has no copy of it")
+                return AttachmentStatus(state="excluded", turn=delivery.turn)
+            return AttachmentStatus(state="sent", turn=delivery.turn, detail="this conversation has no copy of it")
         copies = [self.history.copies[uri] for uri in uris]
         turn = max(copy.turn for copy in copies)
-        return Standing(state="sent", turn=turn, copies=tuple(copy.resource for copy in copies))
+        return AttachmentStatus(state="sent", turn=turn, copies=tuple(copy.resource for copy in copies))
 
-    async def _next(self, declaration: Declaration) -> Standing:
+    async def _next(self, declaration: Declaration) -> AttachmentStatus:
         """Return how something stands that is still to be read; a file is only looked at."""
         if scheme_of(declaration.uri) == "file":
             files = [exclude for exclude in self.excludes if scheme_of(exclude.uri) == "file"]
-            exclude = await in_thread(lambda check: FileComparison(declaration, self.context, check).excluded_by(files))
+            exclude = await run_in_thread(
+                lambda check: FileComparer(declaration, self.context, check).excluded_by(files)
+            )
             detail = "" if exclude is None else f"{exclude!r} leaves it out"
-            return Standing(state="pending" if exclude is None else "excluded", is_compared=True, detail=detail)
+            return AttachmentStatus(state="pending" if exclude is None else "excluded", is_compared=True, detail=detail)
         handler = self.registry.handler(declaration.uri)
         resolution = await handler.resolve(declaration, self.context, excludes=self.excludes)
         if resolution.resources:
-            return Standing(state="pending", is_compared=True)
-        return Standing(state="excluded", is_compared=True, detail="; ".join(resolution.notices))
+            return AttachmentStatus(state="pending", is_compared=True)
+        return AttachmentStatus(state="excluded", is_compared=True, detail="; ".join(resolution.notices))
 
-    async def _files(self, declaration: Declaration) -> Standing:
+    async def _files(self, declaration: Declaration) -> AttachmentStatus:
         delivery, copies = self.history.deliveries[declaration.text], self.history.copies
-        uris = FileComparison(declaration, self.context, lambda: None).claimed(delivery)
+        uris = FileComparer(declaration, self.context, lambda: None).claimed(delivery)
         try:
-            seen = await in_thread(
-                lambda check: FileComparison(declaration, self.context, check).compare(delivery, copies)
+            seen = await run_in_thread(
+                lambda check: FileComparer(declaration, self.context, check).compare(delivery, copies)
             )
         except MissingSourceError as error:
             return _missing(self._sent(delivery, uris), error) if uris else self._sent(delivery, uris)
@@ -307,7 +323,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
             return _compared(known, seen.difference)
         return known if seen.excluded_by is None else replace(known, detail=f"{seen.excluded_by!r} left it out")
 
-    async def _resources(self, declaration: Declaration) -> Standing:
+    async def _resources(self, declaration: Declaration) -> AttachmentStatus:
         delivery, known = self.history.deliveries[declaration.text], self.known(declaration)
         if not known.copies:
             return known
@@ -320,9 +336,9 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
         return _compared(known, compare_resources(resolution.resources, uris, self.history.copies))
 
 
-def _missing(known: Standing, error: MissingSourceError) -> Standing:
+def _missing(known: AttachmentStatus, error: MissingSourceError) -> AttachmentStatus:
     return replace(known, state="missing", is_compared=True, detail=error.message, hint=error.hint)
 
 
-def _compared(known: Standing, difference: Difference) -> Standing:
+def _compared(known: AttachmentStatus, difference: Difference) -> AttachmentStatus:
     return replace(known, state="changed" if difference else "sent", is_compared=True, difference=difference)

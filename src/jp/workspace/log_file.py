@@ -7,8 +7,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from jp.descent import LIST
 from jp.errors import StorageError
+from jp.file_access import LIST
 from jp.workspace.files import (
     create_file,
     failure,

@@ -10,19 +10,17 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jp.attachment import comparison
+from jp.attachment import comparison, file_paths, file_walk
 from jp.attachment.base import (
     AttachmentError,
     Declaration,
     MissingSourceError,
     Resolution,
     ResolveContext,
+    history_of,
 )
-from jp.attachment.comparison import Difference, Standing, Survey
-from jp.attachment.declaration import history_of
-from jp.attachment.files import expansion, location
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import ResolvedAttachments, plan_resolution, resolve_all
+from jp.attachment.comparison import AttachmentStatus, Difference, StatusReader
+from jp.attachment.registry import AttachmentRegistry, ResolvedAttachments, plan_resolution, resolve_all
 from jp.conversation.entries import AnyEntry, ChatRequest, TurnStart
 from jp.conversation.resource import Resource, checksum
 
@@ -56,8 +54,10 @@ class Listed:
     def _declared(self, texts: Sequence[str]) -> list[Declaration]:
         return [self.registry.declare(text, self.context, confined=False) for text in texts]
 
-    def standing(self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None) -> Standing:
-        survey = Survey(
+    def standing(
+        self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None
+    ) -> AttachmentStatus:
+        survey = StatusReader(
             registry=self.registry,
             context=context or self.context,
             history=history_of(self.entries),
@@ -111,9 +111,9 @@ def test_only_a_file_of_the_same_size_is_read(listed: Listed, monkeypatch: pytes
     (listed.root / "a.txt").write_text("x", encoding="utf-8")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> file_paths.Snapshot:
         read.append(names)
-        return location.read(base, names, max_bytes)
+        return file_paths.read(base, names, max_bytes)
 
     monkeypatch.setattr(comparison, "read", counted)
 
@@ -227,9 +227,9 @@ def test_what_no_model_can_read_does_not_come_in_addition(listed: Listed, monkey
     (listed.root / "d" / "latin").write_bytes(b"caf\xe9")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> file_paths.Snapshot:
         read.append(names)
-        return location.read(base, names, max_bytes)
+        return file_paths.read(base, names, max_bytes)
 
     with monkeypatch.context() as patched:
         patched.setattr(comparison, "read", counted)
@@ -247,9 +247,9 @@ def test_what_would_be_too_much_to_attach_is_not_read(listed: Listed, monkeypatc
         (listed.root / "d" / f"new{number}").write_bytes(b"x" * 3_000 + b"\xff")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> file_paths.Snapshot:
         read.append(names)
-        return location.read(base, names, max_bytes)
+        return file_paths.read(base, names, max_bytes)
 
     monkeypatch.setattr(comparison, "read", counted)
     standing = listed.standing("d", context=replace(listed.context, max_bytes=700))
@@ -272,12 +272,12 @@ def test_what_cannot_be_read_any_more(listed: Listed, monkeypatch: pytest.Monkey
     listed.attach("a.txt", "d")
     write(listed.root, "d/new")
 
-    def refused(base: str, names: Sequence[str]) -> location.Glance:
+    def refused(base: str, names: Sequence[str]) -> file_paths.FileFacts:
         if names[-1] == "b":
-            return location.glance(base, names)
+            return file_paths.file_facts(base, names)
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(comparison, "glance", refused)
+    monkeypatch.setattr(comparison, "file_facts", refused)
     standing = listed.standing("a.txt")
 
     assert (standing.state, standing.is_compared) == ("sent", False)
@@ -318,7 +318,7 @@ def test_what_links_lead_to_belongs_to_the_directory(listed: Listed) -> None:
 def test_a_tree_that_is_too_large_to_look_at_is_not_compared(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
     write(listed.root, "d/a", "d/b", "d/c")
     listed.attach("d")
-    monkeypatch.setattr(expansion, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(file_walk, "MAX_ENTRIES", 2)
 
     standing = listed.standing("d")
 
@@ -331,16 +331,16 @@ def test_a_comparison_can_be_left(listed: Listed, monkeypatch: pytest.MonkeyPatc
     listed.attach("d")
     begun, goes_on, looked = threading.Event(), threading.Event(), list[Sequence[str]]()
 
-    def slow(base: str, names: Sequence[str]) -> location.Glance:
+    def slow(base: str, names: Sequence[str]) -> file_paths.FileFacts:
         looked.append(names)
         begun.set()
         goes_on.wait(5)
-        return location.glance(base, names)
+        return file_paths.file_facts(base, names)
 
-    monkeypatch.setattr(comparison, "glance", slow)
+    monkeypatch.setattr(comparison, "file_facts", slow)
 
     async def left() -> None:
-        survey = Survey(registry=listed.registry, context=listed.context, history=history_of(listed.entries))
+        survey = StatusReader(registry=listed.registry, context=listed.context, history=history_of(listed.entries))
         declaration = listed.registry.declare("d", listed.context, confined=False)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(survey.standing, declaration)
@@ -388,7 +388,7 @@ def test_what_is_still_to_be_read_is_looked_at(listed: Listed) -> None:
     write(listed.root, "a.txt", "d/x.bin", "docs/b.md")
     (listed.root / "empty").mkdir()
 
-    assert listed.standing("a.txt") == Standing(state="pending", is_compared=True)
+    assert listed.standing("a.txt") == AttachmentStatus(state="pending", is_compared=True)
     assert listed.standing("docs").state == "pending"
     excluded = listed.standing("a.txt", excludes=["!cmd:x", "!*.txt"])
     assert (excluded.state, excluded.detail) == ("excluded", "'!*.txt' leaves it out")
@@ -442,8 +442,10 @@ class Wiki(Listed):
         self.registry = WikiRegistry(self.handler)
         self.reaches_out = False
 
-    def standing(self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None) -> Standing:
-        survey = Survey(
+    def standing(
+        self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None
+    ) -> AttachmentStatus:
+        survey = StatusReader(
             registry=self.registry,
             context=context or self.context,
             history=history_of(self.entries),
@@ -496,8 +498,8 @@ def test_a_source_that_cannot_be_asked_stays_as_it_was_sent(wiki: Wiki) -> None:
 
 
 def test_other_sources_that_are_still_to_be_read(wiki: Wiki) -> None:
-    assert wiki.standing("jp:a") == Standing(state="pending", is_compared=True)
-    assert wiki.standing("wiki:a") == Standing(state="pending")
+    assert wiki.standing("jp:a") == AttachmentStatus(state="pending", is_compared=True)
+    assert wiki.standing("wiki:a") == AttachmentStatus(state="pending")
     assert wiki.standing("wiki:a", excludes=["!wiki:a"]).state == "excluded"
     excluded = wiki.standing("jp:a", excludes=["!jp:a"])
     assert (excluded.state, excluded.is_compared, excluded.detail) == ("excluded", True, "left out")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.files.paths import FilePath, decode, encode, nfc, parse_file_uri
+from jp.attachment.file_paths import FilePath, decode, encode, nfc, parse_file_uri
 
 
 @pytest.mark.parametrize(

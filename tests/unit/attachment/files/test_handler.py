@@ -10,11 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jp.attachment import file_walk, files
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
-from jp.attachment.files import expansion, handler
-from jp.attachment.files.handler import FileHandler
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
+from jp.attachment.files import FileHandler
+from jp.attachment.registry import AttachmentRegistry, ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
 from jp.conversation.resource import Annotations, Resource
 from jp.errors import ExitCode
 
@@ -336,14 +335,14 @@ def test_a_swap_between_check_and_use_reads_nothing(
 ) -> None:
     write(root.parent, "secret")
     write(root, "d/x")
-    genuine = handler.read
+    genuine = files.read
 
     def swap_then_read(*arguments: object) -> object:
         (root / "d" / "x").unlink()
         (root / "d" / "x").symlink_to(root.parent / "secret")
         return genuine(*arguments)  # pyright: ignore[reportArgumentType]  what the caller passed
 
-    monkeypatch.setattr(handler, "read", swap_then_read)
+    monkeypatch.setattr(files, "read", swap_then_read)
 
     assert "cannot read 'd/x'" in failure(attach, "d/x", confined=confined).message
 
@@ -352,14 +351,14 @@ def test_a_pipe_that_took_the_place_of_a_file_is_refused_without_waiting(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "x")
-    genuine = handler.read
+    genuine = files.read
 
     def swap_then_read(*arguments: object) -> object:
         (root / "x").unlink()
         os.mkfifo(root / "x")
         return genuine(*arguments)  # pyright: ignore[reportArgumentType]  what the caller passed
 
-    monkeypatch.setattr(handler, "read", swap_then_read)
+    monkeypatch.setattr(files, "read", swap_then_read)
 
     assert failure(attach, "x").message == "'x' is a pipe, not a file"
 
@@ -465,13 +464,13 @@ def test_a_directory_of_too_many_files_is_an_error_before_any_is_read(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "d").mkdir()
-    for number in range(expansion.MAX_FILES + 1):
+    for number in range(file_walk.MAX_FILES + 1):
         os.close(os.open(root / "d" / str(number), os.O_CREAT))
 
     def fail(*_: object) -> None:
         pytest.fail("nothing is read")
 
-    monkeypatch.setattr(handler, "read", fail)
+    monkeypatch.setattr(files, "read", fail)
     error = failure(attach, "d")
 
     assert error.message == "'d' stands for more than 2,000 files"
@@ -479,14 +478,14 @@ def test_a_directory_of_too_many_files_is_an_error_before_any_is_read(
 
 
 def test_a_walk_looks_at_a_bounded_number_of_names(root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansion, "MAX_ENTRIES", 5)
+    monkeypatch.setattr(file_walk, "MAX_ENTRIES", 5)
     write(root, *[f"d/{number}.txt" for number in range(6)])
 
     assert failure(attach, "d/*.md").message == "'d/*.md' has more than 5 entries"
 
 
 def test_a_walk_can_be_stopped_in_a_large_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansion, "_CHECK_EVERY", 2)
+    monkeypatch.setattr(file_walk, "_CHECK_EVERY", 2)
     write(root, *[f"d/{number}.txt" for number in range(6)])
     declaration = Declaration(uri="file:d/*.md", written="d/*.md")
     calls: list[int] = []
@@ -495,7 +494,7 @@ def test_a_walk_can_be_stopped_in_a_large_directory(root: Path, monkeypatch: pyt
         calls.append(1)
 
     with pytest.raises(AttachmentError, match="matches no file"):
-        handler.Reading(declaration, ResolveContext(root=root, cwd=root), [], check).resolve()
+        files.FileReader(declaration, ResolveContext(root=root, cwd=root), [], check).resolve()
 
     assert len(calls) == 1 + 3
 
@@ -528,7 +527,7 @@ def test_files_that_change_under_a_walk_are_left_out(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a", "b", "c", "d")
-    genuine = handler.read
+    genuine = files.read
 
     def change_then_read(base: str, steps: list[str], max_bytes: int) -> object:
         if steps[-1] != "d":
@@ -539,7 +538,7 @@ def test_files_that_change_under_a_walk_are_left_out(
             (root / "b").symlink_to("/etc/passwd")
         return genuine(base, steps, max_bytes)
 
-    monkeypatch.setattr(handler, "read", change_then_read)
+    monkeypatch.setattr(files, "read", change_then_read)
     resolved = attach(".")
 
     assert names(resolved) == ["d"]
@@ -658,7 +657,7 @@ def test_cancelling_does_not_wait_for_a_file_that_hangs(
     write(root, "a", "b")
     started, release = threading.Event(), threading.Event()
     read: list[str] = []
-    genuine = handler.read
+    genuine = files.read
 
     def hang_then_read(base: str, steps: list[str], max_bytes: int) -> object:
         read.extend(steps)
@@ -666,7 +665,7 @@ def test_cancelling_does_not_wait_for_a_file_that_hangs(
         release.wait(5)
         return genuine(base, steps, max_bytes)
 
-    monkeypatch.setattr(handler, "read", hang_then_read)
+    monkeypatch.setattr(files, "read", hang_then_read)
 
     async def attach_and_cancel() -> None:
         with anyio.fail_after(5):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.attachment.files.location import NotAFileError, TooLargeError, open_directory, read
+from jp.attachment.file_paths import NotAFileError, TooLargeError, open_directory, read
 
 
 def open_descriptors() -> int:

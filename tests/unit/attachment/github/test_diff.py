@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.attachment.github.handler import FileDiff, file_diffs, reason_to_leave_out
+from jp.attachment.github import FileDiff, file_diffs, reason_to_leave_out
 
 NAMES = ["plain.py", "a b/with space.txt", "Höhle.md", 'quo"te.txt', "tab\there.txt", "back\\slash", "x b/x.txt"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.github.repository import Repository, find_repository, remote_repository
+from jp.attachment.github_repository import Repository, find_repository, remote_repository
 
 
 def git(directory: Path, *arguments: str) -> None:
@@ -148,7 +148,7 @@ def test_a_git_that_does_not_answer_is_left(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "git").write_text("#!/bin/sh\nexec /bin/sleep 600\n", encoding="utf-8")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("jp.attachment.github.repository._TIMEOUT_SECS", 0.05)
+    monkeypatch.setattr("jp.attachment.github_repository._TIMEOUT_SECS", 0.05)
 
     with pytest.raises(AttachmentError, match="'git' did not answer"):
         found(tmp_path)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.github.repository import GithubUri, Repository, parse_github_uri, repository_named
+from jp.attachment.github_repository import GithubUri, Repository, parse_github_uri, repository_named
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.web.address import Address, RedirectError, is_local, parse_address, redirected, without_credentials
+from jp.attachment.web_address import Address, RedirectError, is_local, parse_address, redirected, without_credentials
 
 CANONICAL = {
     "https://example.com/a": "https://example.com/a",

@@ -307,7 +307,7 @@ async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
 
 async def _of_program(program: str, host: str, environment: Mapping[str, str]) -> str:
     from jp.process.environment import scrubbed
-    from jp.process.running import OutputLimits, ProcessLimits, Program, run
+    from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
 
     passed = scrubbed(environment, named=_OF_PROGRAM)
     asked = Program(words=(program, "auth", "token", "--hostname", host), directory=".", environment=passed)

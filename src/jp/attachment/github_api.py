@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError, in_units
-from jp.attachment.github.repository import Token, server_of
+from jp.attachment.base import AttachmentError, format_size
+from jp.attachment.github_repository import Token, server_of
 from jp.errors import reason_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Label(msgspec.Struct, frozen=True):
     name: str | None = None
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Branch(msgspec.Struct, frozen=True):
     """A branch; `label` has its owner before it."""
 
     ref: str
@@ -57,8 +57,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
 class PullRequest(Issue, frozen=True, kw_only=True):
     """A pull request."""
 
-    base: Reference
-    head: Reference
+    base: Branch
+    head: Branch
     draft: bool = False
     merged_at: str | None = None
 
@@ -100,7 +100,7 @@ class LineComment(Comment, frozen=True, kw_only=True):
         return self.line is None and self.subject_type != "file"
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     """The body of an error."""
 
     message: str = ""
@@ -111,7 +111,7 @@ _ANONYMOUS_HINT = "Set GITHUB_TOKEN, or run `gh auth login`: with a token GitHub
 _SERVER_ERRORS = 500
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is none. Header names are lower case. `subject` says in words what was asked for."""
 
     status: int
@@ -120,7 +120,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
 
 
-def refusal(refused: Refused, token: Token | None) -> AttachmentError:
+def error_of(refused: ErrorResponse, token: Token | None) -> AttachmentError:
     """Return what the answer means for whoever asked."""
     if (limit := _limit(refused, token)) is not None:
         return limit
@@ -150,7 +150,7 @@ def refusal(refused: Refused, token: Token | None) -> AttachmentError:
     return AttachmentError(message, hint=hint)
 
 
-def _limit(refused: Refused, token: Token | None) -> AttachmentError | None:
+def _limit(refused: ErrorResponse, token: Token | None) -> AttachmentError | None:
     """Return the error of a rate limit: the one of an hour says when it ends, the others how long to wait."""
     if refused.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}:
         return None
@@ -188,7 +188,7 @@ def _visibility(token: Token | None) -> str:
 def _said(body: bytes, token: Token | None) -> str:
     """GitHub's own words, in one line; the token is never among them."""
     try:
-        message = msgspec.json.decode(body, type=Refusal).message
+        message = msgspec.json.decode(body, type=ErrorBody).message
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     line = " ".join(message.split())
@@ -307,10 +307,10 @@ class GithubApi:
                     continue
                 if response.status_code != _OK:
                     body = await self._beginning(response)
-                    refused = Refused(
+                    refused = ErrorResponse(
                         status=response.status_code, headers=dict(response.headers), body=body, subject=subject
                     )
-                    raise refusal(refused, self._token)
+                    raise error_of(refused, self._token)
                 following = response.links.get("next", {}).get("url")
                 next_page = None if following is None else self._own(str(response.url.join(following)), subject)
                 return await self._body(response, subject), next_page
@@ -339,7 +339,7 @@ class GithubApi:
             body += chunk
             self._read_bytes += len(chunk)
             if self._read_bytes > self._max_bytes:
-                message = f"{subject}: GitHub sends more than {in_units(self._max_bytes)}"
+                message = f"{subject}: GitHub sends more than {format_size(self._max_bytes)}"
                 raise AttachmentError(message, hint=_PARTS)
         return bytes(body)
 

@@ -38,7 +38,7 @@ _NOT_GLOBAL = (
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkScope(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses that may be connected to: those in `zones`, and those of `machines`."""
 
     zones: frozenset[Zone]
@@ -48,21 +48,21 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether `address` may be connected to."""
         return zone_of(address) in self.zones or address in self.machines
 
-    def after(self, addresses: Iterable[IpAddress]) -> Reach:
+    def after(self, addresses: Iterable[IpAddress]) -> NetworkScope:
         """Return how far a server may redirect that was found at `addresses`: to the public, and to its own machine."""
         machines = frozenset(address for address in addresses if zone_of(address) != "public")
         if any(zone_of(address) == "loopback" for address in machines):
-            return Reach(zones=frozenset({"public", "loopback"}), machines=machines)
-        return Reach(zones=PUBLIC.zones, machines=machines)
+            return NetworkScope(zones=frozenset({"public", "loopback"}), machines=machines)
+        return NetworkScope(zones=PUBLIC.zones, machines=machines)
 
 
-PUBLIC = Reach(zones=frozenset({"public"}))
+PUBLIC = NetworkScope(zones=frozenset({"public"}))
 """Nothing but what everybody can reach."""
 
-OWN_NETWORK = Reach(zones=frozenset({"public", "loopback", "private"}))
+OWN_NETWORK = NetworkScope(zones=frozenset({"public", "loopback", "private"}))
 """Also this machine and its private network, but nothing that speaks to the machine itself about its credentials."""
 
-ANYWHERE = Reach(zones=frozenset({"public", "loopback", "private", "link-local", "metadata", "reserved"}))
+ANYWHERE = NetworkScope(zones=frozenset({"public", "loopback", "private", "link-local", "metadata", "reserved"}))
 """For an address that a person has written as numbers."""
 
 

@@ -1,4 +1,4 @@
-"""Attachment of files: the handler, and errors with suggestions for paths that do not exist."""
+"""The `file` scheme: files, directories and globs."""
 
 from __future__ import annotations
 
@@ -13,34 +13,38 @@ from pathlib import Path
 import msgspec
 
 from jp.attachment.base import (
+    ANY_DEPTH,
     AttachmentError,
     Declaration,
     MissingSourceError,
     Resolution,
     ResolveContext,
-    in_thread,
-    in_units,
+    format_size,
+    run_in_thread,
 )
-from jp.attachment.files.expansion import Exclusion, Expansion, Grounds, Walk, is_never_entered
-from jp.attachment.files.location import (
+from jp.attachment.file_paths import (
     Location,
+    Names,
     NotAFileError,
+    PathPattern,
     Snapshot,
     TooLargeError,
     declared_uri,
+    decode,
+    joined,
     locate,
     parts_below,
     parts_of,
     read,
     real_path,
 )
-from jp.attachment.files.paths import ANY_DEPTH, Names, PathPattern, decode, joined
+from jp.attachment.file_walk import Exclusion, Expansion, Walk, WalkBounds, is_never_entered
 from jp.attachment.media import BinaryMedia, Media, TextMedia, UnsupportedMedia, identify
 from jp.conversation.resource import Annotations, Resource, file_uri
-from jp.likeness import ALIKE
+from jp.suggestions import MIN_SIMILARITY
 
 
-def alikeness(one: str, other: str) -> float:
+def similarity(one: str, other: str) -> float:
     """Return how alike two file names are, from 0 to 1, whatever their case: an equal extension counts little."""
     from difflib import SequenceMatcher  # only where a name was missed
 
@@ -54,7 +58,7 @@ _NAMES_WALKED = 5_000
 _MOST = 2
 
 
-def proposals(path: str, context: ResolveContext) -> list[Path]:
+def suggested_paths(path: str, context: ResolveContext) -> list[Path]:
     """At most two paths for `path`, which names nothing, the likeliest first; none where nothing is like it.
 
     A name that differs in case only comes before just this name elsewhere in the root, and that before a name with a
@@ -66,9 +70,9 @@ def proposals(path: str, context: ResolveContext) -> list[Path]:
     certain += [found for found in _elsewhere(path, place.parent, context) if found not in certain]
     if certain:
         return certain[:_MOST]
-    scores = [(alikeness(place.name, name), name) for name in names]
+    scores = [(similarity(place.name, name), name) for name in names]
     likeliest = max(scores, default=(0.0, ""), key=lambda scored: scored[0])
-    return [place.parent / likeliest[1]] if likeliest[0] >= ALIKE else []
+    return [place.parent / likeliest[1]] if likeliest[0] >= MIN_SIMILARITY else []
 
 
 def first_missing(path: str) -> Path:
@@ -102,7 +106,7 @@ def _elsewhere(path: str, near: Path, context: ResolveContext) -> list[Path]:
 
 def _walked(starts: Sequence[str]) -> Iterator[Path]:
     """Yield what lies below some directories, level by level, up to a bound; nothing that is hidden or ignored."""
-    from jp.attachment.files.expansion import IgnoreRules
+    from jp.attachment.file_walk import IgnoreRules
 
     rules = IgnoreRules.around(starts[0], starts[-1])
     todo, seen, count = deque(starts), set[str](), 0
@@ -145,14 +149,14 @@ def _nearest(declaration: Declaration, path: str, context: ResolveContext) -> st
     if is_relative and context.cwd != context.root and os.path.lexists(context.cwd / relative):
         return f"A URI begins at {str(context.root)!r}; the plain path {relative!r} begins here."
 
-    found = proposals(path, context)
+    found = suggested_paths(path, context)
     if found:
-        return f"Did you mean {' or '.join(repr(shown(place, context)) for place in found)}?"
+        return f"Did you mean {' or '.join(repr(displayed_path(place, context)) for place in found)}?"
     place = first_missing(path)
-    return f"{shown(place.parent, context)!r} has nothing called {place.name!r}."
+    return f"{displayed_path(place.parent, context)!r} has nothing called {place.name!r}."
 
 
-def shown(path: Path, context: ResolveContext) -> str:
+def displayed_path(path: Path, context: ResolveContext) -> str:
     """`path` as a user would type it."""
     below = os.path.relpath(path, context.cwd)
     return str(path) if below.startswith("../") or below == ".." else below
@@ -185,7 +189,7 @@ def _kind(mode: int) -> str:
 def too_large(declaration: Declaration, path: str, size: int, context: ResolveContext) -> AttachmentError:
     """Return one resource is over its bound: `path`, as shown, which is one of those that `declaration` stands for."""
     inside = "" if path == declaration.written else f" in {declaration.written!r}"
-    message = f"{path!r}{inside} has {in_units(size)}; an attachment has at most {in_units(context.max_bytes)}"
+    message = f"{path!r}{inside} has {format_size(size)}; an attachment has at most {format_size(context.max_bytes)}"
     remedy = f"Leave it out with '!{path}'" if inside else "Pipe a part of it: `head -c 100K FILE | jp query …`"
     return AttachmentError(message, hint=f"{remedy}, or raise 'conversation.max_attachment_bytes'.")
 
@@ -200,7 +204,7 @@ def outside(declaration: Declaration, context: ResolveContext) -> AttachmentErro
 
 def too_much(declaration: Declaration, bound: int) -> AttachmentError:
     """Everything together is over its bound."""
-    message = f"{declaration.written!r} stands for more than {in_units(bound)}"
+    message = f"{declaration.written!r} stands for more than {format_size(bound)}"
     return AttachmentError(message, hint="Narrow it with a glob, or leave a directory out with '!DIRECTORY'.")
 
 
@@ -247,19 +251,19 @@ TOTAL = 10
 _UNSENDABLE = "neither text, an image nor a PDF"
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class MatchedFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The files that a declaration stands for: real paths, in the order in which they are attached.
 
     `expansion` is there for a directory or a glob. `excluded_by` is the exclude, as written, that has left nothing.
     """
 
     files: tuple[str, ...]
-    grounds: Grounds
+    grounds: WalkBounds
     expansion: Expansion | None = None
     excluded_by: str | None = None
 
 
-class Reading:
+class FileReader:
     """One resolution, synchronous. `check` is called between files; what it raises ends the reading."""
 
     def __init__(
@@ -289,7 +293,7 @@ class Reading:
                 return self._expanded(found, found.expansion, location)
             return self._single(found)
 
-    def find(self) -> Found:
+    def find(self) -> MatchedFiles:
         """Return which files the declaration names; none of them is read.
 
         Raises:
@@ -308,7 +312,7 @@ class Reading:
         except OSError as error:
             raise unreadable(self._declaration, error) from None
 
-    def _found(self, location: Location) -> Found:
+    def _found(self, location: Location) -> MatchedFiles:
         real = real_path(location.path, self._names)
         is_inside = parts_below(real, self._root) is not None
         if self._declaration.confined and not is_inside:
@@ -318,31 +322,31 @@ class Reading:
         if self._declaration.typed and not location.tail:
             self._exclusion.give_way_to(location.path, real)
         if stat.S_ISDIR(mode):
-            return self._walked(location, Grounds(base=real, anchor=self._root if is_inside else real))
+            return self._walked(location, WalkBounds(base=real, anchor=self._root if is_inside else real))
         if location.tail:
             raise NotADirectoryError
         if not stat.S_ISREG(mode):
             raise not_a_file(self._declaration, mode)
         exclude = self._exclusion.by(location.path) or self._exclusion.by(real)
-        return Found(
+        return MatchedFiles(
             files=(real,) if exclude is None else (),
-            grounds=Grounds(base=real, anchor=self._root if is_inside else str(Path(real).parent)),
+            grounds=WalkBounds(base=real, anchor=self._root if is_inside else str(Path(real).parent)),
             excluded_by=exclude,
         )
 
-    def _walked(self, location: Location, grounds: Grounds) -> Found:
+    def _walked(self, location: Location, grounds: WalkBounds) -> MatchedFiles:
         if is_never_entered(grounds.base, self._root):
             message = f"{self._declaration.written!r} lies in what git or jp keeps for itself"
             raise AttachmentError(message, hint="Attach a file of it by its own path.")
         if (exclude := self._exclusion.by(location.path) or self._exclusion.by(grounds.base)) is not None:
-            return Found(files=(), grounds=grounds, excluded_by=exclude)
+            return MatchedFiles(files=(), grounds=grounds, excluded_by=exclude)
         walk = Walk(self._declaration, grounds, self._exclusion, self._root)
         expansion = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), self._check)
         files = tuple(sorted(expansion.files, key=lambda path: parts_of(self._names.spelled(path))))
         excluded_by = None if files else expansion.excluded_by
-        return Found(files=files, grounds=grounds, expansion=expansion, excluded_by=excluded_by)
+        return MatchedFiles(files=files, grounds=grounds, expansion=expansion, excluded_by=excluded_by)
 
-    def _single(self, found: Found) -> Resolution:
+    def _single(self, found: MatchedFiles) -> Resolution:
         if found.excluded_by is not None:
             return Resolution(resources=(), notices=(all_excluded(self._declaration, found.excluded_by),))
         real = found.files[0]
@@ -357,7 +361,7 @@ class Reading:
             raise AttachmentError(f"{self._declaration.written!r} is {media.reason}", hint=media.hint)
         return Resolution(resources=(self._resource(real, snapshot, media),))
 
-    def _read(self, real: str, grounds: Grounds) -> tuple[Snapshot, Media]:
+    def _read(self, real: str, grounds: WalkBounds) -> tuple[Snapshot, Media]:
         snapshot = read(grounds.anchor, parts_below(real, grounds.anchor) or [], self._context.max_bytes)
         return snapshot, identify(snapshot.data, real)
 
@@ -376,7 +380,7 @@ class Reading:
             blob=snapshot.data if isinstance(media, BinaryMedia) else None,
         )
 
-    def _expanded(self, found: Found, expansion: Expansion, location: Location) -> Resolution:
+    def _expanded(self, found: MatchedFiles, expansion: Expansion, location: Location) -> Resolution:
         declaration = self._declaration
         resources = tuple(self._taken(found, expansion))
         notices = tuple(left_out(declaration, expansion.left_out, found.grounds.base))
@@ -387,7 +391,7 @@ class Reading:
             return Resolution(resources=(), notices=(excluded, *notices))
         raise nothing_found(declaration, location, expansion)
 
-    def _taken(self, found: Found, expansion: Expansion) -> Iterator[Resource]:
+    def _taken(self, found: MatchedFiles, expansion: Expansion) -> Iterator[Resource]:
         """Yield what can be sent of the files that were found; the others are left out."""
         total = 0
         for real in found.files:
@@ -414,7 +418,7 @@ class Reading:
 
     def _refuse_large(self, real: str, error: TooLargeError) -> None:
         if error.may_be_sent:
-            path = shown(Path(real), self._context)
+            path = displayed_path(Path(real), self._context)
             raise too_large(self._declaration, path, error.size, self._context) from None
 
 
@@ -439,4 +443,4 @@ class FileHandler:
             AttachmentError: see the port.
         """
         of_files = [exclude for exclude in excludes if exclude.uri.startswith("file:")]
-        return await in_thread(lambda check: Reading(declaration, context, of_files, check).resolve())
+        return await run_in_thread(lambda check: FileReader(declaration, context, of_files, check).resolve())

@@ -9,14 +9,15 @@ import msgspec
 
 from jp.attachment.base import Declaration, Resolution, ResolveContext, Slots
 from jp.attachment.media import BinaryMedia, UnsupportedMedia
-from jp.attachment.web.address import Address, is_local, is_numeric, parse_address
+from jp.attachment.web_address import Address, is_local, is_numeric, parse_address
 from jp.conversation.resource import Annotations, Resource
 
 if TYPE_CHECKING:
-    from jp.attachment.web.address import Reach
-    from jp.attachment.web.content import WebText
-    from jp.attachment.web.fetching import Fetched, FetchLimits
-    from jp.attachment.web.page import Page
+    from jp.attachment.media import WebText
+    from jp.attachment.web_address import NetworkScope
+    from jp.attachment.web_client import FetchLimits, WebResponse
+    from jp.attachment.web_page import Page
+
 
 AT_ONCE = 6
 """Most addresses that are fetched at the same time."""
@@ -24,7 +25,7 @@ AT_ONCE = 6
 _slots = Slots("web", AT_ONCE)
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class WebResolution(msgspec.Struct, frozen=True, kw_only=True):
     """A resolution, and the `status` of the server's response; None without a request."""
 
     resolution: Resolution
@@ -61,45 +62,45 @@ class HttpHandler:
         context: ResolveContext,
         *,
         excludes: Sequence[Declaration] = (),
-        reach: Reach | None = None,
-    ) -> Answered:
-        """`resolve`, with how the server answered. `reach` is what may be connected to; None: see `reach_of`.
+        reach: NetworkScope | None = None,
+    ) -> WebResolution:
+        """`resolve`, with how the server answered. `reach` is what may be connected to; None: see `scope_of`.
 
         Raises:
             AttachmentError: see the port. A `RefusedError` where the server answered with no content.
         """
-        from jp.attachment.web import fetching
-        from jp.attachment.web.fetching import FetchLimits, fetch
+        from jp.attachment import web_client
+        from jp.attachment.web_client import FetchLimits, fetch
 
         address = _with_credentials(declaration)
         if any(exclude.uri == declaration.uri for exclude in excludes):
             notice = f"{address.shown!r} attaches nothing: it is excluded"
-            return Answered(resolution=Resolution(resources=(), notices=(notice,)))
+            return WebResolution(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
-            raise fetching.with_stored_password(address)
+            raise web_client.with_stored_password(address)
         limits = self._limits or FetchLimits()
-        fetched: Fetched | None = None
+        fetched: WebResponse | None = None
         async with _slots.one():
             from anyio import move_on_after
 
             with move_on_after(limits.total_secs):
                 fetched = await fetch(
-                    address, limits, context.max_bytes, reach or reach_of(address, confined=declaration.confined)
+                    address, limits, context.max_bytes, reach or scope_of(address, confined=declaration.confined)
                 )
                 resolution = await _resolved(fetched, address, context.max_bytes)
-                return Answered(resolution=resolution, status=fetched.status)
+                return WebResolution(resolution=resolution, status=fetched.status)
         if fetched is None:
-            raise fetching.too_slow(address, limits.total_secs)
-        raise fetching.not_converted(address, limits.total_secs)
+            raise web_client.too_slow(address, limits.total_secs)
+        raise web_client.not_converted(address, limits.total_secs)
 
 
-def reach_of(address: Address, *, confined: bool) -> Reach:
+def scope_of(address: Address, *, confined: bool) -> NetworkScope:
     """Return what an attached address may be found at.
 
     An address that a person typed is that person's wish; one that a file declares reaches the user's own network only
     where it says that it does. What is written as numbers leads where it says, a name nowhere near credentials.
     """
-    from jp.attachment.web.address import ANYWHERE, OWN_NETWORK, PUBLIC
+    from jp.attachment.web_address import ANYWHERE, OWN_NETWORK, PUBLIC
 
     if confined:
         return OWN_NETWORK if is_local(address.host) else PUBLIC
@@ -121,13 +122,13 @@ def _with_credentials(declaration: Declaration) -> Address:
     return written if written.text == address.text else address
 
 
-async def _resolved(fetched: Fetched, address: Address, max_bytes: int) -> Resolution:
-    from jp.attachment.web import fetching
-    from jp.attachment.web.content import interpret
+async def _resolved(fetched: WebResponse, address: Address, max_bytes: int) -> Resolution:
+    from jp.attachment import web_client
+    from jp.attachment.media import interpret
 
     media = interpret(fetched.body, fetched.content_type, fetched.address.path.rpartition("/")[2])
     if isinstance(media, UnsupportedMedia):
-        raise fetching.not_attachable(address, media.reason, media.hint)
+        raise web_client.not_attachable(address, media.reason, media.hint)
     base = Resource(
         uri=address.text, name=address.text, mime_type=media.mime_type, annotations=_annotations(fetched.last_modified)
     )
@@ -154,11 +155,11 @@ def _notices(page: Page, address: Address) -> list[str]:
     Raises:
         AttachmentError: everything.
     """
-    from jp.attachment.web import fetching
+    from jp.attachment import web_client
 
     if not page.text:
         if not page.title:
-            raise fetching.without_text(address)
+            raise web_client.without_text(address)
         return [f"the page at {address.shown!r} has no text; its title is attached"]
     if page.is_plain:
         return [
@@ -167,19 +168,19 @@ def _notices(page: Page, address: Address) -> list[str]:
     return []
 
 
-async def _page(media: WebText, fetched: Fetched, address: Address, max_bytes: int) -> Page:
+async def _page(media: WebText, fetched: WebResponse, address: Address, max_bytes: int) -> Page:
     """Return the page as Markdown, made in a thread that can be left."""
-    from jp.attachment.base import in_thread
-    from jp.attachment.web import fetching
-    from jp.attachment.web.page import PageTooLongError, read_page
+    from jp.attachment import web_client
+    from jp.attachment.base import run_in_thread
+    from jp.attachment.web_page import PageTooLongError, read_page
 
     def read(check: Callable[[], None]) -> Page:
         return read_page(media.text, fetched.address.text, max_chars=max_bytes, check=check)
 
     try:
-        return await in_thread(read)
+        return await run_in_thread(read)
     except PageTooLongError:
-        raise fetching.too_long(address, max_bytes) from None
+        raise web_client.too_long(address, max_bytes) from None
 
 
 def _annotations(last_modified: str) -> Annotations | None:

@@ -11,8 +11,18 @@ from pathlib import Path
 import msgspec
 
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
-from jp.attachment.files.location import Location, locate, open_directory, parts_below, parts_of, real_path
-from jp.attachment.files.paths import Names, PathPattern, States, joined
+from jp.attachment.file_paths import (
+    Location,
+    Names,
+    PathPattern,
+    States,
+    joined,
+    locate,
+    open_directory,
+    parts_below,
+    parts_of,
+    real_path,
+)
 
 
 class _Excluded(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,7 +262,7 @@ NEVER_ENTERED = frozenset({".git", ".jp"})
 _CHECK_EVERY = 1_000
 
 
-class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+class WalkBounds(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds of a walk. `base` is where it begins; nothing outside of `anchor` is reached. Both are real paths."""
 
     base: str
@@ -276,7 +286,7 @@ class Expansion(msgspec.Struct, kw_only=True):
 class Walk:
     """One expansion. Directory links are not followed, so it ends; links to files are, inside the anchor."""
 
-    def __init__(self, declaration: Declaration, grounds: Grounds, exclusion: Exclusion, root: str) -> None:
+    def __init__(self, declaration: Declaration, grounds: WalkBounds, exclusion: Exclusion, root: str) -> None:
         self._declaration = declaration
         self._grounds = grounds
         self._exclusion = exclusion

@@ -1,4 +1,4 @@
-"""Attachment of GitHub pull requests, issues and diffs as Markdown."""
+"""The `gh` scheme: pull requests, diffs and issues of GitHub as Markdown."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, in_units
+from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, format_size
 from jp.attachment.conversation import fenced
-from jp.attachment.github.api import (
+from jp.attachment.github_api import (
     Comment,
     GithubApi,
     Issue,
@@ -27,7 +27,7 @@ from jp.attachment.github.api import (
     find_server,
     open_api,
 )
-from jp.attachment.github.repository import (
+from jp.attachment.github_repository import (
     FORMS,
     GithubUri,
     Part,
@@ -291,7 +291,7 @@ class GithubHandler:
         limit = _TOTAL * context.max_bytes
         written = declaration.written
         async with open_api(server, token, written=written, max_bytes=limit, timeouts=self._timeouts) as api:
-            reading = _Reading(api, uri, repository=uri.repository, written=written, max_bytes=context.max_bytes)
+            reading = _Reader(api, uri, repository=uri.repository, written=written, max_bytes=context.max_bytes)
             resources = [await reading.issue()] if uri.kind == "issues" else await reading.pull_request(parts)
         return Resolution(resources=tuple(resources), notices=tuple(reading.notices))
 
@@ -310,7 +310,7 @@ def _wanted(uri: GithubUri, excludes: Sequence[Declaration]) -> tuple[list[Part]
     return wanted, None if wanted else found[uri.parts[0]]
 
 
-class _Reading:
+class _Reader:
     """Reads what one declaration names."""
 
     def __init__(self, api: GithubApi, uri: GithubUri, *, repository: Repository, written: str, max_bytes: int) -> None:
@@ -407,7 +407,7 @@ class _Reading:
     ) -> Resource:
         size = len(text.encode())
         if size > self._max_bytes:
-            message = f"{uri!r} has {in_units(size)}; an attachment has at most {in_units(self._max_bytes)}"
+            message = f"{uri!r} has {format_size(size)}; an attachment has at most {format_size(self._max_bytes)}"
             smaller = "Leave files out with '?exclude=GLOB'" if kind == "text/x-diff" else "Attach another part of it"
             raise AttachmentError(message, hint=f"{smaller}, or raise 'conversation.max_attachment_bytes'.")
         return Resource(

@@ -16,11 +16,10 @@ import httpx2  # noqa: TID253 - this module is only imported where the client is
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError, in_units
-from jp.attachment.web.address import Address, IpAddress, Reach, RedirectError, Zone, redirected, zone_of
-from jp.attachment.web.content import (
+from jp.attachment.base import AttachmentError, format_size
+from jp.attachment.media import (
     SUPPORTED,
-    WHAT_IS_TAKEN,
+    SUPPORTED_WEB_TYPES,
     BoundError,
     ContentType,
     DamagedError,
@@ -28,6 +27,7 @@ from jp.attachment.web.content import (
     UnsupportedEncodingError,
     parse_content_type,
 )
+from jp.attachment.web_address import Address, IpAddress, NetworkScope, RedirectError, Zone, redirected, zone_of
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -95,7 +95,7 @@ def _advice(status: int, retry_after: str) -> str:
 
 def unsupported(declared: Address, content_type: ContentType) -> AttachmentError:
     """Return what the server says that it is cannot be attached."""
-    return AttachmentError(f"{declared.shown!r} is of the type {content_type.mime_type!r}", hint=WHAT_IS_TAKEN)
+    return AttachmentError(f"{declared.shown!r} is of the type {content_type.mime_type!r}", hint=SUPPORTED_WEB_TYPES)
 
 
 def not_attachable(declared: Address, reason: str, hint: str) -> AttachmentError:
@@ -110,7 +110,7 @@ def damaged(declared: Address, how: str) -> AttachmentError:
 
 def too_large(declared: Address, max_bytes: int) -> AttachmentError:
     """It is over its bound."""
-    message = f"{declared.shown!r} has more than {in_units(max_bytes)}, which is the most that an attachment has"
+    message = f"{declared.shown!r} has more than {format_size(max_bytes)}, which is the most that an attachment has"
     hint = (
         "Pipe a part of it: `curl ADDRESS | head -c 100K | jp query …`, or raise 'conversation.max_attachment_bytes'."
     )
@@ -125,7 +125,7 @@ def too_slow(declared: Address, seconds: float) -> AttachmentError:
 
 def too_long(declared: Address, max_bytes: int) -> AttachmentError:
     """Return the Markdown of a page is over the bound, though the page is not."""
-    message = f"the page at {declared.shown!r} comes to more than {in_units(max_bytes)} as Markdown"
+    message = f"the page at {declared.shown!r} comes to more than {format_size(max_bytes)} as Markdown"
     hint = f"Raise 'conversation.max_attachment_bytes', or attach a part of it: {_BY_HAND}."
     return AttachmentError(message, hint=hint)
 
@@ -232,7 +232,7 @@ class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_redirects: int = 10
 
 
-class Fetched(msgspec.Struct, frozen=True, kw_only=True):
+class WebResponse(msgspec.Struct, frozen=True, kw_only=True):
     """A response. `address` is where it came from after redirects; `last_modified` is the raw header."""
 
     address: Address
@@ -242,7 +242,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: Reach) -> Fetched:
+async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: NetworkScope) -> WebResponse:
     """Get what lies at `address`; cancelling it closes the connection.
 
     `reach` is for `address`: a redirect may lead to the public, or to the machine that sent it.
@@ -254,9 +254,9 @@ async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: Re
     here = address
     seen = {here.text}
     for _ in range(limits.max_redirects + 1):
-        hop = _Hop(here, address, limits)
+        hop = _Request(here, address, limits)
         found = await hop.take(reach, max_bytes)
-        if isinstance(found, Fetched):
+        if isinstance(found, WebResponse):
             return found
         here, reach = found, reach.after(hop.addresses)
         if here.text in seen:
@@ -265,7 +265,7 @@ async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: Re
     raise bad_redirect(address, f"more than {limits.max_redirects} times")
 
 
-class _Hop:
+class _Request:
     """One request, to `here`, on the way from `declared`. `addresses` are those of its host, once it is taken."""
 
     def __init__(self, here: Address, declared: Address, limits: FetchLimits) -> None:
@@ -274,7 +274,7 @@ class _Hop:
         self._declared = declared
         self._limits = limits
 
-    async def take(self, reach: Reach, max_bytes: int) -> Fetched | Address:
+    async def take(self, reach: NetworkScope, max_bytes: int) -> WebResponse | Address:
         """Return what lies there, or where it is said to lie. A client of its own: redirects lead elsewhere."""
         here, declared = self._here, self._declared
         try:
@@ -329,11 +329,11 @@ class _Hop:
         except (ImportError, ValueError, httpx2.InvalidURL):
             raise without_proxy(self._declared) from None
         timeout = httpx2.Timeout(self._limits.idle_secs, connect=self._limits.connect_secs)
-        pinned = transport if proxy is not None else _Pinned(transport, self.addresses)
+        pinned = transport if proxy is not None else _PinnedTransport(transport, self.addresses)
         return httpx2.AsyncClient(transport=pinned, timeout=timeout, headers=headers)
 
 
-class _Pinned(httpx2.AsyncBaseTransport):
+class _PinnedTransport(httpx2.AsyncBaseTransport):
     """Connects to the first of `addresses` that answers, whatever the host of a request resolves to meanwhile.
 
     The header `host` and the name that TLS verifies remain those of the request.
@@ -390,7 +390,7 @@ def _spares(entry: str, host: str) -> bool:
         return False
 
 
-async def _received(response: httpx2.Response, here: Address, declared: Address, max_bytes: int) -> Fetched:
+async def _received(response: httpx2.Response, here: Address, declared: Address, max_bytes: int) -> WebResponse:
     headers = response.headers
     if response.status_code not in _GOOD:
         raise refused(declared, here, response.status_code, headers.get("retry-after", ""))
@@ -409,7 +409,7 @@ async def _received(response: httpx2.Response, here: Address, declared: Address,
         raise damaged(declared, "came compressed, and is damaged or incomplete") from None
     except BoundError:
         raise too_large(declared, max_bytes) from None
-    return Fetched(
+    return WebResponse(
         address=here,
         status=response.status_code,
         content_type=content_type,

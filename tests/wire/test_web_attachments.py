@@ -133,7 +133,7 @@ def test_a_page_of_which_nothing_remains_is_refused(body: bytes) -> None:
     with Loopback(Reply(body=body, headers=HTML)) as server:
         error = failure(server.url)
 
-    assert error.message == f"the page at '{server.url}/' has no text"
+    assert error.message == f"'{server.url}/' is a page that has no text"
     assert "scripts" in error.hint
 
 
@@ -316,8 +316,8 @@ def test_redirects_without_end_are_left() -> None:
     ("location", "said"),
     [
         ("", "redirects to nowhere"),
-        ("file:///etc/passwd", "redirects to an address of the scheme 'file'"),
-        ("http://[", "redirects to an address that is malformed"),
+        ("file:///etc/passwd", "redirects to an address with the scheme 'file'"),
+        ("http://[", "redirects to a malformed address"),
     ],
 )
 def test_a_redirect_that_leads_nowhere_is_refused(location: str, said: str) -> None:
@@ -443,7 +443,7 @@ def test_a_page_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> 
         gate.set()
 
     assert error.message == (
-        f"the page at '{server.url}/' came, but making Markdown of it was not done after 0.5 s in all"
+        f"'{server.url}/' was fetched, but converting it to Markdown was not done after 0.5 s in all"
     )
 
 

@@ -109,7 +109,7 @@ class AttachmentWeb:
         try:
             declaration = Declaration(uri=address.text, written=address.text)
             reach = OWN_NETWORK if allows_local else PUBLIC
-            found = await HttpHandler().answer(declaration, context, reach=reach)
+            found = await HttpHandler().fetch(declaration, context, scope=reach)
         except RefusedError as error:
             raise RefusedFetchError(error.message, status=error.status) from None
         return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)

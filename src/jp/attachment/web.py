@@ -7,14 +7,33 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.attachment.base import Declaration, Resolution, ResolveContext, Slots
-from jp.attachment.media import BinaryMedia, UnsupportedMedia
-from jp.attachment.web_address import Address, is_local, is_numeric, parse_address
+from jp.attachment.base import (
+    AttachmentError,
+    Declaration,
+    Resolution,
+    ResolveContext,
+    Slots,
+    format_size,
+    run_in_thread,
+)
+from jp.attachment.media import BinaryMedia, UnsupportedMedia, interpret
+from jp.attachment.web_address import (
+    ANYWHERE,
+    BY_HAND,
+    OWN_NETWORK,
+    PUBLIC,
+    RETRY,
+    Address,
+    NetworkScope,
+    failure,
+    is_local,
+    is_numeric,
+    parse_address,
+)
 from jp.conversation.resource import Annotations, Resource
 
 if TYPE_CHECKING:
     from jp.attachment.media import WebText
-    from jp.attachment.web_address import NetworkScope
     from jp.attachment.web_client import FetchLimits, WebResponse
     from jp.attachment.web_page import Page
 
@@ -26,20 +45,20 @@ _slots = Slots("web", AT_ONCE)
 
 
 class WebResolution(msgspec.Struct, frozen=True, kw_only=True):
-    """A resolution, and the `status` of the server's response; None without a request."""
+    """A resolution, and the HTTP `status` of the response; None without a request."""
 
     resolution: Resolution
     status: int | None = None
 
 
 class HttpHandler:
-    """`http` and `https`. `limits` are for how long and how far; None is the usual."""
+    """The handler of `http` and `https`. `limits` are None for the defaults."""
 
     def __init__(self, limits: FetchLimits | None = None) -> None:
         self._limits = limits
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """Without credentials and fragment. See `parse_address`.
+        """Return the address without credentials and fragment. See `parse_address`.
 
         Raises:
             AttachmentError: `uri` is malformed.
@@ -49,27 +68,28 @@ class HttpHandler:
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """Fetch it. A name and a password that a user typed are used now, and kept nowhere.
+        """Fetch the address. Typed credentials are used for this request and are not stored.
 
         Raises:
-            AttachmentError: see the port.
+            AttachmentError: see `AttachmentHandler.resolve`.
         """
-        return (await self.answer(declaration, context, excludes=excludes)).resolution
+        return (await self.fetch(declaration, context, excludes=excludes)).resolution
 
-    async def answer(
+    async def fetch(
         self,
         declaration: Declaration,
         context: ResolveContext,
         *,
         excludes: Sequence[Declaration] = (),
-        reach: NetworkScope | None = None,
+        scope: NetworkScope | None = None,
     ) -> WebResolution:
-        """`resolve`, with how the server answered. `reach` is what may be connected to; None: see `scope_of`.
+        """Fetch the address, and return the HTTP status too. Without `scope`, `scope_of` decides it.
 
         Raises:
-            AttachmentError: see the port. A `RefusedError` where the server answered with no content.
+            AttachmentError: see `AttachmentHandler.resolve`. A `RefusedError` for a response without content.
         """
-        from jp.attachment import web_client
+        from anyio import move_on_after
+
         from jp.attachment.web_client import FetchLimits, fetch
 
         address = _with_credentials(declaration)
@@ -77,44 +97,41 @@ class HttpHandler:
             notice = f"{address.shown!r} attaches nothing: it is excluded"
             return WebResolution(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
-            raise web_client.with_stored_password(address)
+            what = "is declared with a name or a password, which would be stored with the conversation"
+            raise failure(
+                address, what, "Declare it without them, and give them with `--attach` when it is read."
+            )
         limits = self._limits or FetchLimits()
+        scope = scope or scope_of(address, confined=declaration.confined)
         fetched: WebResponse | None = None
         async with _slots.one():
-            from anyio import move_on_after
-
             with move_on_after(limits.total_secs):
-                fetched = await fetch(
-                    address, limits, context.max_bytes, reach or scope_of(address, confined=declaration.confined)
-                )
-                resolution = await _resolved(fetched, address, context.max_bytes)
+                fetched = await fetch(address, limits, context.max_bytes, scope)
+                resolution = await _resolution(fetched, address, context.max_bytes)
                 return WebResolution(resolution=resolution, status=fetched.status)
         if fetched is None:
-            raise web_client.too_slow(address, limits.total_secs)
-        raise web_client.not_converted(address, limits.total_secs)
+            raise failure(address, f"was not complete after {limits.total_secs:g} s", RETRY)
+        what = f"was fetched, but converting it to Markdown was not done after {limits.total_secs:g} s in all"
+        raise failure(address, what, f"Attach a part of it: {BY_HAND}.")
 
 
 def scope_of(address: Address, *, confined: bool) -> NetworkScope:
-    """Return what an attached address may be found at.
+    """Return the networks in which an attached address may lie.
 
-    An address that a person typed is that person's wish; one that a file declares reaches the user's own network only
-    where it says that it does. What is written as numbers leads where it says, a name nowhere near credentials.
+    A typed address may lie in the user's own network; a declared one only where its name says so. An address written
+    in numbers may lie anywhere, but a name never leads to the services that hold a machine's credentials.
     """
-    from jp.attachment.web_address import ANYWHERE, OWN_NETWORK, PUBLIC
-
     if confined:
         return OWN_NETWORK if is_local(address.host) else PUBLIC
-    is_on_link = address.host.rstrip(".").endswith(".local")
-    return ANYWHERE if is_numeric(address.host) or is_on_link else OWN_NETWORK
+    is_link_local = address.host.rstrip(".").endswith(".local")
+    return ANYWHERE if is_numeric(address.host) or is_link_local else OWN_NETWORK
 
 
 def _with_credentials(declaration: Declaration) -> Address:
-    """Return the address, with the name and the password of what was written, which its canonical form has lost."""
+    """Return the address with the credentials that the user typed; the canonical form has none."""
     address = parse_address(declaration.uri)
     if "@" not in declaration.written:
         return address
-    from jp.attachment.base import AttachmentError
-
     try:
         written = parse_address(declaration.written)
     except AttachmentError:
@@ -122,13 +139,10 @@ def _with_credentials(declaration: Declaration) -> Address:
     return written if written.text == address.text else address
 
 
-async def _resolved(fetched: WebResponse, address: Address, max_bytes: int) -> Resolution:
-    from jp.attachment import web_client
-    from jp.attachment.media import interpret
-
+async def _resolution(fetched: WebResponse, address: Address, max_bytes: int) -> Resolution:
     media = interpret(fetched.body, fetched.content_type, fetched.address.path.rpartition("/")[2])
     if isinstance(media, UnsupportedMedia):
-        raise web_client.not_attachable(address, media.reason, media.hint)
+        raise failure(address, f"is {media.reason}", media.hint)
     base = Resource(
         uri=address.text, name=address.text, mime_type=media.mime_type, annotations=_annotations(fetched.last_modified)
     )
@@ -146,32 +160,28 @@ async def _resolved(fetched: WebResponse, address: Address, max_bytes: int) -> R
         text=page.text or page.title,
         title=page.title or None,
     )
-    return Resolution(resources=(resource,), notices=(*notices, *_notices(page, address)))
+    return Resolution(resources=(resource,), notices=(*notices, *_page_notices(page, address)))
 
 
-def _notices(page: Page, address: Address) -> list[str]:
-    """Return what a page lacks.
+def _page_notices(page: Page, address: Address) -> list[str]:
+    """Return notices about missing text or markup.
 
     Raises:
-        AttachmentError: everything.
+        AttachmentError: the page has neither text nor a title.
     """
-    from jp.attachment import web_client
-
     if not page.text:
         if not page.title:
-            raise web_client.without_text(address)
+            hint = f"The output of its scripts is not read. Attach the address of its data; or {BY_HAND}."
+            raise failure(address, "is a page that has no text", hint)
         return [f"the page at {address.shown!r} has no text; its title is attached"]
     if page.is_plain:
-        return [
-            f"{address.shown!r} is nested too deeply or has too much markup for Markdown; its bare text is attached"
-        ]
+        why = "is nested too deeply or has too much markup for Markdown"
+        return [f"{address.shown!r} {why}; its bare text is attached"]
     return []
 
 
 async def _page(media: WebText, fetched: WebResponse, address: Address, max_bytes: int) -> Page:
-    """Return the page as Markdown, made in a thread that can be left."""
-    from jp.attachment import web_client
-    from jp.attachment.base import run_in_thread
+    """Convert a page to Markdown in a thread that ends early where this is cancelled."""
     from jp.attachment.web_page import PageTooLongError, read_page
 
     def read(check: Callable[[], None]) -> Page:
@@ -180,13 +190,12 @@ async def _page(media: WebText, fetched: WebResponse, address: Address, max_byte
     try:
         return await run_in_thread(read)
     except PageTooLongError:
-        raise web_client.too_long(address, max_bytes) from None
+        hint = f"Raise 'conversation.max_attachment_bytes', or attach a part of it: {BY_HAND}."
+        raise failure(address, f"comes to more than {format_size(max_bytes)} as Markdown", hint) from None
 
 
 def _annotations(last_modified: str) -> Annotations | None:
-    """Return when it was changed, as its server says; a date that is none says nothing."""
-    if not last_modified:
-        return None
+    """Return the time of the last change, from the value of `Last-Modified`; None for a malformed date."""
     from datetime import UTC
     from email.utils import parsedate_to_datetime
 

@@ -98,9 +98,7 @@ class HttpHandler:
             return WebResolution(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
             what = "is declared with a name or a password, which would be stored with the conversation"
-            raise failure(
-                address, what, "Declare it without them, and give them with `--attach` when it is read."
-            )
+            raise failure(address, what, "Declare it without them, and give them with `--attach` when it is read.")
         limits = self._limits or FetchLimits()
         scope = scope or scope_of(address, confined=declaration.confined)
         fetched: WebResponse | None = None

@@ -45,8 +45,8 @@ def test_a_pull_request_of_the_git_remote_is_attached(work: Path, server: Loopba
 
     assert (result.code, result.stdout) == (0, "You said: review it\n")
     assert result.stderr.splitlines() == [
-        "note: 'gh:pull/1': left out 1 comment on lines that have changed since; '?include_outdated' keeps them",
-        "note: 'gh:pull/1': left out 'uv.lock' (7 lines): lock files are, without 'no_defaults'",
+        "note: 'gh:pull/1': skipped 1 comment on lines that have changed since; '?include_outdated' keeps them",
+        "note: 'gh:pull/1': skipped 'uv.lock' (7 lines): lock files are, without 'no_defaults'",
     ]
     request = next(entry for entry in only_log(work) if isinstance(entry, ChatRequest))
     assert request.attachments == ("gh:own/repo/pull/1",)

@@ -82,8 +82,8 @@ def test_a_pull_request_is_three_resources(monkeypatch: pytest.MonkeyPatch, cont
     assert "Old." not in reviews
     assert diff == DIFF.partition("diff --git a/uv.lock")[0]
     assert resolution.notices == (
-        "'gh:Own/Repo/pull/1': left out 1 comment on lines that have changed since; '?include_outdated' keeps them",
-        "'gh:Own/Repo/pull/1': left out 'uv.lock' (7 lines): lock files are, without 'no_defaults'",
+        "'gh:Own/Repo/pull/1': skipped 1 comment on lines that have changed since; '?include_outdated' keeps them",
+        "'gh:Own/Repo/pull/1': skipped 'uv.lock' (7 lines): lock files are, without 'no_defaults'",
     )
     assert resolution.resources[0].annotations is not None
     assert resolution.resources[0].annotations.last_modified == "2026-01-05T00:00:00Z"
@@ -137,7 +137,7 @@ def test_many_files_that_are_left_out_are_one_notice(monkeypatch: pytest.MonkeyP
     assert resolution == Resolution(
         resources=(),
         notices=(
-            f"{uri}: left out '0.svg', '1.svg', '2.svg' and 6 more (18 lines): 'exclude=*.svg'",
+            f"{uri}: skipped '0.svg', '1.svg', '2.svg' and 6 more (18 lines): 'exclude=*.svg'",
             f"{uri}: nothing of its diff is left",
         ),
     )
@@ -165,7 +165,7 @@ def test_outdated_comments_come_on_request(monkeypatch: pytest.MonkeyPatch, cont
 
     assert kept.notices == ()
     assert "## a.py:9, outdated" in (kept.resources[0].text or "")
-    assert "left out 2 comments on lines" in left_out.notices[0]
+    assert "skipped 2 comments on lines" in left_out.notices[0]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_part_that_is_excluded_is_not_asked_for(
 def test_what_is_excluded_as_a_whole_asks_nobody(uri: str, exclude: str, context: ResolveContext) -> None:
     resolution = resolve(uri, context, exclude)
 
-    assert resolution == Resolution(resources=(), notices=(f"{uri!r} attaches nothing: '!{exclude}' leaves it out",))
+    assert resolution == Resolution(resources=(), notices=(f"{uri!r} attaches nothing: '!{exclude}' excludes it",))
 
 
 def test_lists_are_read_to_their_last_page(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:

@@ -122,7 +122,7 @@ async def standings(
     async def look(text: str) -> AttachmentStatus:
         if text in declared.untrusted:
             # Not even its spelling is looked at: that may be a stranger's code.
-            return replace(survey.known(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
+            return replace(survey.logged(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
         return await _standing(text, survey, schemes)
 
     return await _all(look, declared.texts)
@@ -134,7 +134,7 @@ async def expectations(
     """Sentences about what was just declared and will not come with the next turn as one may expect."""
     survey = _survey(declared, schemes, entries)
     includes = [declaration for declaration in given if not declaration.exclude]
-    found = await _all(survey.standing, includes)
+    found = await _all(survey.status, includes)
     sentences = map(_expectation, includes, found)
     return [sentence for sentence in sentences if sentence]
 
@@ -240,11 +240,11 @@ async def _standing(text: str, survey: StatusReader, schemes: Schemes) -> Attach
     try:
         (declaration,) = schemes.configured([text])
     except AttachmentError as error:
-        return replace(survey.known(plain), detail=error.message)
+        return replace(survey.logged(plain), detail=error.message)
     if declaration.text not in survey.history.deliveries and text in survey.history.deliveries:
         # An original's log has its own spelling.
         declaration = replace(declaration, uri=plain.uri)
-    return await survey.standing(declaration)
+    return await survey.status(declaration)
 
 
 def table(texts: Sequence[str], found: Sequence[AttachmentStatus]) -> str:

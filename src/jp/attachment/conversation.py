@@ -473,7 +473,7 @@ class ConversationHandler:
         """
         exclude = next((exclude for exclude in excludes if exclude.uri == declaration.uri), None)
         if exclude is not None:
-            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} leaves it out"
+            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} excludes it"
             return Resolution(resources=(), notices=(notice,))
 
         from anyio.to_thread import run_sync

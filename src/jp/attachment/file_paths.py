@@ -14,7 +14,7 @@ import msgspec
 from jp.attachment.base import ANY_DEPTH, AttachmentError, ResolveContext, encode
 from jp.attachment.media import HEAD, may_be_sent
 from jp.conversation.resource import file_uri
-from jp.file_access import LIST, PASS, open_directory_below
+from jp.file_access import PASS, open_directory_below
 
 _SCHEME = re.compile(r"file:", re.IGNORECASE)
 _TRIPLET = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -25,20 +25,20 @@ Start = Literal["root", "home", "filesystem"]
 
 
 class FilePath(msgspec.Struct, frozen=True, kw_only=True):
-    """A `file` URI taken apart. `segments` are still percent-encoded, and none is empty or `.`."""
+    """A parsed `file` URI. `segments` are percent-encoded, and none is empty or `.`."""
 
     start: Start
     segments: tuple[str, ...]
 
 
 def parse_file_uri(uri: str) -> FilePath:
-    """Take `uri` apart.
+    """Parse `uri`.
 
     `file:a/b` begins at the root, `file:/a`, `file:///a` and `file://localhost/a` at `/`, `file:~/a` at home. In
-    `file://a/b`, `a` is not a host but a directory, as in the original.
+    `file://a/b`, `a` is not a host but a directory, as in JP.
 
     Raises:
-        AttachmentError: it has a fragment, names nothing, or has an encoding that no file name can have.
+        AttachmentError: `uri` has a fragment, no path, or an encoding that is not valid in a file name.
     """
     if "#" in uri:
         hint = f"For a '#' in a file name write '%23': {uri.replace('#', '%23')!r}, or give the plain path."
@@ -71,17 +71,17 @@ def _start(rest: str) -> tuple[Start, str]:
 def _require_name(name: str, uri: str) -> None:
     for char, code in (("/", "%2F"), ("\0", "%00")):
         if char in name:
-            raise AttachmentError(f"{uri!r} has {code!r}, which no file name can hold")
+            raise AttachmentError(f"{uri!r} has {code!r}, which no file name can contain")
 
 
 def decode(segment: str) -> str:
-    """Return the name of a percent-encoded segment; bytes that are not UTF-8 become surrogates (`os.fsdecode`)."""
+    """Return the name in a percent-encoded segment; bytes that are not UTF-8 become surrogates (`os.fsdecode`)."""
     raw = _TRIPLET.sub(lambda match: bytes.fromhex(match[1].decode()), segment.encode("utf-8", "surrogateescape"))
     return raw.decode("utf-8", "surrogateescape")
 
 
 def nfc(name: str) -> str:
-    """`name` in Unicode's composed form."""
+    """Return `name` in Unicode's composed form (NFC)."""
     if name.isascii():
         return name
     from unicodedata import normalize
@@ -97,11 +97,11 @@ class Tree(Protocol):
     """Operations that a file system must provide."""
 
     def names(self, directory: str) -> Sequence[str]:
-        """Return what `directory` lists; nothing where it cannot be read."""
+        """Return the names in `directory`; none if it cannot be read."""
         ...
 
     def identity(self, path: str) -> Identity | None:
-        """Return what `path` names, a link standing for itself; None where that is nothing."""
+        """Return the identity of the file at `path`, links not followed; None if there is none."""
         ...
 
 
@@ -130,7 +130,7 @@ class DiskTree:
 
 
 class Names:
-    """Spellings of names, remembered: one object serves one resolution."""
+    """A cache of directory listings and spellings, for one resolution."""
 
     def __init__(self, tree: Tree | None = None) -> None:
         self._tree: Tree = DiskTree() if tree is None else tree
@@ -143,9 +143,9 @@ class Names:
         return self._listings[directory]
 
     def listed(self, directory: str, name: str) -> str:
-        """Return the name under which `directory` lists what `name` finds there, whatever its case and Unicode form.
+        """Return the name in the listing of `directory` for the file that `name` opens, in any case and Unicode form.
 
-        Where the file system finds nothing, the only name that differs in its Unicode form alone; else `name`.
+        If `name` opens nothing, return the only listed name that differs just in its Unicode form, or else `name`.
         """
         path = joined(directory, name)
         identity = self._tree.identity(path)
@@ -153,7 +153,7 @@ class Names:
             same = [] if name.isascii() else self._of_same_form(directory, name)
             return same[0] if len(same) == 1 else name
         other = joined(directory, name.swapcase())
-        # The listing is only read where another spelling finds the same file, or might.
+        # Read the listing only if another spelling opens the same file, or may do so.
         if name.isascii() and (other == path or self._tree.identity(other) != identity):
             return name
         names = self._names(directory)
@@ -171,10 +171,10 @@ class Names:
         return [other for other in self._names(directory) if nfc(other) == composed]
 
     def spelled(self, path: str) -> str:
-        """Return the absolute `path`, whose names are as listed, as URIs spell it: each name in NFC.
+        """Return the absolute `path` of listed names as URIs spell it: each name in NFC.
 
-        A name keeps its own form where its directory holds another name that differs in form alone, so that two
-        files never have one URI.
+        A name keeps its form if its directory has another name that differs in form only, so that two files never
+        share a URI.
         """
         known = self._spelled.get(path)
         if known is None:
@@ -188,30 +188,15 @@ class Names:
         return known
 
 
-_TOKEN = re.compile(r"(?P<star>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]+|\])\]|(?P<text>[^*?\[]+|\[)")
+_SET = r"\[(?P<not>[!^]?)(?P<set>\]?[^\]]+|\])\]"
+_NO_SET = r"(?!\[[!^]?(?:\]?[^\]]+|\])\])"
+_TOKEN = re.compile(rf"(?P<star>\*+)|(?P<one>\?)|{_SET}|(?P<text>(?:{_NO_SET}[^*?])+)", re.DOTALL)
+"""A part of a glob's segment: wildcards, a set of characters, or text."""
 
 
-class _Text(msgspec.Struct, frozen=True):
-    text: str
-
-
-class _Star(msgspec.Struct, frozen=True):
-    pass
-
-
-class _One(msgspec.Struct, frozen=True):
-    pass
-
-
-class _Set(msgspec.Struct, frozen=True):
-    negated: bool
-    ranges: tuple[tuple[str, str], ...]
-
-
-_Token = _Text | _Star | _One | _Set
-
-
-def _ranges(body: str) -> tuple[tuple[str, str], ...]:
+def _ranges(match: re.Match[str]) -> tuple[tuple[str, str], ...]:
+    """Return the ranges of a set, each as its first and its last character."""
+    body = nfc(decode(match["set"]))
     ranges: list[tuple[str, str]] = []
     index = 0
     while index < len(body):
@@ -221,79 +206,53 @@ def _ranges(body: str) -> tuple[tuple[str, str], ...]:
     return tuple(ranges)
 
 
-def _tokens(segment: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    for match in _TOKEN.finditer(segment):
-        if match["star"]:
-            tokens.append(_Star())
-        elif match["one"]:
-            tokens.append(_One())
-        elif match["set"]:
-            tokens.append(_Set(negated=bool(match["not"]), ranges=_ranges(nfc(decode(match["set"])))))
-        elif tokens and isinstance(last := tokens[-1], _Text):
-            tokens[-1] = _Text(nfc(last.text + decode(match["text"])))
-        else:
-            tokens.append(_Text(nfc(decode(match["text"]))))
-    return tokens
-
-
 def has_wildcard(segment: str) -> bool:
     """Return whether a percent-encoded segment is more than a name."""
-    return any(not isinstance(token, _Text) for token in _tokens(segment))
+    return any(match["text"] is None for match in _TOKEN.finditer(segment))
 
 
 def canonical_segment(segment: str) -> str:
-    """`segment` with one spelling for each pattern: wildcards raw, everything else percent-encoded, in NFC."""
-    return ANY_DEPTH if segment == ANY_DEPTH else "".join(map(_spelled, _tokens(segment)))
+    """Return the one spelling of a pattern: wildcards raw, everything else percent-encoded, in NFC."""
+    return ANY_DEPTH if segment == ANY_DEPTH else "".join(map(_spelled, _TOKEN.finditer(segment)))
 
 
-def _spelled(token: _Token) -> str:
-    match token:
-        case _Text(text=text):
-            return encode(text)
-        case _Star():
-            return "*"
-        case _One():
-            return "?"
-        case _Set(negated=negated, ranges=ranges):
-            body = "".join(encode(low) if low == high else f"{encode(low)}-{encode(high)}" for low, high in ranges)
-            return f"[{'!' if negated else ''}{body}]"
-        case _:
-            assert_never(token)
+def _spelled(match: re.Match[str]) -> str:
+    if match["text"]:
+        return encode(nfc(decode(match["text"])))
+    if match["set"] is None:
+        return match[0][0]
+    body = "".join(encode(low) if low == high else f"{encode(low)}-{encode(high)}" for low, high in _ranges(match))
+    return f"[{'!' if match['not'] else ''}{body}]"
 
 
-def _expression(token: _Text | _One | _Set) -> str:
-    match token:
-        case _Text(text=text):
-            return re.escape(text)
-        case _One():
-            return "."
-        case _Set(negated=negated, ranges=ranges):
-            # As for a shell, a range that ends before it begins holds nothing.
-            items = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
-            if not items:
-                return "." if negated else "(?!)"
-            return f"[{'^' if negated else ''}{items}]"
-        case _:
-            assert_never(token)
+def _expression(match: re.Match[str]) -> str:
+    if match["text"]:
+        return re.escape(nfc(decode(match["text"])))
+    if match["one"]:
+        return "."
+    # As in a shell, a range that ends before it begins is empty.
+    items = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in _ranges(match) if low <= high)
+    if not items:
+        return "." if match["not"] else "(?!)"
+    return f"[{'^' if match['not'] else ''}{items}]"
 
 
-def _compiled(tokens: Iterable[_Token]) -> re.Pattern[str]:
+def _compiled(segment: str) -> re.Pattern[str]:
     runs = [""]
-    for token in tokens:
-        if isinstance(token, _Star):
+    for match in _TOKEN.finditer(segment):
+        if match["star"]:
             runs.append("")
         else:
-            runs[-1] += _expression(token)
+            runs[-1] += _expression(match)
     if len(runs) == 1:
         return re.compile(runs[0], re.DOTALL)
-    # Between two stars the first place that fits is as good as any other: atomic, so that no name takes long.
+    # Between two stars the first match is as good as any other: atomic groups keep the time linear.
     middle = "".join(f"(?>.*?{run})" for run in runs[1:-1])
     return re.compile(f"{runs[0]}{middle}.*{runs[-1]}", re.DOTALL)
 
 
 class _Name(msgspec.Struct, frozen=True):
-    """One segment. `hidden` says that it names hidden files: it begins with a dot of its own."""
+    """One segment of a glob. `hidden`: it begins with a literal dot, so that it matches hidden files."""
 
     expression: re.Pattern[str]
     hidden: bool
@@ -304,7 +263,7 @@ States = frozenset[int]
 
 
 class PathPattern:
-    """A glob, matched name by name so that a walk need not enter what cannot match."""
+    """A glob that is matched name by name, so that a walk skips directories in which nothing can match."""
 
     def __init__(self, segments: Iterable[str]) -> None:
         """`segments` are percent-encoded."""
@@ -312,7 +271,7 @@ class PathPattern:
         self.start: States = self._closed({0})
 
     def _closed(self, states: Iterable[int]) -> States:
-        """Return the states with those that a `**` for no directory at all leads to."""
+        """Return `states` and those after a `**` that matches no directory."""
         closed = set(states)
         for state in range(len(self._segments)):
             if state in closed and self._segments[state] is None:
@@ -320,9 +279,9 @@ class PathPattern:
         return frozenset(closed)
 
     def step(self, states: States, name: str, *, hidden: bool = False) -> States:
-        """Return the states below `name`; none where nothing below can match.
+        """Return the states below `name`; none if nothing below can match.
 
-        Only with `hidden` do wildcards match names that begin with a dot.
+        Wildcards match names that begin with a dot only if `hidden` is set.
         """
         name = nfc(name)
         is_skipped = name.startswith(".") and not hidden
@@ -336,7 +295,7 @@ class PathPattern:
         return self._closed(following)
 
     def accepts(self, states: States) -> bool:
-        """Return whether what led to `states` matches."""
+        """Return whether a path that leads to `states` matches."""
         return len(self._segments) in states
 
     def covers(self, names: Sequence[str]) -> bool:
@@ -353,9 +312,7 @@ _END = _Name(re.compile(r"(?!)"), hidden=False)
 
 
 def _name(segment: str) -> _Name:
-    tokens = _tokens(segment)
-    first = tokens[0]
-    return _Name(_compiled(tokens), hidden=isinstance(first, _Text) and first.text.startswith("."))
+    return _Name(_compiled(segment), hidden=decode(segment).startswith("."))
 
 
 # Opening a pipe would wait for its writer.
@@ -372,7 +329,7 @@ class NotAFileError(Exception):
 
 
 class TooLargeError(Exception):
-    """More than `max_bytes`; `size` is what is known of it. `may_be_sent`: it might be text, an image or a PDF."""
+    """A file of more than `max_bytes`; `size` is a lower bound. `may_be_sent`: it may be text, an image or a PDF."""
 
     def __init__(self, size: int, *, may_be_sent: bool) -> None:
         super().__init__(size)
@@ -381,24 +338,24 @@ class TooLargeError(Exception):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of a file, and when it was last changed: RFC 3339, UTC; None for a time beyond the calendar."""
+    """Content of a file and the time of its last change in RFC 3339, UTC; None for a time out of range."""
 
     data: bytes
     last_modified: str | None
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a file that was not read: its size, and how it begins."""
+    """Size and first bytes of a file."""
 
     size: int
     head: bytes
 
 
 def open_below(base: str, names: Sequence[str], flags: int) -> int:
-    """Open what `names` lead to from the directory `base`; no name may be a link.
+    """Open the file or directory at `names` below the directory `base`, following no link.
 
     Raises:
-        OSError: it is not there any more, or became a link.
+        OSError: it does not exist any more, or became a link.
     """
     if not names:
         return os.open(base, flags)
@@ -409,13 +366,8 @@ def open_below(base: str, names: Sequence[str], flags: int) -> int:
         os.close(directory)
 
 
-def open_directory(base: str, names: Sequence[str]) -> int:
-    """Open a directory for listing. See `open_below`."""
-    return open_below(base, names, LIST)
-
-
 def read(base: str, names: Sequence[str], max_bytes: int) -> Snapshot:
-    """Read the regular file that `names` lead to from `base`.
+    """Read the regular file at `names` below `base`.
 
     Raises:
         NotAFileError: it is no regular file.
@@ -434,7 +386,7 @@ def read(base: str, names: Sequence[str], max_bytes: int) -> Snapshot:
 
 
 def file_facts(base: str, names: Sequence[str]) -> FileFacts:
-    """Look at the regular file that `names` lead to from `base`.
+    """Return facts about the regular file at `names` below `base`.
 
     Raises:
         NotAFileError: it is no regular file.
@@ -455,7 +407,7 @@ def _status(descriptor: int) -> os.stat_result:
 
 
 def _content(descriptor: int, max_bytes: int) -> bytes:
-    """Everything up to the end: a file may grow while it is read, and those of /proc say that they are empty."""
+    """Read to the end: a file may grow meanwhile, and files in /proc report a size of 0."""
     chunks: list[bytes] = []
     size = 0
     while chunk := os.read(descriptor, _CHUNK):
@@ -476,10 +428,10 @@ def _moment(seconds: float) -> str | None:
 
 
 class Location(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the file system, and what is asked for below it.
+    """A path in the file system, and a glob below it.
 
-    `path` is absolute, its names as their directories list them; it may lead through symlinks and to nothing. `tail`
-    are the segments from the first wildcard on, canonical; it is empty for a plain path.
+    `path` is absolute, with names as listed; it may contain symlinks and need not exist. `tail` has the canonical
+    segments from the first wildcard on; it is empty for a plain path.
     """
 
     path: str
@@ -487,7 +439,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def locate(uri: str, context: ResolveContext, names: Names) -> Location:
-    """Find the place that `uri` names.
+    """Return the location that `uri` names.
 
     Raises:
         AttachmentError: `uri` is malformed.
@@ -518,7 +470,7 @@ def _start_location(parsed: FilePath, context: ResolveContext, names: Names) -> 
 def _descended(path: str, steps: Sequence[str], names: Names) -> str:
     for step in steps:
         if step == "..":
-            # Above a link lies the directory that holds what it points to.
+            # The parent of a link is the parent of its target.
             path = str(Path(os.path.realpath(path) if Path(path).is_symlink() else path).parent)
         else:
             path = joined(path, names.listed(path, step))
@@ -526,7 +478,7 @@ def _descended(path: str, steps: Sequence[str], names: Names) -> str:
 
 
 def real_path(path: str | Path, names: Names) -> str:
-    """Return the absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
+    """Return the absolute `path` without symlinks, with names as listed. Names that do not exist stay unchanged.
 
     Raises:
         OSError: a name is too long.
@@ -537,7 +489,7 @@ def real_path(path: str | Path, names: Names) -> str:
 
 
 def names_something(path: str, directory: str) -> bool:
-    """Return whether `path`, character by character and relative to `directory`, names something that exists."""
+    """Return whether `path`, taken literally and relative to `directory`, exists."""
     if path == "~" or path.startswith("~/"):
         directory, path = str(Path.home()), path.removeprefix("~")
     elif path.startswith("/"):
@@ -551,13 +503,13 @@ def parts_of(path: str) -> list[str]:
 
 
 def parts_below(path: str, directory: str) -> list[str] | None:
-    """Return the names that lead from `directory` to `path`, compared as text; None where it lies elsewhere."""
+    """Return the names from `directory` to `path`, compared as text; None if `path` is not below it."""
     parts, above = parts_of(path), parts_of(directory)
     return parts[len(above) :] if parts[: len(above)] == above else None
 
 
 def declared_uri(location: Location, context: ResolveContext, names: Names) -> str:
-    """Return the canonical declaration: relative to an anchored root where it lies in one, so that it is portable."""
+    """Return the canonical declaration: relative to an anchored root that contains it, so that it is portable."""
     parts = parts_of(names.spelled(location.path))
     root = real_path(context.root.absolute(), names)
     depth = _depth_below_root(location.path, root) if context.anchored else None
@@ -570,7 +522,7 @@ def declared_uri(location: Location, context: ResolveContext, names: Names) -> s
 
 
 def _depth_below_root(path: str, root: str) -> int | None:
-    """Return how many names of `path` lie below `root`, through links too; None where it is outside."""
+    """Return how many names of `path` are below `root`, through links too; None if it is outside."""
     if (below := parts_below(path, root)) is not None:
         return len(below)
     parts = parts_of(path)
@@ -585,10 +537,10 @@ def _depth_below_root(path: str, root: str) -> int | None:
 
 
 class CanonicalNames:
-    """Names of files as attachments use them, so that one file has one URI everywhere. Stateless."""
+    """Canonical paths and URIs of files, for other packages. Stateless."""
 
     def real_path(self, path: str) -> str:
-        """Return the absolute `path` without symlinks, its names as listed. What does not exist stays as it is.
+        """Return the real path of `path`. See `real_path`.
 
         Raises:
             OSError: a name is too long.

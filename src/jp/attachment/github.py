@@ -284,7 +284,7 @@ class GithubHandler:
             raise AttachmentError(f"{declaration.written!r} names no repository", hint=FORMS)
         parts, exclude = _wanted(uri, excludes)
         if exclude is not None:
-            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} leaves it out"
+            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} excludes it"
             return Resolution(resources=(), notices=(notice,))
         server = find_server(os.environ)
         token = await find_token(os.environ, server.host)
@@ -369,7 +369,7 @@ class _Reader:
         outdated = 0 if with_outdated else count_outdated(comments)
         if outdated:
             counted = "1 comment" if outdated == 1 else f"{outdated:,} comments"
-            self._notice(f"left out {counted} on lines that have changed since; '?include_outdated' keeps them")
+            self._notice(f"skipped {counted} on lines that have changed since; '?include_outdated' keeps them")
         page = reviews_page(self._name, reviews, comments, outdated=with_outdated)
         if page:
             return self._resource(self._uri.part_uri("reviews"), page, title=f"Reviews of {self._name}")
@@ -392,7 +392,7 @@ class _Reader:
             else:
                 kept.append(file.text)
         for reason, left_out in gone.items():
-            self._notice(f"left out {_listed(left_out)}: {reason}")
+            self._notice(f"skipped {_listed(left_out)}: {reason}")
         if kept:
             text = "".join(kept)
             return self._resource(self._uri.part_uri("diff"), text, title=f"Diff of {self._name}", kind="text/x-diff")

@@ -64,7 +64,7 @@ class McpHandler:
         """
         exclude = next((exclude for exclude in excludes if exclude.uri == declaration.uri), None)
         if exclude is not None:
-            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} leaves it out"
+            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} excludes it"
             return Resolution(resources=(), notices=(notice,))
         parts = split_uri(declaration.uri)
         if parts is None:

@@ -138,7 +138,7 @@ def test_many_files_that_are_left_out_are_one_notice(monkeypatch: pytest.MonkeyP
         resources=(),
         notices=(
             f"{uri}: skipped '0.svg', '1.svg', '2.svg' and 6 more (18 lines): 'exclude=*.svg'",
-            f"{uri}: nothing of its diff is left",
+            f"{uri}: all files of its diff are skipped",
         ),
     )
 
@@ -152,7 +152,7 @@ def test_what_there_is_none_of_is_said(monkeypatch: pytest.MonkeyPatch, context:
     assert [item.uri for item in resolution.resources] == ["gh:own/repo/pull/1/discussion"]
     assert resolution.notices == (
         "'gh:own/repo/pull/1': there are no reviews",
-        "'gh:own/repo/pull/1': it changes nothing",
+        "'gh:own/repo/pull/1': its diff is empty",
     )
 
 
@@ -223,7 +223,7 @@ def test_lists_without_an_end_are_left(monkeypatch: pytest.MonkeyPatch, context:
     endless = as_json([], ("link", '</repos/own/repo/x?page=2>; rel="next"'))
     with Loopback(otherwise=endless) as server:
         monkeypatch.setenv("GITHUB_API_URL", server.url)
-        with pytest.raises(AttachmentError, match="there are more than 5,000, which") as raised:
+        with pytest.raises(AttachmentError, match="there are more than 5,000") as raised:
             resolve("gh:own/repo/pull/1/reviews", context)
 
     assert len(server.requests) == 50
@@ -239,8 +239,8 @@ def test_the_token_goes_to_no_other_server(link: str, monkeypatch: pytest.Monkey
     followed = refused(monkeypatch, github(paged), context, "gh:own/repo/pull/1/reviews")
     redirected = refused(monkeypatch, github(moved), context)
 
-    assert "GitHub sends the request for reviews of pull request own/repo#1 to another server" in followed.message
-    assert "GitHub sends the request for pull request own/repo#1 to another server" in redirected.message
+    assert "GitHub redirects the request for reviews of pull request own/repo#1 to another server" in followed.message
+    assert "GitHub redirects the request for pull request own/repo#1 to another server" in redirected.message
 
 
 def test_a_repository_that_was_renamed_is_followed(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
@@ -258,7 +258,7 @@ def test_redirects_without_an_end_are_left(monkeypatch: pytest.MonkeyPatch, cont
     circle = Reply(status=302, headers=(("location", PULL_PATH),))
 
     assert (
-        "from one address to another without end" in refused(monkeypatch, github({PULL_PATH: circle}), context).message
+        "more than 5 times" in refused(monkeypatch, github({PULL_PATH: circle}), context).message
     )
 
 
@@ -295,9 +295,9 @@ def test_a_diff_that_is_too_large_for_github_says_so(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (Reply(body=b"<html>Sign in</html>"), "what came for pull request own/repo#1 is not what GitHub's API gives"),
-        (Reply(headers=JSON, body=b'{"title": 5}'), "is not what GitHub's API gives: Expected `str`, got `int`"),
-        (Reply(headers=JSON, body=b"\xff"), "is not what GitHub's API gives"),
+        (Reply(body=b"<html>Sign in</html>"), "the response for pull request own/repo#1 is not one of GitHub's API"),
+        (Reply(headers=JSON, body=b'{"title": 5}'), "is not one of GitHub's API: Expected `str`, got `int`"),
+        (Reply(headers=JSON, body=b"\xff"), "is not one of GitHub's API"),
         (
             as_json({**PULL, "body": "x" * 1100}),
             "'gh:own/repo/pull/1/discussion' has 1.3 KiB; an attachment has at most",
@@ -319,7 +319,7 @@ def test_what_is_no_answer_is_an_error(
 def test_a_diff_that_is_no_diff_is_an_error(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
     error = refused(monkeypatch, github({"diff": Reply(body=b"<html>")}), context, "gh:own/repo/pull/1/diff")
 
-    assert error.message == "what came for the diff of pull request own/repo#1 is no diff"
+    assert error.message == "the response for the diff of pull request own/repo#1 is not a diff"
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_a_token_is_not_sent_for_all_to_read(monkeypatch: pytest.MonkeyPatch, co
     monkeypatch.setenv("GITHUB_API_URL", "http://github.example/api/v3")
     monkeypatch.setenv("GH_TOKEN", TOKEN)
 
-    with pytest.raises(AttachmentError, match="the token of GH_TOKEN would be sent for all to read") as raised:
+    with pytest.raises(AttachmentError, match="the token of GH_TOKEN would be sent without encryption") as raised:
         resolve("gh:own/repo/issues/2", context)
 
     assert TOKEN not in raised.value.message
@@ -384,7 +384,7 @@ def test_a_token_that_no_header_can_hold_is_refused_unseen(
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", f"{TOKEN}\nX: y")
 
-    with pytest.raises(AttachmentError, match=r"^GITHUB_TOKEN holds characters that no token has$"):
+    with pytest.raises(AttachmentError, match=r"^GITHUB_TOKEN has characters that are not valid in a token$"):
         resolve("gh:own/repo/issues/2", context)
 
 
@@ -458,7 +458,7 @@ def test_a_program_that_cannot_be_run_knows_none(
 
 
 def test_a_uri_without_a_repository_needs_a_clone(context: ResolveContext) -> None:
-    with pytest.raises(AttachmentError, match="'gh:pull/1' names no repository, and git knows none"):
+    with pytest.raises(AttachmentError, match="'gh:pull/1' names no repository, and git has no remote"):
         GithubHandler().canonical("gh:pull/1", context)
     with pytest.raises(AttachmentError, match="'x' names no repository"):
         anyio.run(GithubHandler().resolve, Declaration(uri="gh:pull/1", written="x"), context)

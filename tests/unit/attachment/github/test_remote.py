@@ -123,14 +123,14 @@ def test_where_remotes_do_not_tell_the_repository_has_to_be_named(
 def test_outside_of_a_clone_git_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
 
-    with pytest.raises(AttachmentError, match="names no repository, and git knows none: not a git repository"):
+    with pytest.raises(AttachmentError, match="names no repository, and git has no remote: not a git repository"):
         found(tmp_path)
 
 
 def test_without_git_the_repository_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(AttachmentError, match="git knows none: there is no program 'git'"):
+    with pytest.raises(AttachmentError, match="git has no remote: 'git' is not installed"):
         found(tmp_path)
 
 

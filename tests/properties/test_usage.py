@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from choices import Choices, choices
-from jp.app.reports import report_of_usage_report
+from jp.app.reports import usage_report_of
 from jp.cli.conversation.usage import report_text, report_value
 from jp.compaction.overlays import forked_stream
 from jp.config.model import AppConfig
@@ -69,7 +69,7 @@ spent_streams = st.builds(spent, any_streams(), choices(200))
 
 @given(spent_streams)
 def test_the_turns_the_cycles_and_the_models_add_up_to_the_total(entries: Sequence[AnyEntry]) -> None:
-    report = report_of_usage_report(entries, CONFIG)
+    report = usage_report_of(entries, CONFIG)
     ends = [entry for entry in entries if isinstance(entry, CycleEnd)]
 
     assert total_of(turn.spending for turn in report.turns) == report.total
@@ -86,7 +86,7 @@ def test_the_turns_the_cycles_and_the_models_add_up_to_the_total(entries: Sequen
 
 @given(entries=spent_streams, width=st.sampled_from((None, 80, 200)), by_cycle=st.booleans())
 def test_every_report_can_be_shown(entries: Sequence[AnyEntry], width: int | None, *, by_cycle: bool) -> None:
-    report = report_of_usage_report(entries, CONFIG)
+    report = usage_report_of(entries, CONFIG)
     table = report_text(report, width=width, by_cycle=by_cycle).partition("\n\n")[0]
 
     assert width is None or all(len(line) <= width for line in table.splitlines())

@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from jp.app.conversations import tidy
 from jp.app.options import Options
-from jp.app.places import AnyWorkspace
-from jp.app.settings import Sources, accepted_of, is_foreign, layers_from, layers_of, require_none_ignored, trust_store
+from jp.app.places import AnyWorkspace, open_session, open_workspace
+from jp.app.settings import (
+    Sources,
+    accepted_of,
+    is_foreign,
+    layers_from,
+    layers_of,
+    read_sources,
+    require_none_ignored,
+    trust_store,
+)
+from jp.app.targets import choose, parse_labels, title_of
+from jp.app.values import given_title, parse_turn, parse_turns
 from jp.compaction.overlays import forked_stream
 from jp.config.layers import Layer
 from jp.config.stored import frozen
@@ -29,50 +41,106 @@ if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
 
 
-def parse_turns(text: str, count: int, *, option: str) -> TurnRange:
-    """The turns that `text` names of `count` turns. A range may reach beyond the last.
+class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a fork.
+
+    Args:
+        turns: the turns that are copied, such as `3`, `2..5`, `..-2`; they count from 0, -1 is the last. None for all.
+        last: copy the last so many turns instead, undone ones not counted.
+        title: its title; None for its source's.
+        labels: labels as `K=V` or `K`, besides its source's.
+        compact: the compaction profile that is applied to it, empty for the usual one; None for no compaction.
+        local: whether it lies in the user's own data instead of the workspace; None for where its source lies.
+        activate: make it the active conversation.
+    """
+
+    turns: str | None = None
+    last: int | None = None
+    title: str | None = None
+    labels: tuple[str, ...] = ()
+    compact: str | None = None
+    local: bool | None = None
+    activate: bool = True
+
+
+class ForkReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A fork that was written, with the turns of its source (`parent`) that it has."""
+
+    id: str
+    title: str | None
+    local: bool
+    path: str
+    parent: Parent
+    active: bool
+
+
+async def fork(options: Options, target: str = ".", request: ForkRequest | None = None) -> ForkReport:
+    """Copy turns of the conversation `target` into a new one.
 
     Raises:
-        UsageError: `text` is no range, or there are no such turns; it names `option`.
+        UsageError: the request contradicts itself, or names no turn, label or profile.
+        JpError: it could not be read, written or compacted; no fork is left.
     """
-    first, dots, end = text.partition("..")
+    request = ForkRequest() if request is None else request
+    labels = parse_labels(request.labels, option="--label")
+    title = None if request.title is None else given_title(request.title)
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    source = choose(options, target, workspace, session)
+    forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
+    prepared = forking.prepare(source, lambda entries: _chosen_turns(entries, request), local=request.local)
+    if request.compact is not None:
+        from jp.app.compaction.order import order_of
+
+        settings = forking.sources.resolve(conversation=prepared.layers).config.conversation.compaction
+        order_of(settings, profile=request.compact or None)  # a profile that does not exist is refused before the fork
+    for text in prepared.notices:
+        options.notice(text)
+    info = forking.write(prepared, with_labels(prepared.metadata, title=title, labels=labels))
+    if request.compact is not None:
+        await _compact(forking, info, request.compact)
+    if request.activate:
+        session.activate(info.id)
+    first, last = prepared.turns.first, prepared.turns.last
+    report = ForkReport(
+        id=str(info.id),
+        title=info.metadata.title,
+        local=info.local,
+        path=str(info.directory),
+        parent=Parent(conversation=str(source.id), from_turn=first, to_turn=last),
+        active=session.active() == info.id,
+    )
+    copied = f"turn {first}" if first == last else f"turns {first} to {last}"
+    active = "; the fork is active now" if report.active else ""
+    options.notice(f"copied {copied} of {source.id} ({title_of(source)}){active}")
+    tidy(options, workspace)
+    return report
+
+
+async def _compact(forking: Forking, info: ConversationInfo, profile: str) -> None:
+    """Compact a fork that was just written, or remove it again where that fails."""
+    from jp.app.compaction.applying import made_sentence
+    from jp.app.compaction.compact import CompactionRequest, compact
+
     try:
-        start = int(first) if first or not dots else 0
-        stop = (int(end) if end else -1) if dots else start
-    except ValueError:
-        message = f"{option} cannot be {text!r}"
-        raise UsageError(message, hint=f"write N, A..B, A.. or ..B, such as {option} 2..5") from None
-    start, stop = (number + count if number < 0 else number for number in (start, stop))
-    if 0 <= stop < start < count:
-        raise UsageError(
-            f"{option} {text}: the range is reversed, it ends before it begins",
-            hint=f"write {option} {stop}..{start}: from the first turn to the last one",
-        )
-    if not 0 <= start < count or stop < start:
-        raise _missing(f"{option} {text}", count)
-    return TurnRange(first=start, last=min(stop, count - 1))
+        made = await compact(forking.options, str(info.id), CompactionRequest(profile=profile or None))
+    except BaseException:
+        forking.take_back(info)
+        raise
+    forking.options.notice(made_sentence(made, str(info.id)))
 
 
-def parse_turn(text: str, count: int, *, option: str) -> int:
-    """The number of the turn that `text` names of `count` turns.
-
-    Raises:
-        UsageError: `text` is no number, or there is no such turn; it names `option`.
-    """
-    try:
-        number = int(text)
-    except ValueError:
-        message = f"{option} cannot be {text!r}"
-        raise UsageError(message, hint=f"write the number of a turn, such as {option}=3 or {option}=-2") from None
-    found = number + count if number < 0 else number
-    if not 0 <= found < count:
-        raise _missing(f"{option}={text}", count)
-    return found
-
-
-def _missing(written: str, count: int) -> UsageError:
-    numbers = f"they are 0 to {count - 1}" if count else "there are none"
-    return UsageError(f"{written}: there is no such turn", hint=f"of this conversation's turns {numbers}")
+def _chosen_turns(entries: Sequence[AnyEntry], request: ForkRequest) -> TurnRange:
+    """Return the turns that are copied. Undone ones among them come along."""
+    if request.turns is not None and request.last is not None:
+        raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
+    turns = turns_of(entries)
+    if request.turns is not None:
+        return parse_turns(request.turns, len(turns), option="--turn")
+    gone = undone(entries)
+    effective = [found.number for found in turns if found.id not in gone]
+    first = 0 if request.last is None or request.last >= len(effective) else effective[-request.last]
+    return TurnRange(first=first, last=len(turns) - 1)
 
 
 ChooseTurns = Callable[[Sequence[AnyEntry]], TurnRange]

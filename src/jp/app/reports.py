@@ -1,4 +1,4 @@
-"""Reports on the content of a conversation's context, and on what it took and cost."""
+"""Reports on a conversation: the content of its context, and its tokens and cost."""
 
 from __future__ import annotations
 
@@ -6,26 +6,40 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from jp.app.compaction.preview import LastCycle, ProfileGain, ReasoningLost, last_cycle, model_name, parts_of
-from jp.app.models import pricing
+from jp.app.compaction.preview import (
+    LastCycle,
+    ProfileGain,
+    ReasoningLost,
+    gains_of,
+    last_cycle,
+    model_name,
+    parts_of,
+    reasoning_withheld,
+)
+from jp.app.conversations import read_conversation
+from jp.app.estimates import known_of
+from jp.app.models import details_of, pricing
+from jp.app.options import Options
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.large_items import LargeItem, Savings, large_items, savings_of
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StandIns
 from jp.compaction.transcript import transcript_of
 from jp.config.model import AppConfig
-from jp.context.breakdown import Breakdown, Measurement, Room, break_down
-from jp.context.budget import Budget, items_of, threshold
+from jp.context.breakdown import Breakdown, Bucket, Measurement, Room, Source, break_down
+from jp.context.budget import Budget, ItemKind, items_of, threshold
 from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.calibration import Calibration, ratio_of
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
 from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails
 from jp.provider.models import CacheFacts, cache_facts
-from jp.provider.registry import kind_of
+from jp.provider.registry import ModelId, kind_of, parse_model_id
+from jp.tool.mcp import on_servers
 from jp.tool.toolbox import RECALL
-from jp.turn.request import Loader, RequestSettings
+from jp.turn.machine import parameters_of, system_parts
+from jp.turn.request import Loader, RequestSettings, context_in_force
 from jp.turn.sent import settings_of
 from jp.turn.usage import (
     CacheReport,
@@ -43,27 +57,88 @@ if TYPE_CHECKING:
     from jp.workspace.metadata import Parent
 
 
-class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the next request's context, and what each compaction profile would free of it.
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of one kind of content: `tokens` scaled to what was measured, and as `estimated`."""
 
-    `volatile` counts in the parts of the system prompt. `withheld` is reasoning that the request is without, because
-    what stands before it has changed since.
+    kind: str
+    tokens: int
+    estimated: int
+    bytes: int
+    items: int
+
+
+class BucketShare(Share, frozen=True, kw_only=True):
+    """A bucket. `static`: every request begins with it. `compressible`: something of it can be hidden."""
+
+    kind: Bucket
+    static: bool
+    compressible: bool
+
+
+class KindShare(Share, frozen=True, kw_only=True):
+    """A part of the conversation."""
+
+    kind: ItemKind
+
+
+class ToolShare(Share, frozen=True, kw_only=True):
+    """The results of one tool."""
+
+    kind: str = msgspec.field(name="name")
+
+
+class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the largest items; `handle` recalls it. `source` is the URI or path of its content."""
+
+    handle: str | None
+    kind: ItemKind
+    turn: int
+    tokens: int
+    estimated: int
+    bytes: int
+    tool: str | None
+    source: str | None
+
+
+class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the next request's context, in tokens, and what each compaction profile would free of it.
+
+    `id` is the conversation. `volatile` counts in the parts of the system prompt. `reasoning_withheld` is reasoning
+    that is not sent, because something before it has changed. Of messages and results it holds no word.
+
+    Args:
+        window: the model's; None where it is not known, as `threshold` and `free` then are.
+        reserved: tokens of the window for the answer.
+        threshold: the number of tokens from which on compaction is due.
+        source: what `used` is from: the provider's report, an estimate, or both.
     """
 
+    id: str = ""
     model: str
-    breakdown: Breakdown
-    last_cycle: LastCycle | None
-    largest: tuple[LargeItem, ...]
-    volatile: tuple[Volatile, ...]
-    gains: tuple[ProfileGain, ...] = ()
-    withheld: ReasoningLost = ReasoningLost()
+    window: int | None
+    reserved: int
+    threshold: int | None
+    used: int
+    free: int | None
+    source: Source
+    estimated: int
+    ratio: float | None
+    buckets: tuple[BucketShare, ...]
+    other: int
+    conversation: tuple[KindShare, ...]
+    tools: tuple[ToolShare, ...]
+    last_cycle: LastCycle | None = None
+    largest: tuple[ContextItem, ...] = ()
+    profiles: tuple[ProfileGain, ...] = ()
+    volatile: tuple[Volatile, ...] = ()
+    reasoning_withheld: ReasoningLost = ReasoningLost()
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """Facts beside the log: of the model, how far estimates of its tokens are off, and the prompt that is set.
 
     The other parts of a system prompt are sections and instructions. `on_servers` are the tools of MCP servers.
-    `trigger_ratio` is the share of the window from which on compaction happens by itself, None where it does not.
+    `trigger_ratio` is the share of the window from which on compaction is automatic, None where it is not.
     """
 
     details: ModelDetails
@@ -73,31 +148,125 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     trigger_ratio: float | None = None
 
 
-def report_of(
-    entries: Sequence[AnyEntry], settings: RequestSettings, known: Known, *, loader: Loader, stand_ins: StandIns
+def context_report(options: Options, target: str = ".") -> ContextReport:
+    """Return a report on what the next request of a conversation would hold. Nothing is sent or written.
+
+    Raises:
+        JpError: there is no such conversation, or it cannot be read.
+    """
+    read = read_conversation(options, target)
+    config = read.resolved.config
+    settings = _settings(read.entries, config, read.loader)
+    model = ModelId(settings.provider, settings.model)
+    auto = config.conversation.compaction.auto
+    known = Known(
+        details=details_of(config, model),
+        ratio=known_of(str(model)).ratio,
+        prompt=config.assistant.system_prompt,
+        on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
+        trigger_ratio=auto.trigger_ratio if auto.enabled else None,
+    )
+    report = context_report_of(read.entries, settings, known, loader=read.loader)
+    gains = gains_of(read.entries, config, window=known.details.context_window, ratio=report.ratio or 1.0)
+    return replace(
+        report,
+        id=str(read.id),
+        profiles=tuple(gains),
+        reasoning_withheld=reasoning_withheld(read.entries, config, read.loader),
+    )
+
+
+def _settings(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> RequestSettings:
+    """Return what the newest request held besides the stream; of a log that does not say, what is configured."""
+    current = context_in_force(entries)
+    if current is not None:
+        return settings_of(current, loader)
+    assistant = config.assistant
+    model = ModelId("", "") if assistant.model.id is None else parse_model_id(assistant.model.id, config.providers.llm)
+    return RequestSettings(
+        provider=model.provider,
+        model=model.name,
+        renderer=0,
+        system=system_parts(assistant),
+        parameters=parameters_of(assistant),
+    )
+
+
+def context_report_of(
+    entries: Sequence[AnyEntry], settings: RequestSettings, known: Known, *, loader: Loader
 ) -> ContextReport:
-    """The report for a stream; `settings` are what its next request holds besides, `stand_ins` those of requests.
+    """Return the report for a stream; `settings` are what its next request holds besides.
 
     Raises:
         StorageError: a system prompt or definitions of tools cannot be read.
     """
+    stand_ins = FactLines()
     transcript = transcript_of(project(entries, stand_ins), entries)
     parts = tuple(parts_of(settings, known.prompt, known.on_servers))
     items = tuple(items_of(transcript.messages))
     last = last_cycle(entries, transcript.messages, loader, stand_ins)
-    breakdown = break_down(
+    found = break_down(
         parts,
         items,
         known_tools=_tool_names(entries, loader),
         room=_room(settings, known),
         measured=_measurement(last, known, settings),
     )
-    return ContextReport(
-        model=model_name(settings.provider, settings.model),
-        breakdown=breakdown,
+    report = of_breakdown(found, model=model_name(settings.provider, settings.model))
+    return replace(
+        report,
         last_cycle=last,
-        largest=tuple(large_items(items, transcript, entries, ratio=breakdown.ratio or 1.0)),
+        largest=tuple(map(_context_item, large_items(items, transcript, entries, ratio=found.ratio or 1.0))),
         volatile=find_volatile(settings.system),
+    )
+
+
+def of_breakdown(found: Breakdown, *, model: str) -> ContextReport:
+    """Return the part of a report that a breakdown holds."""
+    return ContextReport(
+        model=model,
+        window=found.room.window,
+        reserved=found.room.reserved,
+        threshold=found.room.threshold,
+        used=found.total,
+        free=found.free,
+        source=found.source,
+        estimated=found.estimated,
+        ratio=found.ratio,
+        buckets=tuple(
+            BucketShare(
+                kind=one.kind,
+                tokens=one.tokens,
+                estimated=one.estimated,
+                bytes=one.size,
+                items=one.items,
+                static=one.is_static,
+                compressible=one.is_compressible,
+            )
+            for one in found.buckets
+        ),
+        other=found.other,
+        conversation=tuple(
+            KindShare(kind=one.kind, tokens=one.tokens, estimated=one.estimated, bytes=one.size, items=one.items)
+            for one in found.conversation
+        ),
+        tools=tuple(
+            ToolShare(kind=one.name, tokens=one.tokens, estimated=one.estimated, bytes=one.size, items=one.items)
+            for one in found.tools
+        ),
+    )
+
+
+def _context_item(item: LargeItem) -> ContextItem:
+    return ContextItem(
+        handle=item.handle,
+        kind=item.kind,
+        turn=item.turn,
+        tokens=item.tokens,
+        estimated=item.estimated,
+        bytes=item.size,
+        tool=item.tool or None,
+        source=item.source or None,
     )
 
 
@@ -169,12 +338,13 @@ class ProviderChange(msgspec.Struct, frozen=True, kw_only=True):
     change: InputChange
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All turns, those that were undone and those that were copied too, and their sums.
+class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All turns of a conversation, those that were undone and those that were copied too, and their sums.
 
     `withheld` is how many pieces of reasoning the newest request was without because something before them had changed.
     """
 
+    id: str = ""
     turns: tuple[TurnRow, ...]
     models: dict[str, Spending]
     total: Spending
@@ -195,14 +365,25 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return self.total.usage.cache_read / prompt if prompt else None
 
 
-def report_of_usage_report(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent | None = None) -> Report:
-    """The report of a stream; `parent` is what it was forked from."""
+def usage_report(options: Options, target: str = ".") -> UsageReport:
+    """Return the tokens and cost of a conversation. Files of settings may be invalid.
+
+    Raises:
+        JpError: there is no such conversation, or it cannot be read.
+    """
+    read = read_conversation(options, target, lenient=True)
+    parent = None if read.info is None else read.info.metadata.parent
+    return replace(usage_report_of(read.entries, read.resolved.config, parent=parent), id=read.id)
+
+
+def usage_report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: Parent | None = None) -> UsageReport:
+    """Return the report of a stream; `parent` is what it was forked from."""
     turns = usage_by_turn(entries)
     copied = 0 if parent is None else parent.to_turn - parent.from_turn + 1
     details_of = pricing(config)
     rows = tuple(_rows(turns, details_of, copied=copied))
     summaries = of_summaries(entries, details_of)
-    return Report(
+    return UsageReport(
         turns=rows,
         models=_by_model(cycle for row in rows for cycle in row.cycles),
         total=total_of((*(row.spending for row in rows), summaries)),

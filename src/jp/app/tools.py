@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.held import read_conversation
+from jp.app.conversations import read_conversation
 from jp.app.options import Options
 from jp.app.places import AnyWorkspace, base_directory, open_workspace
 from jp.app.query.attachments import Schemes

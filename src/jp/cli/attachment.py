@@ -13,7 +13,7 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from jp.app.held import HeldConversation
+    from jp.app.conversations import HeldConversation
     from jp.app.query.attachments import Schemes
     from jp.conversation.resource import Resource
 
@@ -48,7 +48,7 @@ def add(
         jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
     from jp.app.attachments import declared_in, expectations
-    from jp.app.held import hold_conversation
+    from jp.app.conversations import hold_conversation
     from jp.app.query.attachments import Schemes
 
     require_persistence(options, "jp attachment")
@@ -81,7 +81,7 @@ def remove(
         jp attachment rm main '!*.lock'
     """
     from jp.app.attachments import find_declared
-    from jp.app.held import hold_conversation
+    from jp.app.conversations import hold_conversation
     from jp.app.query.attachments import Schemes
 
     require_persistence(options, "jp attachment")
@@ -118,7 +118,7 @@ def ls(
     from functools import partial
 
     from jp.app.attachments import as_value, declared_in, standings, table
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.app.query.attachments import Schemes
     from jp.cli.output import print_result
 
@@ -148,7 +148,7 @@ def print_content(
         jp attachment print
         jp attachment print src/main.py
     """
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.app.query.attachments import Schemes, resolve_now
     from jp.cli.output import print_result
 

@@ -9,9 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
+from jp.app.forking import ForkRequest, fork
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.run import QueryReport, prepare, run
+from jp.app.reports import usage_report
 from jp.errors import JpError
 
 PAGE = Path(__file__).parents[3] / "docs" / "python-api.md"
@@ -77,6 +79,51 @@ def test_a_conversation_goes_on_by_its_id_and_is_compacted(page: dict[str, Any],
     before = anyio.run(page["shorten"], first.conversation, str(workspace))
     assert before > 0
     assert page["freed"](first.conversation, str(workspace)) == 0
+
+
+def test_a_fork_has_the_turns_that_were_asked_for_and_is_compacted(page: dict[str, Any], workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    first = ask(options, words=("the notes once more",), new=True, model="script/api", attach=("notes.txt",))
+    ask(options, words=("and now?",), target=first.conversation)
+
+    identity = anyio.run(page["other_way"], first.conversation, str(workspace))
+
+    assert identity != first.conversation
+    assert len(usage_report(options, identity).turns) == 1
+    assert len(usage_report(options, first.conversation).turns) == 2
+
+
+def test_a_fork_that_cannot_be_compacted_is_not_left_behind(workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    first = ask(options, words=("hi",), new=True, model="script/api")
+
+    with pytest.raises(JpError, match="no-such-profile"):
+        anyio.run(fork, options, first.conversation, ForkRequest(compact="no-such-profile"))
+
+    assert len(list((workspace / ".jp" / "conversations").glob("*/events.jsonl"))) == 1
+
+
+def test_conversations_are_imported_from_another_workspace(
+    page: dict[str, Any], workspace: Path, tmp_path: Path
+) -> None:
+    first = ask(Options(workspace=str(workspace)), words=("hi",), new=True, model="script/api")
+    other = tmp_path / "other"
+    (other / ".jp").mkdir(parents=True)
+
+    assert page["bring"](str(workspace), str(other))[-1:] != []
+    assert usage_report(Options(workspace=str(other)), first.conversation).id == first.conversation
+    with pytest.raises(JpError, match="here already"):
+        page["bring"](str(workspace), str(other))
+
+
+def test_reports_say_what_is_used(page: dict[str, Any], workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    first = ask(options, words=("the notes once more",), new=True, model="script/api", attach=("notes.txt",))
+
+    context, output = page["used"](first.conversation, str(workspace))
+
+    assert context > 100
+    assert output == 5
 
 
 def test_notices_are_heard_by_a_class_of_ones_own(page: dict[str, Any], workspace: Path) -> None:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from hypothesis import given
-from msgspec.structs import replace
+from msgspec import to_builtins
+from msgspec.structs import asdict, replace
 
-from jp.app.reports import ContextReport, Known, report_of
-from jp.cli.conversation.context import report_value
-from jp.compaction.fact_lines import FactLines
+from jp.app.reports import ContextReport, Known, context_report_of
 from jp.context.markers import checksum_of
 from jp.conversation.entries import (
     AnyEntry,
@@ -69,7 +68,7 @@ STREAM: tuple[AnyEntry, ...] = (
 def report(*entries: AnyEntry, known: Known = KNOWN, settings: RequestSettings | None = None) -> ContextReport:
     loader = InlineLoader()
     found = settings_of(CONTEXT, loader) if settings is None else settings
-    return report_of(entries, found, known, loader=loader, stand_ins=FactLines())
+    return context_report_of(entries, found, known, loader=loader)
 
 
 def handle(text: str) -> str:
@@ -78,34 +77,34 @@ def handle(text: str) -> str:
 
 def test_what_was_reported_counts_and_what_came_since_is_estimated() -> None:
     found = report(*STREAM)
-    breakdown, last = found.breakdown, found.last_cycle
+    last = found.last_cycle
 
     assert last is not None
     assert last.added is not None
-    assert (last.turn, last.cycle, last.reported, last.usage) == (0, 0, 1_500, USAGE)
-    assert breakdown.source == "provider_usage+estimate"
-    assert breakdown.total == 1_500 + last.added
-    assert breakdown.estimated == last.estimated + last.added
-    assert sum(bucket.tokens for bucket in breakdown.buckets) == breakdown.total
-    assert [bucket.kind for bucket in breakdown.buckets if bucket.items] == [
+    assert (last.turn, last.cycle, last.reported, asdict(last.usage)) == (0, 0, 1_500, asdict(USAGE))
+    assert found.source == "provider_usage+estimate"
+    assert found.used == 1_500 + last.added
+    assert found.estimated == last.estimated + last.added
+    assert sum(bucket.tokens for bucket in found.buckets) == found.used
+    assert [bucket.kind for bucket in found.buckets if bucket.items] == [
         "system_prompt",
         "tool_definitions",
         "rules",
         "conversation",
     ]
-    assert [tool.name for tool in breakdown.tools] == ["run", "?"]
+    assert [tool.kind for tool in found.tools] == ["run", "?"]
     assert [volatile.kind for volatile in found.volatile] == ["timestamp"]
 
 
 def test_the_room_is_what_the_window_leaves_for_the_answer() -> None:
-    room = report(*STREAM).breakdown.room
+    room = report(*STREAM)
     greedy = Known(details=ModelDetails(provider="p", id="m", context_window=10_000, max_output=10_000))
     asked = replace(CONTEXT, parameters={"max_tokens": 100})
 
     assert (room.window, room.reserved, room.threshold) == (10_000, 2_000, 6_400)
-    assert report(*STREAM, known=greedy).breakdown.room.reserved == 5_000
-    assert report(*STREAM, settings=settings_of(asked, InlineLoader())).breakdown.room.reserved == 100
-    assert report(*STREAM, known=Known(details=ModelDetails(provider="p", id="m"))).breakdown.room.window is None
+    assert report(*STREAM, known=greedy).reserved == 5_000
+    assert report(*STREAM, settings=settings_of(asked, InlineLoader())).reserved == 100
+    assert report(*STREAM, known=Known(details=ModelDetails(provider="p", id="m"))).window is None
 
 
 def test_the_threshold_is_where_compaction_happens_by_itself() -> None:
@@ -113,7 +112,7 @@ def test_the_threshold_is_where_compaction_happens_by_itself() -> None:
         details=ModelDetails(provider="p", id="m", context_window=10_000, max_output=2_000), trigger_ratio=0.25
     )
 
-    assert report(*STREAM, known=known).breakdown.room.threshold == 2_000
+    assert report(*STREAM, known=known).threshold == 2_000
 
 
 def test_the_largest_things_have_the_handles_of_their_contents() -> None:
@@ -121,17 +120,17 @@ def test_the_largest_things_have_the_handles_of_their_contents() -> None:
     items = [(item.kind, item.handle, item.tool, item.source) for item in found]
 
     assert items[:4] == [
-        ("attachments", handle(FILE.text or ""), "", "file:///a"),
+        ("attachments", handle(FILE.text or ""), None, "file:///a"),
         ("results", handle("read " * 500), "run", "file:///b"),
         ("results", handle("and " * 400), "run", "src/b.py"),
-        ("arguments", handle("x = 1\n" * 200), "run", ""),
+        ("arguments", handle("x = 1\n" * 200), "run", None),
     ]
-    ratio = report(*STREAM).breakdown.ratio
+    ratio = report(*STREAM).ratio
     assert ratio is not None
     assert [round(item.estimated * ratio) for item in found] == [item.tokens for item in found]
     rest = {kind: (its, tool) for kind, its, tool, _ in items[4:]}
     assert rest["arguments"] == (None, "made_up")
-    assert rest["user"] == rest["reasoning"] == (None, "")
+    assert rest["user"] == rest["reasoning"] == (None, None)
     assert {item.turn for item in found} == {0}
 
 
@@ -147,9 +146,9 @@ def test_after_a_compaction_the_report_only_teaches_how_far_estimates_are_off() 
     last = found.last_cycle
 
     assert last is not None
-    assert (last.turn, last.added, found.breakdown.source) == (1, None, "local_estimate")
-    assert found.breakdown.ratio is not None
-    assert abs(found.breakdown.ratio - last.ratio) < 0.01
+    assert (last.turn, last.added, found.source) == (1, None, "local_estimate")
+    assert found.ratio is not None
+    assert abs(found.ratio - last.ratio) < 0.01
     stripped = next(item for item in found.largest if item.kind == "digests")
     assert stripped.handle == handle("read " * 500)
 
@@ -161,16 +160,16 @@ def test_another_model_goes_by_what_is_known_of_it() -> None:
 
     assert found.last_cycle is not None
     assert (found.model, found.last_cycle.model, found.last_cycle.added) == ("p/n", "p/m", None)
-    assert found.breakdown.ratio is not None
-    assert abs(found.breakdown.ratio - 1.5) < 0.01
+    assert found.ratio is not None
+    assert abs(found.ratio - 1.5) < 0.01
 
 
 def test_a_log_that_says_nothing_of_requests_is_estimated() -> None:
     unsaid = RequestSettings(provider="", model="", renderer=0, system=("Only this.", "And that."))
     found = report(*STREAM[:3], settings=unsaid)
 
-    assert (found.model, found.last_cycle, found.breakdown.source) == ("not known", None, "local_estimate")
-    assert [(bucket.kind, bucket.items) for bucket in found.breakdown.buckets[:3]] == [
+    assert (found.model, found.last_cycle, found.source) == ("not known", None, "local_estimate")
+    assert [(bucket.kind, bucket.items) for bucket in found.buckets[:3]] == [
         ("system_prompt", 1),
         ("tool_definitions", 0),
         ("rules", 1),
@@ -180,7 +179,7 @@ def test_a_log_that_says_nothing_of_requests_is_estimated() -> None:
 def test_a_tool_that_ran_is_known_though_the_log_does_not_say_that_it_was_offered() -> None:
     said = tuple(entry for entry in STREAM if entry is not CONTEXT)
 
-    assert [tool.name for tool in report(*said).breakdown.tools] == ["run", "?"]
+    assert [tool.kind for tool in report(*said).tools] == ["run", "?"]
 
 
 def test_a_cycle_without_tokens_is_passed_over() -> None:
@@ -204,6 +203,6 @@ def test_a_cycle_without_tokens_is_passed_over() -> None:
 def test_every_log_has_a_report_that_adds_up(entries: tuple[AnyEntry, ...]) -> None:
     found = report(*entries)
 
-    value = report_value(found)
+    value = to_builtins(found)
     assert sum(bucket["tokens"] for bucket in value["buckets"]) + value["other"] == value["used"]
     assert len(value["largest"]) <= 10

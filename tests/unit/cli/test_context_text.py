@@ -5,14 +5,12 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from jp.app.compaction.preview import LastCycle
-from jp.app.reports import ContextReport
+from jp.app.compaction.preview import LastCycle, Tokens
+from jp.app.reports import ContextItem, ContextReport, of_breakdown
 from jp.cli.conversation.context import report_text
-from jp.compaction.large_items import LargeItem
-from jp.context.breakdown import Measurement, Part, Room, break_down
+from jp.context.breakdown import Breakdown, Measurement, Part, Room, break_down
 from jp.context.budget import Item
 from jp.context.cache_hints import Volatile
-from jp.conversation.entries import Usage
 from jp.render.theme import Look
 
 PARTS = (
@@ -29,32 +27,39 @@ LAST = LastCycle(
     turn=2,
     cycle=1,
     model="p/m",
-    usage=Usage(input=1_000, cache_read=8_000),
+    usage=Tokens(input=1_000, output=0, cache_read=8_000, cache_write=0, reasoning=0),
     reported=9_000,
     estimated=8_000,
+    ratio=1.125,
     added=404,
 )
-LARGE = LargeItem(
+LARGE = ContextItem(
     kind="results",
     turn=2,
     tokens=6_000,
     estimated=5_000,
-    size=1,
+    bytes=1,
     handle="0123abcd",
     tool="run",
     source="src/" + "long/" * 20,
 )
-REPORT = ContextReport(
-    model="p/m",
-    breakdown=break_down(
-        PARTS,
-        ITEMS,
-        known_tools=["run"],
-        room=Room(window=20_000, reserved=4_000, threshold=12_800),
-        measured=Measurement(tokens=9_000, added=404),
+
+
+def report(breakdown: Breakdown, *, model: str = "p/m", last: LastCycle | None = LAST) -> ContextReport:
+    return replace(of_breakdown(breakdown, model=model), last_cycle=last)
+
+
+REPORT = replace(
+    report(
+        break_down(
+            PARTS,
+            ITEMS,
+            known_tools=["run"],
+            room=Room(window=20_000, reserved=4_000, threshold=12_800),
+            measured=Measurement(tokens=9_000, added=404),
+        )
     ),
-    last_cycle=LAST,
-    largest=(LARGE, replace(LARGE, kind="user", handle=None, tool="", source="")),
+    largest=(LARGE, replace(LARGE, kind="user", handle=None, tool=None, source=None)),
     volatile=(Volatile(part=0, kind="timestamp", count=2, first=3, sample="00:00:00"),),
 )
 
@@ -114,7 +119,7 @@ def test_bars_are_as_long_as_their_shares_and_never_nothing() -> None:
     assert lines["conversation"] == "█" * 82 + "▉"
     assert lines["memory"] == "▏"
     assert len(lines["run"]) == 64
-    tiny = replace(REPORT, breakdown=break_down([Part(bucket="rules", tokens=1)], [replace(ITEMS[1], tokens=99_999)]))
+    tiny = report(break_down([Part(bucket="rules", tokens=1)], [replace(ITEMS[1], tokens=99_999)]))
     assert "rules                         1   <1%  ▏\n" in shown(tiny)
 
 
@@ -122,7 +127,7 @@ def test_of_many_tools_the_smaller_ones_are_one() -> None:
     items = [Item(kind="results", tokens=100 - at, size=1, message=at, tool=f"t{at}") for at in range(12)]
     breakdown = break_down((), items, known_tools=[item.tool for item in items])
 
-    text = shown(replace(REPORT, breakdown=breakdown))
+    text = shown(report(breakdown))
 
     assert "    t7 " in text
     assert "    t8 " not in text
@@ -130,7 +135,7 @@ def test_of_many_tools_the_smaller_ones_are_one() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    bare = ContextReport(model="not known", breakdown=break_down((), ()), last_cycle=None, largest=(), volatile=())
+    bare = report(break_down((), ()), model="not known", last=None)
 
     assert shown(bare) == (
         "model      not known\n"
@@ -145,7 +150,7 @@ def test_what_is_not_known_is_said() -> None:
 
 def test_what_is_over_the_threshold_or_unaccounted_for_is_said() -> None:
     breakdown = break_down((), (), room=Room(window=20_000, threshold=100), measured=Measurement(tokens=150))
-    text = shown(replace(REPORT, breakdown=breakdown, last_cycle=replace(LAST, usage=Usage(input=150))))
+    text = shown(report(breakdown, last=replace(LAST, usage=replace(LAST.usage, cache_read=0))))
 
     assert "window     20,000 tokens\nused       150 tokens, 1% of the window\n           reported\n" in text
     assert "threshold  100 tokens: passed by 50\n" in text

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.app.forking import parse_turn, parse_turns
+from jp.app.values import parse_turn, parse_turns
 from jp.conversation.forking import TurnRange
 from jp.errors import UsageError
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from jp.app.reports import CycleRow, ProviderChange, Report, TurnRow, report_of_usage_report
+from jp.app.reports import CycleRow, ProviderChange, TurnRow, UsageReport, usage_report_of
 from jp.cli.conversation.usage import changed_text, report_text, report_value
 from jp.compaction.large_items import Saved, Savings
 from jp.config.model import AppConfig
@@ -46,11 +46,11 @@ def test_what_changed_is_named_for_a_person(change: Change, seconds: float | Non
     assert changed_text(change, seconds) == text
 
 
-def report(spending: Spending, *, misses: int = 0, lapsed: int = 0) -> Report:
+def report(spending: Spending, *, misses: int = 0, lapsed: int = 0) -> UsageReport:
     cycle = CycleRow(number=0, attempts=1, model="p/m", spending=spending)
     turn = TurnRow(number=0, is_undone=False, is_copied=True, cycles=(cycle,), spending=spending)
     miss = Miss(turn=0, cycle=0, attempt=1, change=Change(section="tools"), expected=9000, read=10, seconds=1.0)
-    return Report(
+    return UsageReport(
         turns=(turn,),
         models={"p/m": spending},
         total=spending,
@@ -93,7 +93,7 @@ def test_a_turn_that_asked_nothing_has_no_numbers() -> None:
 
 
 def test_the_turns_that_a_fork_was_made_of_are_its_first() -> None:
-    found = report_of_usage_report((), AppConfig(), parent=Parent(conversation="jp-c1", from_turn=2, to_turn=3))
+    found = usage_report_of((), AppConfig(), parent=Parent(conversation="jp-c1", from_turn=2, to_turn=3))
 
     assert (found.parent, found.turns, found.hit_rate) == ("jp-c1", (), None)
 
@@ -103,7 +103,7 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
         request="q", answer=True, answered_by="assistant", model="script/x", usage=Usage(input=1200, output=7)
     )
 
-    found = report_of_usage_report([TurnStart(id="t"), answer], AppConfig())
+    found = usage_report_of([TurnStart(id="t"), answer], AppConfig())
     text = report_text(found, width=None, by_cycle=False)
 
     assert found.total.usage == Usage(input=1200, output=7)
@@ -114,9 +114,7 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
 def test_what_summaries_took_is_counted_and_said() -> None:
     summary = SummaryPolicy(text="x", model="script/x", usage=Usage(input=1200, output=7))
 
-    found = report_of_usage_report(
-        [TurnStart(id="t"), Compaction(from_turn=0, to_turn=0, summary=summary)], AppConfig()
-    )
+    found = usage_report_of([TurnStart(id="t"), Compaction(from_turn=0, to_turn=0, summary=summary)], AppConfig())
 
     assert found.total.usage == Usage(input=1200, output=7)
     text = report_text(found, width=None, by_cycle=False)
@@ -160,7 +158,7 @@ def test_what_a_log_saves_is_in_its_report() -> None:
         CycleEnd(id="f", attempt=1, finish="stop"),
     ]
 
-    assert report_of_usage_report(entries, AppConfig()).savings.sent == Saved(bounds=4_000)
+    assert usage_report_of(entries, AppConfig()).savings.sent == Saved(bounds=4_000)
 
 
 def test_reasoning_that_was_not_sent_and_what_the_provider_dropped_is_told() -> None:
@@ -191,7 +189,7 @@ def test_the_newest_request_says_what_was_not_sent() -> None:
     ends = (CycleEnd(id="e1", attempt=1, finish="stop", withheld=1, input_changes=changes),)
     entries = (TurnStart(id="t"), ChatRequest(id="r", content="?"), *ends)
 
-    found = report_of_usage_report(entries, AppConfig())
+    found = usage_report_of(entries, AppConfig())
 
     assert (found.withheld, [one.change for one in found.input_changes]) == (1, list(changes))
-    assert report_of_usage_report((), AppConfig()).withheld == 0
+    assert usage_report_of((), AppConfig()).withheld == 0

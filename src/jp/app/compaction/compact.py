@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from jp.app.compaction.applying import Made, Proposals, append, make
 from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, SummaryOrder, order_of
 from jp.app.compaction.preview import Preview, Previewer
-from jp.app.forking import parse_turns
-from jp.app.held import HeldConversation, ReadConversation, hold_conversation, read_conversation
+from jp.app.conversations import HeldConversation, ReadConversation, hold_conversation, read_conversation
 from jp.app.options import Options
 from jp.app.settings import require_trust, tell_ignored
+from jp.app.values import parse_turns
 from jp.compaction.overlays import compactions_in_force
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, Compaction, Revert

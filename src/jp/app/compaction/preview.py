@@ -7,6 +7,7 @@ from datetime import datetime
 from time import time
 
 import msgspec
+from msgspec.structs import asdict
 
 from jp.app.compaction.order import Order, order_of
 from jp.app.compaction.summarizer import (
@@ -43,7 +44,6 @@ from jp.conversation.entries import (
     Compaction,
     CycleEnd,
     TurnStart,
-    Usage,
 )
 from jp.conversation.thread import ToolDefinition
 from jp.conversation.usage import prompt_tokens, reported_usage, usage_by_turn
@@ -56,6 +56,16 @@ from jp.turn.request import Loader, RequestSettings, build_thread, canonical_jso
 from jp.turn.sent import sent_requests, settings_of
 
 
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+    """The tokens of a request, none of them left out where it is 0."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    reasoning: int
+
+
 class LastCycle(msgspec.Struct, frozen=True, kw_only=True):
     """The last request whose tokens the provider reported, and what is estimated of the same.
 
@@ -65,15 +75,11 @@ class LastCycle(msgspec.Struct, frozen=True, kw_only=True):
     turn: int
     cycle: int
     model: str
-    usage: Usage
+    usage: Tokens
     reported: int
     estimated: int
+    ratio: float
     added: int | None
-
-    @property
-    def ratio(self) -> float:
-        """Reported tokens for one that is estimated."""
-        return self.reported / max(self.estimated, 1)
 
 
 def last_cycle(
@@ -89,13 +95,15 @@ def last_cycle(
             beside = sum(part.tokens for part in parts_of(settings_of(sent.context, loader)))
             current = context_in_force(entries)
             stands = current is not None and is_same_context(sent.context, current)
+            reported_tokens, estimated = prompt_tokens(usage), beside + estimate_messages(before)
             return LastCycle(
                 turn=sent.turn,
                 cycle=sent.cycle,
                 model=model_name(sent.context.provider, sent.context.model),
-                usage=usage,
-                reported=prompt_tokens(usage),
-                estimated=beside + estimate_messages(before),
+                usage=Tokens(**asdict(usage)),
+                reported=reported_tokens,
+                estimated=estimated,
+                ratio=reported_tokens / max(estimated, 1),
                 added=_added(before, messages) if stands else None,
             )
     return None

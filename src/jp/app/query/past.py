@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.projection import counted_answers
+from jp.compaction.turn_view import counted_answers
 from jp.context.redaction import redact
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, JsonObject, ToolCallRequest
 from jp.conversation.json_text import JsonValue, find_json

@@ -131,7 +131,7 @@ ROOT = Group(
                 Command("fork", "jp.cli.conversation.fork:fork", "Copy turns into a new conversation"),
                 Command(
                     "import",
-                    "jp.cli.conversation.rm:import_conversations",
+                    "jp.cli.conversation.fork:import_conversations",
                     "Copy conversations from elsewhere, also of the original JP",
                 ),
                 Command("edit", "jp.cli.conversation.edit:edit", "Change title, labels, pin, place or expiry"),
@@ -156,7 +156,7 @@ ROOT = Group(
                     "recall", "jp.cli.conversation.print:recall", "Print what was left out of a view, by its handle"
                 ),
                 Command("path", "jp.cli.conversation.ls:path", "Print where a conversation is stored"),
-                Command("rm", "jp.cli.conversation.rm:remove", "Delete conversations"),
+                Command("rm", "jp.cli.conversation.fork:remove", "Delete conversations"),
             ),
             aliases=("c",),
         ),

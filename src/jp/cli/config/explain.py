@@ -83,7 +83,7 @@ def explain(
 
 def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -> tuple[Resolved, Distrusted]:
     """Return the configuration in effect, and a test for what is not accepted in it."""
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.app.settings import distrusted, read_sources
 
     if target is None:

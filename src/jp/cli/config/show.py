@@ -86,7 +86,7 @@ def get(
 
 
 def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.app.places import open_workspace
     from jp.app.settings import read_sources
 

@@ -14,7 +14,6 @@ from jp.app.compaction.applying import (
     append,
     frees_little,
     little_freed,
-    made_sentence,
     over_budget,
     overlay_value,
     policies_text,
@@ -34,7 +33,7 @@ from jp.app.compaction.compact import (
 )
 from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
 from jp.app.compaction.preview import Previewer
-from jp.app.held import HeldConversation, ReadConversation, hold_conversation, read_conversation
+from jp.app.conversations import HeldConversation, ReadConversation, hold_conversation, read_conversation
 from jp.app.places import AnyWorkspace, open_session, open_workspace
 from jp.app.targets import TARGET_HELP, choose_all, is_titled
 from jp.cli.command_line.argv import is_number
@@ -67,21 +66,6 @@ class _Report(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     value: dict[str, Any]
     did: bool
-
-
-def compact_with_profile(options: GlobalOptions, target: str, profile: str) -> None:
-    """Compact a conversation and say in a line what came of it; an empty `profile` is the usual one.
-
-    Raises:
-        JpError: it could not be done.
-    """
-    import anyio
-
-    with hold_conversation(options, target) as held:
-        made = anyio.run(make_compaction, options, held, CompactionRequest(profile=profile or None))
-        if made.overlays:
-            append(held.log, made.overlays)
-        options.notice(made_sentence(made, str(held.info.id)))
 
 
 async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> ExitCode:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, assert_never
+from typing import Annotated, assert_never
 
 import msgspec
 import typer
 from msgspec import to_builtins
-from msgspec.structs import asdict
 
-from jp.app.compaction.preview import LastCycle, ProfileGain
-from jp.app.reports import ContextReport
+from jp.app.compaction.preview import ProfileGain
+from jp.app.reports import ContextItem, ContextReport, ToolShare
 from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
-from jp.compaction.large_items import LargeItem
-from jp.context.breakdown import Breakdown, Bucket, BucketShare, Share, ToolShare
+from jp.context.breakdown import Bucket
 from jp.context.budget import ItemKind
 from jp.context.cache_hints import Volatile, VolatileKind
 from jp.render.sanitize import one_line
 from jp.render.tables import pad, text_table, truncate
 from jp.render.theme import Look
 from jp.render.units import count_text
-
-if TYPE_CHECKING:
-    from jp.app.held import ReadConversation
-    from jp.turn.request import RequestSettings
-
 
 BUCKET_NAMES: dict[Bucket, str] = {
     "system_prompt": "system prompt",
@@ -80,36 +73,32 @@ def report_text(report: ContextReport, look: Look, *, table_width: int | None) -
 
     Bars are as wide as `look` says, the table of items as `table_width`: None where nothing is to be cut.
     """
-    breakdown = report.breakdown
     facts = "".join(f"{label:<{_FACT}}  {text}\n" for label, text in _facts(report))
-    bars = "".join(f"{_bar_line(bar, breakdown.total, look)}\n" for bar in _bars(breakdown))
+    bars = "".join(f"{_bar_line(bar, report.used, look)}\n" for bar in _bars(report))
     head = f"{'':<{_LABEL}}{'tokens':>{_TOKENS}}{'share':>{_SHARE}}\n"
     items = _largest(report.largest, table_width)
-    parts = [facts, head + bars, items, _gains(report.gains, table_width), *_warnings(report.volatile)]
+    parts = [facts, head + bars, items, _gains(report.profiles, table_width), *_warnings(report.volatile)]
     return "\n".join(part for part in parts if part)
 
 
 def _facts(report: ContextReport) -> Iterator[tuple[str, str]]:
-    breakdown, room = report.breakdown, report.breakdown.room
     yield "model", report.model
-    if room.window is None:
+    if report.window is None:
         yield "window", "not known"
     else:
-        kept = f", {room.reserved:,} of them for the answer" if room.reserved else ""
-        yield "window", f"{room.window:,} tokens{kept}"
-    about = "" if breakdown.source == "provider_usage" else "about "
-    yield "used", f"{about}{breakdown.total:,} tokens{_of(breakdown.total, room.window)}"
+        kept = f", {report.reserved:,} of them for the answer" if report.reserved else ""
+        yield "window", f"{report.window:,} tokens{kept}"
+    about = "" if report.source == "provider_usage" else "about "
+    yield "used", f"{about}{report.used:,} tokens{_of(report.used, report.window)}"
     yield "", _source(report)
-    if room.threshold is not None:
-        yield "threshold", f"{room.threshold:,} tokens: {_distance(breakdown.total, room.threshold)}"
-    if breakdown.free is not None:
-        yield "free", f"{breakdown.free:,} tokens"
-    if report.withheld.blocks:
-        pieces = count_text(report.withheld.blocks, "piece")
-        yield (
-            "reasoning",
-            f"{pieces}, about {report.withheld.tokens:,} tokens, not sent: what stands before has changed",
-        )
+    if report.threshold is not None:
+        yield "threshold", f"{report.threshold:,} tokens: {_distance(report.used, report.threshold)}"
+    if report.free is not None:
+        yield "free", f"{report.free:,} tokens"
+    withheld = report.reasoning_withheld
+    if withheld.blocks:
+        pieces = count_text(withheld.blocks, "piece")
+        yield "reasoning", f"{pieces}, about {withheld.tokens:,} tokens, not sent: something before it has changed"
     last = report.last_cycle
     if last is not None:
         cached = f", {last.usage.cache_read:,} of them from the cache" if last.usage.cache_read else ""
@@ -118,18 +107,17 @@ def _facts(report: ContextReport) -> Iterator[tuple[str, str]]:
 
 
 def _source(report: ContextReport) -> str:
-    """Who says how much is used."""
-    breakdown, last = report.breakdown, report.last_cycle
-    match breakdown.source:
+    """Return where the number of used tokens is from."""
+    match report.source:
         case "local_estimate":
             return "estimated"
         case "provider_usage":
             return "reported"
         case "provider_usage+estimate":
-            reported = 0 if last is None else last.reported
+            reported = 0 if report.last_cycle is None else report.last_cycle.reported
             return f"{reported:,} of them reported, the rest estimated"
         case _:
-            assert_never(breakdown.source)
+            assert_never(report.source)
 
 
 def _of(tokens: int, window: int | None) -> str:
@@ -142,23 +130,23 @@ def _distance(tokens: int, threshold: int) -> str:
     return f"{threshold - tokens:,} to go"
 
 
-def _bars(breakdown: Breakdown) -> Iterator[_Bar]:
+def _bars(report: ContextReport) -> Iterator[_Bar]:
     """A bar for each bucket that is not empty, and for each part of the conversation."""
-    for bucket in breakdown.buckets:
+    for bucket in report.buckets:
         if bucket.items or bucket.kind == "conversation":
-            style = _STATIC_STYLE if bucket.is_static else _CHANGING_STYLE
+            style = _STATIC_STYLE if bucket.static else _CHANGING_STYLE
             yield _Bar(label=BUCKET_NAMES[bucket.kind], indent=0, tokens=bucket.tokens, style=style)
-    for share in sorted(breakdown.conversation, key=lambda share: -share.tokens):
+    for share in sorted(report.conversation, key=lambda share: -share.tokens):
         yield _Bar(label=KIND_NAMES[share.kind], indent=1, tokens=share.tokens, style=_PART_STYLE)
         if share.kind == "results":
-            yield from _tool_bars(breakdown.tools)
-    if breakdown.other:
-        yield _Bar(label="not accounted for", indent=0, tokens=breakdown.other, style=_PART_STYLE)
+            yield from _tool_bars(report.tools)
+    if report.other:
+        yield _Bar(label="not accounted for", indent=0, tokens=report.other, style=_PART_STYLE)
 
 
 def _tool_bars(tools: Sequence[ToolShare]) -> Iterator[_Bar]:
     for tool in tools[:_MOST_TOOLS]:
-        yield _Bar(label=one_line(tool.name), indent=2, tokens=tool.tokens, style=_PART_STYLE)
+        yield _Bar(label=one_line(tool.kind), indent=2, tokens=tool.tokens, style=_PART_STYLE)
     rest = tools[_MOST_TOOLS:]
     if rest:
         tokens = sum(tool.tokens for tool in rest)
@@ -192,7 +180,7 @@ def _percent(tokens: int, total: int) -> str:
     return f"{tokens * 100 / total:.0f}%" if tokens * 200 >= total else "<1%"
 
 
-def _largest(items: Sequence[LargeItem], width: int | None) -> str:
+def _largest(items: Sequence[ContextItem], width: int | None) -> str:
     rows = [
         (item.handle or "-", f"{item.tokens:,}", str(item.turn), KIND_NAMES[item.kind], _what(item)) for item in items
     ]
@@ -211,7 +199,7 @@ def _gains(gains: Sequence[ProfileGain], width: int | None) -> str:
     return text_table(("profile", "frees", "of"), rows, width=width, right=frozenset({1}))
 
 
-def _what(item: LargeItem) -> str:
+def _what(item: ContextItem) -> str:
     return ": ".join(filter(None, (item.tool, item.source))) or "-"
 
 
@@ -223,73 +211,6 @@ def _warnings(volatile: Sequence[Volatile]) -> Iterator[str]:
         for found in volatile
     ]
     yield "".join(["where this changes in the system prompt, the provider's cache is missed:\n", *lines])
-
-
-Value = dict[str, Any]
-
-
-def report_value(report: ContextReport) -> Value:
-    """The fields of the report. Of what was said and read it holds no word; URIs and paths are in `largest`."""
-    breakdown = report.breakdown
-    return {
-        "model": report.model,
-        "window": breakdown.room.window,
-        "reserved": breakdown.room.reserved,
-        "threshold": breakdown.room.threshold,
-        "used": breakdown.total,
-        "free": breakdown.free,
-        "source": breakdown.source,
-        "estimated": breakdown.estimated,
-        "ratio": breakdown.ratio,
-        "buckets": [_bucket(bucket) for bucket in breakdown.buckets],
-        "other": breakdown.other,
-        "conversation": [{"kind": share.kind, **_share(share)} for share in breakdown.conversation],
-        "tools": [{"name": share.name, **_share(share)} for share in breakdown.tools],
-        "last_cycle": None if report.last_cycle is None else _last_cycle(report.last_cycle),
-        "largest": [_item(item) for item in report.largest],
-        "profiles": [to_builtins(gain) for gain in report.gains],
-        "volatile": [to_builtins(found) for found in report.volatile],
-        "reasoning_withheld": to_builtins(report.withheld),
-    }
-
-
-def _bucket(bucket: BucketShare) -> Value:
-    return {
-        "kind": bucket.kind,
-        **_share(bucket),
-        "static": bucket.is_static,
-        "compressible": bucket.is_compressible,
-    }
-
-
-def _share(share: Share) -> Value:
-    return {"tokens": share.tokens, "estimated": share.estimated, "bytes": share.size, "items": share.items}
-
-
-def _last_cycle(last: LastCycle) -> Value:
-    return {
-        "turn": last.turn,
-        "cycle": last.cycle,
-        "model": last.model,
-        "usage": asdict(last.usage),
-        "reported": last.reported,
-        "estimated": last.estimated,
-        "ratio": last.ratio,
-        "added": last.added,
-    }
-
-
-def _item(item: LargeItem) -> Value:
-    return {
-        "handle": item.handle,
-        "kind": item.kind,
-        "turn": item.turn,
-        "tokens": item.tokens,
-        "estimated": item.estimated,
-        "bytes": item.size,
-        "tool": item.tool or None,
-        "source": item.source or None,
-    }
 
 
 def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
@@ -305,63 +226,16 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
         jp conversation context last --width 120
         jp conversation context --format json | jq '.largest[].handle'
     """
-    from msgspec.structs import replace
-
-    from jp.app.compaction.preview import gains_of, reasoning_withheld
-    from jp.app.estimates import known_of
-    from jp.app.held import read_conversation
-    from jp.app.models import details_of
-    from jp.app.reports import Known, report_of
+    from jp.app.reports import context_report
     from jp.cli.looks import look_of_stdout, width_of_stdout
     from jp.cli.output import print_result
     from jp.cli.terminal.streams import write_stdout
-    from jp.compaction.fact_lines import FactLines
-    from jp.provider.registry import ModelId
-    from jp.tool.mcp import on_servers
+    from jp.config.model import StyleConfig
 
-    read = read_conversation(options, target)
-    if read.info is None:
-        return
-    settings = _settings(read)
-    config = read.resolved.config
-    model = ModelId(settings.provider, settings.model)
-    auto = config.conversation.compaction.auto
-    known = Known(
-        details=details_of(config, model),
-        ratio=known_of(str(model)).ratio,
-        prompt=config.assistant.system_prompt,
-        on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
-        trigger_ratio=auto.trigger_ratio if auto.enabled else None,
-    )
-    report = report_of(read.entries, settings, known, loader=read.loader, stand_ins=FactLines())
-    ratio = report.breakdown.ratio or 1.0
-    gains = gains_of(read.entries, config, window=known.details.context_window, ratio=ratio)
-    report = replace(report, gains=tuple(gains), withheld=reasoning_withheld(read.entries, config, read.loader))
+    report = context_report(options, target)
     if options.format == "json":
-        print_result(options, text="", value={"id": read.info.id, **report_value(report)})
+        print_result(options, text="", value=to_builtins(report))
         return
     # Every word of others in it is one line without control characters, and the bars may have colors.
-    look = look_of_stdout(options, config.style)
+    look = look_of_stdout(options, StyleConfig())
     write_stdout(report_text(report, look, table_width=width_of_stdout(options)))
-
-
-def _settings(read: ReadConversation) -> RequestSettings:
-    """What the newest request held besides the stream; of a log that does not say, what is configured."""
-    from jp.provider.registry import ModelId, parse_model_id
-    from jp.turn.machine import parameters_of, system_parts
-    from jp.turn.request import RequestSettings, context_in_force
-    from jp.turn.sent import settings_of
-
-    current = context_in_force(read.entries)
-    if current is not None:
-        return settings_of(current, read.loader)
-    config = read.resolved.config
-    assistant = config.assistant
-    model = ModelId("", "") if assistant.model.id is None else parse_model_id(assistant.model.id, config.providers.llm)
-    return RequestSettings(
-        provider=model.provider,
-        model=model.name,
-        renderer=0,
-        system=system_parts(assistant),
-        parameters=parameters_of(assistant),
-    )

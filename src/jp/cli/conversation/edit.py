@@ -83,7 +83,7 @@ def ls(options: GlobalOptions, *, target: Target = ".") -> None:
 def _change(options: GlobalOptions, target: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
     from msgspec.structs import replace
 
-    from jp.app.held import tidy
+    from jp.app.conversations import tidy
     from jp.app.places import acquire, open_session, open_workspace
     from jp.app.targets import choose
 
@@ -159,7 +159,7 @@ def _set(
     *,
     is_archived: bool,
 ) -> None:
-    from jp.app.held import tidy
+    from jp.app.conversations import tidy
     from jp.app.places import acquire, open_session, open_workspace
     from jp.app.targets import choose_all
     from jp.cli.output import print_result
@@ -228,7 +228,7 @@ def edit(
         jp conversation edit --local
         jp conversation edit --expires never
     """
-    from jp.app.held import tidy
+    from jp.app.conversations import tidy
     from jp.app.places import acquire, open_session, open_workspace
     from jp.app.targets import choose, title_of
     from jp.cli.conversation.ls import as_value

@@ -1,24 +1,21 @@
-"""`jp conversation fork`."""
+"""`jp conversation fork`, `import` and `rm`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from jp.app.targets import TARGET_HELP
 from jp.cli.command_line.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jp.app.forking import Fork, Forking
-    from jp.conversation.entries import AnyEntry
-    from jp.conversation.forking import TurnRange
-    from jp.conversation.ids import ConversationId
+    from jp.app.conversations import ImportedConversation
+    from jp.app.places import AnyWorkspace
     from jp.workspace.listing import ConversationInfo
-    from jp.workspace.session import Session
 
 
 def fork(
@@ -43,12 +40,12 @@ def fork(
             bare="",
             metavar="PROFILE",
             reads=is_usual_profile,
-            help_text="Leave old things out of what is sent of it; see `jp conversation compact`.",
+            help_text="Shrink its context; see `jp conversation compact`.",
         ),
     ] = None,
     local: Annotated[bool, typer.Option("--local", help="Keep it out of the workspace.")] = False,
     no_local: Annotated[bool, typer.Option("--no-local", help="Keep it in the workspace.")] = False,
-    no_use: Annotated[bool, typer.Option("--no-use", help="Leave the active conversation as it is.")] = False,
+    no_use: Annotated[bool, typer.Option("--no-use", help="Keep the active conversation.")] = False,
 ) -> None:
     """Copy turns of a conversation into a new one, which becomes the active one. Prints its id.
 
@@ -62,98 +59,142 @@ def fork(
         jp conversation fork --compact=heavy
         jp query --id "$(jp conversation fork --no-use last)" "and in French?"
     """
-    from jp.app.forking import Forking, with_labels
-    from jp.app.held import tidy
-    from jp.app.places import open_session, open_workspace
-    from jp.app.settings import read_sources
-    from jp.app.targets import choose, parse_labels, title_of
-    from jp.app.values import given_title
+    import anyio
+    from msgspec import to_builtins
+
+    from jp.app.forking import ForkRequest
+    from jp.app.forking import fork as fork_conversation
     from jp.cli.output import print_result
     from jp.errors import UsageError
 
     require_persistence(options, "jp conversation fork")
     if local and no_local:
         raise UsageError("--local and --no-local exclude each other", hint="leave one of them out")
-    wanted = parse_labels(labels or (), option="--label")
-    new_title = None if title is None else given_title(title)
+    request = ForkRequest(
+        turns=turn,
+        last=last,
+        title=title,
+        labels=tuple(labels or ()),
+        compact=compact,
+        local=True if local else False if no_local else None,
+        activate=not no_use,
+    )
+    report = anyio.run(fork_conversation, options, target, request)
+    print_result(options, text=report.id, value=to_builtins(report))
+
+
+def remove(
+    options: GlobalOptions,
+    *,
+    targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> ExitCode | None:
+    """Delete conversations for good. But for those that expire, nothing else takes anything out of a log.
+
+    On a terminal it asks; elsewhere it needs --yes. What you wrote for a conversation in an editor and never sent goes
+    with it. Attached content stays, because other conversations may share it.
+
+    Examples:
+        jp conversation rm jp-c17800836875
+        jp conversation rm --yes last
+    """
+    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.settings import trust_store
+    from jp.app.targets import choose_all
+    from jp.cli.output import print_result
+
+    require_persistence(options, "jp conversation rm")
     workspace = open_workspace(options)
     session = open_session(workspace)
-    source = choose(options, target, workspace, session)
-    forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
-    place = True if local else False if no_local else None
-    prepared = forking.prepare(source, lambda entries: _turns(entries, turn, last), local=place)
-    _check_profile(forking, prepared, compact)
-    for text in prepared.notices:
-        options.notice(text)
-    info = forking.write(prepared, with_labels(prepared.metadata, title=new_title, labels=wanted))
-    _compact(options, forking, info, compact)
-    is_active = _used(session, info.id, stays=no_use)
-    options.notice(_said(prepared, title_of(source), is_active=is_active))
-    value = {
-        "id": info.id,
-        "title": info.metadata.title,
-        "local": info.local,
-        "path": str(info.directory),
-        "parent": _parent(prepared),
-        "active": is_active,
-    }
-    print_result(options, text=info.id, value=value)
-    tidy(options, workspace)
+    chosen = choose_all(options, targets, workspace, session)
+    if not yes and not _agrees(chosen):
+        options.notice("nothing was deleted")
+        return ExitCode.FAILURE
+    lines: list[str] = []
+    for info in chosen:
+        lock = workspace.lock(info)
+        acquire(lock, options)
+        with lock:
+            workspace.remove(info, lock)
+        trust_store(options, workspace, info).forget()
+        lines.append(f"deleted {_named(info)}{_without_drafts(options, workspace, info)}")
+    print_result(options, text="\n".join(lines), value={"deleted": [info.id for info in chosen]})
+    return None
 
 
-def _used(session: Session, conversation: ConversationId, *, stays: bool) -> bool:
-    """Make a conversation the active one, unless that is to stay; whether it is."""
-    if not stays:
-        session.activate(conversation)
-    return session.active() == conversation
+def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo) -> str:
+    """Remove what was written for a conversation and never sent; words about it."""
+    from jp.app.drafts import discard_drafts, drafts_directory
+
+    directory = drafts_directory(workspace, info.id.digits, persistent=True, create=False)
+    removed, kept = discard_drafts(directory)
+    for path in kept:
+        options.notice(f"somebody is writing a query to {info.id} right now, which stays in {str(path)!r}")
+    return f" and {removed} {'draft' if removed == 1 else 'drafts'}" if removed else ""
 
 
-def _check_profile(forking: Forking, prepared: Fork, profile: str | None) -> None:
-    """Look for the profile while there is no fork yet."""
-    if profile is not None:
-        from jp.app.compaction.order import order_of
+def _named(info: ConversationInfo) -> str:
+    from jp.app.targets import title_of
+    from jp.render.sanitize import escape_line
 
-        config = forking.sources.resolve(conversation=prepared.layers).config
-        order_of(config.conversation.compaction, profile=profile or None)
+    return f"{info.id} ({escape_line(title_of(info))})"
 
 
-def _compact(options: GlobalOptions, forking: Forking, info: ConversationInfo, profile: str | None) -> None:
-    """Compact a fork that was just written, or remove it again where that fails."""
-    if profile is None:
-        return
-    from jp.cli.conversation.compact import compact_with_profile
+def _agrees(chosen: list[ConversationInfo]) -> bool:
+    from functools import partial
 
-    try:
-        compact_with_profile(options, info.id, profile)
-    except BaseException:
-        forking.take_back(info)
-        raise
-
-
-def _parent(fork: Fork) -> dict[str, object]:
-    return {"conversation": fork.source.id, "from_turn": fork.turns.first, "to_turn": fork.turns.last}
-
-
-def _said(fork: Fork, title: str, *, is_active: bool) -> str:
-    first, last = fork.turns.first, fork.turns.last
-    turns = f"turn {first}" if first == last else f"turns {first} to {last}"
-    active = "; the fork is active now" if is_active else ""
-    return f"copied {turns} of {fork.source.id} ({title}){active}"
-
-
-def _turns(entries: Sequence[AnyEntry], turn: str | None, last: int | None) -> TurnRange:
-    """The turns that are copied. Those that were undone come along where they stand between others."""
-    from jp.app.forking import parse_turns
-    from jp.conversation.forking import TurnRange
-    from jp.conversation.turns import turns_of, undone
+    from jp.cli.terminal.dialogue import ask_alone
     from jp.errors import UsageError
+    from jp.render.approval import Sheet
+    from jp.render.prompts import About, ask_yes_no
 
-    if turn is not None and last is not None:
-        raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
-    turns = turns_of(entries)
-    if turn is not None:
-        return parse_turns(turn, len(turns), option="--turn")
-    gone = undone(entries)
-    standing = [found.number for found in turns if found.id not in gone]
-    first = 0 if last is None or last >= len(standing) else standing[-last]
-    return TurnRange(first=first, last=len(turns) - 1)
+    names = ", ".join(_named(info) for info in chosen)
+    if len(chosen) == 1:
+        ask = partial(ask_yes_no, f"Delete {names} for good?", default=False)
+    else:
+        about = About(sheets=(Sheet(text="\n".join(_named(info) for info in chosen)),))
+        ask = partial(ask_yes_no, f"Delete these {len(chosen):,} conversations for good?", default=False, about=about)
+    answer = ask_alone(ask)
+    if answer is None:
+        raise UsageError(f"deleting {names} needs consent, and nobody can be asked here", hint="add --yes")
+    return answer
+
+
+def import_conversations(
+    options: GlobalOptions,
+    *,
+    paths: Annotated[
+        list[str],
+        typer.Argument(help="The directory of a conversation, or one that holds several.", metavar="PATH"),
+    ],
+    local: Annotated[bool, typer.Option("--local", help="Keep them out of the workspace, for yourself.")] = False,
+) -> None:
+    """Copy conversations from elsewhere into this workspace: jp's own, or those of the original JP.
+
+    PATH is the directory of a conversation, a directory of such directories, or a whole workspace. Nothing there is
+    changed. Titles, labels, pins and ids stay; where an id is taken by another conversation, the next free one is
+    used. Either all of them come in or none. What they declare that runs or reaches out counts only once you have
+    accepted it: `jp workspace trust --id ID`.
+
+    Examples:
+        jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build
+        jp conversation import --local ~/old
+    """
+    from jp.app.conversations import import_
+    from jp.cli.output import print_result
+
+    require_persistence(options, "jp conversation import")
+    report = import_(options, paths, local=local)
+    for item in report.skipped:
+        options.notice(f"{item.source!r} is here already, as {item.id}")
+    value = {"imported": [*map(_as_value, report.imported)], "skipped": [*map(_as_value, report.skipped)]}
+    print_result(options, text="\n".join(map(_line, report.imported)), value=value)
+
+
+def _as_value(item: ImportedConversation) -> dict[str, object]:
+    return {name: value for name, value in asdict(item).items() if name != "name"}
+
+
+def _line(item: ImportedConversation) -> str:
+    renamed = "" if item.original_id in {None, item.id} else f" (another conversation has the id {item.original_id})"
+    return f"imported {item.id}  {item.name}{renamed}"

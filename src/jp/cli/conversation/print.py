@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from jp.app.held import ReadConversation
+from jp.app.conversations import ReadConversation
 from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
@@ -153,7 +153,7 @@ def print_stream(
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
     """
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.cli.output import write_stdout
 
     read = read_conversation(options, target, lenient=True)
@@ -228,7 +228,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
     """The numbers of the turns to print, None for all."""
-    from jp.app.forking import parse_turns
+    from jp.app.values import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
 

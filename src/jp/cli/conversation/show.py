@@ -14,7 +14,7 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jp.app.held import HeldConversation
+    from jp.app.conversations import HeldConversation
     from jp.config.model import AppConfig
     from jp.conversation.entries import AnyEntry, JsonObject
     from jp.conversation.turns import Undoable
@@ -35,7 +35,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation show last --format json
     """
     from jp.app.compaction.applying import overlay_text, overlay_value
-    from jp.app.held import read_conversation
+    from jp.app.conversations import read_conversation
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
 
@@ -161,7 +161,7 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation undo
         jp conversation undo last
     """
-    from jp.app.held import hold_conversation
+    from jp.app.conversations import hold_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import newest_undoable
 
@@ -182,7 +182,7 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     Examples:
         jp conversation redo
     """
-    from jp.app.held import hold_conversation
+    from jp.app.conversations import hold_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import named_by, newest_undo
 

@@ -9,7 +9,7 @@ import typer
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from jp.app.reports import Report, TurnRow
+from jp.app.reports import TurnRow, UsageReport
 from jp.app.targets import TARGET_HELP
 from jp.app.values import cost_sentence, cost_text
 from jp.cli.options import GlobalOptions
@@ -32,7 +32,7 @@ Row = tuple[str, ...]
 Count = Callable[[int], str]
 
 
-def report_text(report: Report, *, width: int | None, by_cycle: bool) -> str:
+def report_text(report: UsageReport, *, width: int | None, by_cycle: bool) -> str:
     """A row for each turn or cycle, one for each model where there are several, the sums, and the cache's misses.
 
     Tables that are wider than `width` have short numbers.
@@ -99,7 +99,7 @@ def _cells(spending: Spending, count: Count) -> Row:
     return (*tokens, f"{money_text(spending.usd)}+" if partly else cost_text(spending))
 
 
-def _sums(report: Report) -> Iterator[tuple[str, str]]:
+def _sums(report: UsageReport) -> Iterator[tuple[str, str]]:
     total = report.total
     counted = f"{count_text(len(report.turns), 'turn')}, {count_text(total.cycles, 'cycle')}"
     if total.cycles and total.untold == total.cycles:
@@ -145,7 +145,7 @@ def _withheld(pieces: int) -> Iterator[tuple[str, str]]:
         yield "reasoning", f"{told} not sent with the newest request: what came before has changed"
 
 
-def _misses(report: Report) -> Iterator[str]:
+def _misses(report: UsageReport) -> Iterator[str]:
     misses, lapsed = report.cache.misses, report.cache.lapsed
     if misses:
         lines = [f"  turn {miss.turn}, cycle {miss.cycle}: {_miss(miss)}\n" for miss in misses[:_LISTED]]
@@ -159,7 +159,7 @@ def _misses(report: Report) -> Iterator[str]:
         )
 
 
-def _input_changes(report: Report) -> Iterator[str]:
+def _input_changes(report: UsageReport) -> Iterator[str]:
     found = report.input_changes
     if found:
         lines = [
@@ -205,9 +205,10 @@ def _after(seconds: float | None) -> str:
 Value = dict[str, Any]
 
 
-def report_value(report: Report) -> Value:
+def report_value(report: UsageReport) -> Value:
     """The fields of the report."""
     return {
+        "id": report.id,
         "turns": [_turn(turn) for turn in report.turns],
         "models": [{"model": model or None, **spending_value(spent)} for model, spent in report.models.items()],
         "total": spending_value(report.total),
@@ -303,18 +304,14 @@ def usage(
         jp conversation usage last --cycles
         jp conversation usage --format json | jq .total.cost_usd
     """
-    from jp.app.held import read_conversation
-    from jp.app.reports import report_of_usage_report
+    from jp.app.reports import usage_report
     from jp.cli.looks import width_of_stdout
     from jp.cli.output import print_result
 
-    read = read_conversation(options, target, lenient=True)
-    if read.info is None:
-        return
-    report = report_of_usage_report(read.entries, read.resolved.config, parent=read.info.metadata.parent)
+    report = usage_report(options, target)
     print_result(
         options,
         text=report_text(report, width=width_of_stdout(options), by_cycle=cycles) if report.turns else "",
-        value={"id": read.info.id, **report_value(report)},
+        value=report_value(report),
         nothing="there is no turn in this conversation yet",
     )

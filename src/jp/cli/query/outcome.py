@@ -50,7 +50,7 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
     if interruption.exit_code == ExitCode.DEADLINE:
         options.notice("the deadline passed")
     if interruption.exit_code is None and not arguments.dry_run:
-        from jp.app.held import tidy
+        from jp.app.conversations import tidy
 
         tidy(options, open_workspace(options))
     return code if interruption.exit_code is None else interruption.exit_code

@@ -1,9 +1,10 @@
-"""An existing conversation with its settings, for commands that read or change it."""
+"""Conversations with their settings: read, opened for writing, imported."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,13 +12,14 @@ import msgspec
 from jp.app.options import Options
 from jp.app.places import AnyWorkspace, acquire, open_session, open_workspace
 from jp.app.settings import Sources, layers_of, read_sources
-from jp.app.targets import choose
+from jp.app.targets import choose, title_of
 from jp.config.layers import Layer, Resolved
 from jp.conversation.entries import AnyEntry
 from jp.errors import JpError, UsageError
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
+    from jp.workspace.importing import Imported, ImportSource
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
 
@@ -39,7 +41,6 @@ def tidy(options: Options, workspace: AnyWorkspace) -> None:
     for info in removed:
         from jp.app.drafts import discard_drafts, drafts_directory
         from jp.app.settings import trust_store
-        from jp.app.targets import title_of
 
         trust_store(options, workspace, info).forget()
         discard_drafts(drafts_directory(workspace, info.id.digits, persistent=True, create=False))
@@ -57,6 +58,11 @@ class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):
     entries: Sequence[AnyEntry]
     loader: Loader
     resolved: Resolved
+
+    @property
+    def id(self) -> str:
+        """The id of the conversation, empty where there is none."""
+        return "" if self.info is None else str(self.info.id)
 
 
 class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,3 +137,90 @@ def hold_conversation(options: Options, target: str) -> Generator[HeldConversati
             resolved=sources.resolve(conversation=layers, cfg=False),
         )
     tidy(options, workspace)
+
+
+class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that was imported from the directory `source`, or that the workspace has already.
+
+    `name` is its title or its first words, fit to be shown. `original_id` is its id there, None where its directory is
+    not named after one.
+    """
+
+    id: str
+    name: str
+    title: str | None
+    path: str
+    source: str
+    original_id: str | None
+
+
+class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The conversations that were imported, and those that were skipped because the workspace has them already."""
+
+    imported: tuple[ImportedConversation, ...]
+    skipped: tuple[ImportedConversation, ...]
+
+
+def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> ImportReport:
+    """Copy conversations into the workspace, all of them or none. Nothing at their source is changed.
+
+    Args:
+        options: where, as for every use case.
+        paths: directories of conversations, directories of such directories, or whole workspaces.
+        local: put them into the user's own data instead of the workspace.
+
+    Raises:
+        UsageError: a path holds no conversation, or the workspace has all of them already.
+        StorageError: one of them could not be read or written; none was imported.
+    """
+    from jp.workspace.ephemeral import EphemeralWorkspace
+    from jp.workspace.importing import import_conversations
+
+    workspace = open_workspace(options)
+    if isinstance(workspace, EphemeralWorkspace):
+        raise UsageError("nothing is written here", hint="leave --no-persist out")
+    done = import_conversations(workspace, _import_sources(paths), local=local)
+    report = ImportReport(
+        imported=tuple(_imported(item) for item in done if item.is_new),
+        skipped=tuple(_imported(item) for item in done if not item.is_new),
+    )
+    if not report.imported:
+        raise _nothing_new(report.skipped)
+    return report
+
+
+def _import_sources(paths: Sequence[str]) -> list[ImportSource]:
+    """Return what is to be imported, each once, read whole."""
+    from jp.workspace.importing import find_sources, read_source
+
+    found: dict[Path, Path] = {}
+    for path in paths:
+        if not path:
+            raise UsageError("an empty path names no directory", hint="name the directory of a conversation")
+        for directory in find_sources(Path(path).expanduser()):
+            found.setdefault(directory.resolve(), directory)
+    return [read_source(directory) for directory in found]
+
+
+def _imported(item: Imported) -> ImportedConversation:
+    return ImportedConversation(
+        id=str(item.info.id),
+        name=title_of(item.info),
+        title=item.info.metadata.title,
+        path=str(item.info.directory),
+        source=str(item.source.directory),
+        original_id=None if item.source.id is None else str(item.source.id),
+    )
+
+
+def _nothing_new(skipped: Sequence[ImportedConversation]) -> UsageError:
+    first = skipped[0]
+    if len(skipped) > 1:
+        return UsageError(
+            f"all {len(skipped)} conversations are here already, such as {first.source!r} as {first.id}",
+            hint="list them with `jp conversation ls`",
+        )
+    return UsageError(
+        f"{first.source!r} is here already, as {first.id}",
+        hint=f"go on with it: `jp query --id {first.id}`; or copy it: `jp conversation fork {first.id}`",
+    )

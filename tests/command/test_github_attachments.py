@@ -128,4 +128,6 @@ def test_a_workspace_without_a_remote_says_how_to_name_the_repository(tmp_path: 
 
     result = jp(root, server, "query", "-a", "gh:pull/1", "x")
 
-    check_failure(result, 10, "'gh:pull/1' names no repository, and git has no remote", "gh:OWNER/REPOSITORY/pull/NUMBER")
+    check_failure(
+        result, 10, "'gh:pull/1' names no repository, and git has no remote", "gh:OWNER/REPOSITORY/pull/NUMBER"
+    )

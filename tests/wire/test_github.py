@@ -257,9 +257,7 @@ def test_a_repository_that_was_renamed_is_followed(monkeypatch: pytest.MonkeyPat
 def test_redirects_without_an_end_are_left(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
     circle = Reply(status=302, headers=(("location", PULL_PATH),))
 
-    assert (
-        "more than 5 times" in refused(monkeypatch, github({PULL_PATH: circle}), context).message
-    )
+    assert "more than 5 times" in refused(monkeypatch, github({PULL_PATH: circle}), context).message
 
 
 @pytest.mark.parametrize(

@@ -295,9 +295,7 @@ async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
         if value := environment.get(name, "").strip():
             if _TOKEN.fullmatch(value) is None:
                 message = f"{name} has characters that are not valid in a token"
-                raise AttachmentError(
-                    message, hint=f"Set it again, or `unset {name}` for requests without a token."
-                )
+                raise AttachmentError(message, hint=f"Set it again, or `unset {name}` for requests without a token.")
             return Token(value=value, source=name)
 
     import shutil

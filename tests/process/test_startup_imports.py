@@ -332,7 +332,7 @@ def test_a_query_that_attaches_files_imports_nothing_for_other_sources(commands:
 
     modules = set(commands.imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd))
 
-    assert "jp.attachment.files.handler" in modules
+    assert "jp.attachment.files" in modules
     assert modules & {"bs4", "markdownify", "httpx2"} == set()
     assert {name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command"))} == set()
-    assert modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.process.running"} == set()
+    assert modules & {"jp.attachment.web", "jp.attachment.web_client", "jp.process.guardian"} == set()

@@ -60,8 +60,8 @@ def test_the_users_own_network_is_not_reached(host: str) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("ftp://example.com", "'ftp://example.com' is no address of the web"),
-        ("file:///etc/passwd", "'file:///etc/passwd' is no address of the web"),
+        ("ftp://example.com", "'ftp://example.com' is not a web address"),
+        ("file:///etc/passwd", "'file:///etc/passwd' is not a web address"),
         ("http://me:secret@example.com/", "'http://example.com/' was given with a name and a password"),
     ],
 )

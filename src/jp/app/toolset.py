@@ -43,13 +43,13 @@ class AttachmentNames:
 
     def real_path(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.files.location import CanonicalNames
+        from jp.attachment.file_paths import CanonicalNames
 
         return CanonicalNames().real_path(path)
 
     def uri(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.files.location import CanonicalNames
+        from jp.attachment.file_paths import CanonicalNames
 
         return CanonicalNames().uri(path)
 
@@ -61,7 +61,7 @@ class AttachmentNames:
 
     def ignored(self, base: str, root: str) -> Ignored:
         """See the port."""
-        from jp.attachment.files.expansion import IgnoreRules
+        from jp.attachment.file_walk import IgnoreRules
 
         return IgnoreRules.around(base, root)
 
@@ -95,22 +95,22 @@ class AttachmentWeb:
             JpError: see the port.
         """
         from jp.attachment.base import Declaration, ResolveContext
-        from jp.attachment.web.address import OWN_NETWORK, PUBLIC, is_local, parse_address
-        from jp.attachment.web.handler import HttpHandler
+        from jp.attachment.web import HttpHandler
+        from jp.attachment.web_address import OWN_NETWORK, PUBLIC, is_local, parse_address
 
         address = parse_address(url)
         if address.credentials:
             raise JpError(f"{address.shown!r} was given with a name and a password, which are not sent")
         if is_local(address.host) and not allows_local:
             raise JpError(f"{address.shown!r} lies in the user's own network, which must not be reached")
-        from jp.attachment.web.fetching import RefusedError
+        from jp.attachment.web_client import RefusedError
 
         # What resolves an address of the web looks at no directory.
         context = ResolveContext(root=Path("/"), cwd=Path("/"))
         try:
             declaration = Declaration(uri=address.text, written=address.text)
             reach = OWN_NETWORK if allows_local else PUBLIC
-            found = await HttpHandler().answer(declaration, context, reach=reach)
+            found = await HttpHandler().fetch(declaration, context, scope=reach)
         except RefusedError as error:
             raise RefusedFetchError(error.message, status=error.status) from None
         return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)

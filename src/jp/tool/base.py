@@ -14,7 +14,7 @@ from jp.conversation.resource import Block, Carrier, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition
 
 if TYPE_CHECKING:
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.process.sandbox.policy import Limits
 
 
 C = TypeVar("C", bound=Carrier)

@@ -22,9 +22,8 @@ from jp.tool.base import ToolInvocation, ToolOutput, text_of
 from jp.tool.templates import CommandLine
 
 if TYPE_CHECKING:
-    from jp.process.running import Captured, Ended
-    from jp.process.sandbox.mechanisms import Limits
-    from jp.process.sandbox.policy import Confinement
+    from jp.process.guardian import CapturedOutput, ProcessResult
+    from jp.process.sandbox.policy import Confinement, Limits
 
 
 _Kind = Literal["boolean", "select", "text"]
@@ -204,7 +203,7 @@ async def execute(
     named: Collection[str] = (),
     stdin: bytes | None = None,
     sandbox: Confinement | None = None,
-) -> Ended:
+) -> ProcessResult:
     """Run a command in `root`. `timeout_secs` 0 means forever; `named` are variables that it gets besides the usual.
 
     `sandbox` confines it, None where nothing does. Cancellation, too, ends it with all that it started.
@@ -214,7 +213,7 @@ async def execute(
         SandboxError: it must not run, because it cannot be confined.
     """
     from jp.process.environment import child_environment
-    from jp.process.running import OutputLimits, ProcessLimits, Program, run
+    from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
 
     here = os.getcwd()  # noqa: PTH109 - text
     directory = os.path.join(here, root)  # noqa: PTH118 - text
@@ -269,7 +268,7 @@ def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramEr
     return ProgramError(f"cannot run {name!r}: {error.strerror or error}")
 
 
-def said(captured: Captured) -> str:
+def said(captured: CapturedOutput) -> str:
     """Return what was printed, as text. A sentence stands where something is missing."""
     head = captured.head.decode("utf-8", "replace")
     if not captured.omitted:
@@ -278,17 +277,17 @@ def said(captured: Captured) -> str:
     return f"{head}\n[… {captured.omitted:,} bytes were not kept …]\n{tail}"
 
 
-def is_text(captured: Captured) -> bool:
+def is_text(captured: CapturedOutput) -> bool:
     """Return whether it can be shown as text."""
     return b"\0" not in captured.head and b"\0" not in captured.tail
 
 
-def no_text(captured: Captured) -> str:
+def no_text(captured: CapturedOutput) -> str:
     """Return what is said of what cannot be shown as text."""
     return f"{_size(captured):,} bytes that are no text"
 
 
-def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput:
+def transcript(ended: ProcessResult, *, timeout_secs: float | None = None) -> ToolOutput:
     """Return all that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
     sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
@@ -306,7 +305,7 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
     )
 
 
-def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
+def facts_of(ended: ProcessResult, *, stopped: str = "") -> Facts:
     """Return what a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
@@ -320,11 +319,11 @@ def _as_a_shell(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _size(captured: Captured) -> int:
+def _size(captured: CapturedOutput) -> int:
     return len(captured.head) + len(captured.tail) + captured.omitted
 
 
-def _why_stopped(ended: Ended, timeout_secs: float | None) -> str:
+def _why_stopped(ended: ProcessResult, timeout_secs: float | None) -> str:
     match ended.stopped:
         case "time":
             seconds = TIMEOUT_SECS if timeout_secs is None else timeout_secs
@@ -363,17 +362,17 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self, invocation: ToolInvocation) -> Limits:
         """Return what confines a call. Nothing is said where nothing does because that is the default."""
-        from jp.process.sandbox.mechanisms import Limits
+        from jp.process.sandbox.policy import Limits
 
         confinement = self.of_call(invocation)
         if confinement is None:
             said = "" if self.default == "off" else "not confined: the configuration turns the sandbox off"
             return Limits(word="off", text=said)
-        from jp.process.sandbox.launching import in_force
+        from jp.process.sandbox.launcher import in_force
 
         return in_force(confinement)
 
-    def explained(self, output: ToolOutput, ended: Ended, invocation: ToolInvocation) -> ToolOutput:
+    def explained(self, output: ToolOutput, ended: ProcessResult, invocation: ToolInvocation) -> ToolOutput:
         """Return `output`, and where the sandbox may have stopped its program, a sentence that says so.
 
         The person is told, too, with the setting that allows it. Of a program that did not fail, only what it said on
@@ -382,15 +381,15 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         confinement = self.of_call(invocation)
         if confinement is None:
             return output
-        from jp.process.sandbox.launching import mechanism_for, rules_for
-        from jp.process.sandbox.mechanisms import Landlock, Missing, denied_use, limits_text
+        from jp.process.sandbox.launcher import mechanism_for, rules_for
+        from jp.process.sandbox.policy import Landlock, NoMechanism, denied_use, limits_text
 
         mechanism = mechanism_for(confinement)
-        if not invocation.is_agreed and isinstance(mechanism, Landlock | Missing):
+        if not invocation.is_agreed and isinstance(mechanism, Landlock | NoMechanism):
             # Nobody was asked, so nobody has read it in the question.
             invocation.notice(f"{self.name!r} ran: {self.limits(invocation).text}")
         use = denied_use(text_of(output) if output.is_error else said(ended.stderr), confinement)
-        if use is None or isinstance(mechanism, Missing):
+        if use is None or isinstance(mechanism, NoMechanism):
             return output
         limits = limits_text(confinement, mechanism, rules_for(confinement, {}).frozen_because)
         invocation.notice(f"the sandbox may have stopped {self.name!r}: {limits}; {self._remedy(confinement, use)}")

@@ -19,8 +19,8 @@ from jp.tool.rules import TYPES, argument_problems
 from jp.tool.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
 if TYPE_CHECKING:
-    from jp.process.running import Ended
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.process.guardian import ProcessResult
+    from jp.process.sandbox.policy import Limits
 
 
 def definition_of(name: str, settings: ToolConfig) -> ToolDefinition:
@@ -157,7 +157,7 @@ class LocalTool:
     async def _line(self, values: JsonObject) -> CommandLine:
         return plain(self._command) if self._takes_json else await rendered_in_bounds(self._command, values)
 
-    async def _execute(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> Ended:
+    async def _execute(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> ProcessResult:
         settings = invocation.settings
         values = self._values(invocation, answers)
         ended = await execute(
@@ -191,7 +191,7 @@ class LocalTool:
             },
         }
 
-    def _output(self, ended: Ended, timeout_secs: float | None) -> ToolOutput | Question:
+    def _output(self, ended: ProcessResult, timeout_secs: float | None) -> ToolOutput | Question:
         is_whole = ended.stopped is None and not ended.stdout.omitted and is_text(ended.stdout)
         found = read_output(said(ended.stdout)) if is_whole else None
         if isinstance(found, Question):

@@ -14,7 +14,7 @@ from jp.config.entries import RuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, reason_of
-from jp.likeness import nearest
+from jp.suggestions import closest_names
 from jp.tool.base import ConfiguredTool, Toolbox, ToolOutput, error_output
 
 _ARTICLED = {
@@ -121,7 +121,7 @@ def _object_problems(schema: JsonObject, value: JsonObject, place: str) -> list[
 
 
 def _unknown(name: str, properties: JsonObject, place: str) -> str:
-    near = nearest(name, properties)
+    near = closest_names(name, properties)
     known = ", ".join(repr(other) for other in sorted(properties)) or "none"
     meant = f"did you mean {near[0]!r}?" if near else f"known are: {known}"
     return f"{_join(place, name)!r} is not known; {meant}"

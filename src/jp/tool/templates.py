@@ -221,14 +221,14 @@ class TemplateError(JpError):
 
 
 def are_placing(templates: Iterable[str]) -> bool:
-    """Return whether these do no more than to put values in their places: see `jp.process.apart.is_placing`."""
+    """Return whether all `templates` are simple: see `jp.process.worker.is_simple_template`."""
     from jinja2 import TemplateSyntaxError
 
-    from jp.process.apart import is_placing
+    from jp.process.worker import is_simple_template
 
     environment = _environment(_text)
     try:
-        return all(is_placing(environment, template) for template in templates)
+        return all(is_simple_template(environment, template) for template in templates)
     except TemplateSyntaxError:
         return True  # and nothing is computed before that is found out again
     except RecursionError:
@@ -296,7 +296,7 @@ def _rendered(template: str, values: JsonObject, environment: Environment) -> st
     except JpError:
         raise
     except Exception as error:  # noqa: BLE001 - an expression can raise whatever Python has
-        from jp.process.apart import reason_of
+        from jp.process.worker import reason_of
 
         raise _failed(template, reason_of(error)) from None
 
@@ -367,11 +367,11 @@ async def rendered_in_bounds(command: CommandConfig, values: JsonObject) -> Comm
     """
     if are_placing((command.program, *command.args)):
         return rendered(command, values)
-    from jp.process.apart import ApartError, rendered_apart
+    from jp.process.worker import WorkerError, render_in_worker
 
     try:
-        found = await rendered_apart(__name__, (msgspec.to_builtins(command), values))
-    except ApartError as error:
+        found = await render_in_worker(__name__, (msgspec.to_builtins(command), values))
+    except WorkerError as error:
         raise TemplateError(f"the command {command.program!r} cannot be rendered: {error}") from None
     if isinstance(found, str):
         raise TemplateError(found)
@@ -379,10 +379,10 @@ async def rendered_in_bounds(command: CommandConfig, values: JsonObject) -> Comm
 
 
 def main() -> None:
-    """Render apart: see `jp.process.apart.rendered_apart`. What is wrong is told as a text."""
-    from jp.process.apart import answer
+    """Render apart: see `jp.process.worker.render_in_worker`. What is wrong is told as a text."""
+    from jp.process.worker import serve_task
 
-    answer(_answer)
+    serve_task(_answer)
 
 
 def _answer(task: tuple[JsonObject, JsonObject]) -> object:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp import likeness
+from jp import suggestions
 from jp.config.entries import Enable, RuleConfig, Section, ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
@@ -236,7 +236,7 @@ def unknown_tool(where: str, name: str, known: Collection[str]) -> Configuration
 def nearest(name: str, known: Collection[str]) -> str:
     """Return which of the `known` names may be meant, for a hint."""
     names = sorted(known)
-    near = likeness.nearest(name, names)
+    near = suggestions.closest_names(name, names)
     return f"did you mean {near[0]!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"
 
 

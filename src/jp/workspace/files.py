@@ -11,9 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from jp.descent import PASS, descend, enter
 from jp.errors import StorageError
-from jp.reading import open_regular, read_whole
+from jp.file_access import PASS, open_child_directory, open_directory_below, open_regular, read_whole
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +138,7 @@ def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
 def open_directory(path: Path, flags: int = PASS) -> int:
     """Open a directory for use as `dir_fd`, or with `LIST` for listing; see `open_file`."""
     with parent_of(path) as (above, name):
-        return enter(above, name, flags if above is not None else flags & ~os.O_NOFOLLOW)
+        return open_child_directory(above, name, flags if above is not None else flags & ~os.O_NOFOLLOW)
 
 
 @contextlib.contextmanager
@@ -165,7 +164,7 @@ def parent_of(path: Path) -> Generator[tuple[int | None, str]]:
     if not names:
         yield None, base
         return
-    directory = descend(base, names[:-1], base_flags=_BASE)
+    directory = open_directory_below(base, names[:-1], base_flags=_BASE)
     try:
         yield directory, names[-1]
     finally:
@@ -195,7 +194,7 @@ def _make_directories(path: Path, mode: int) -> None:
         _make_plain_directories(path, mode)
         return
     _make_plain_directories(Path(base), mode)
-    directory = descend(base, (), base_flags=_BASE)
+    directory = open_directory_below(base, (), base_flags=_BASE)
     try:
         for name in names:
             below = _entered_or_made(directory, name, mode)
@@ -207,11 +206,11 @@ def _make_directories(path: Path, mode: int) -> None:
 
 def _entered_or_made(directory: int, name: str, mode: int) -> int:
     try:
-        return enter(directory, name)
+        return open_child_directory(directory, name)
     except FileNotFoundError:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=directory)
-        return enter(directory, name)
+        return open_child_directory(directory, name)
 
 
 def _make_plain_directories(path: Path, mode: int) -> None:

@@ -16,8 +16,8 @@ from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknow
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import carriers_in, map_carriers
-from jp.descent import LIST
 from jp.errors import StorageError
+from jp.file_access import LIST
 from jp.workspace.blobs import BlobStore, DiskBlobs, stored
 from jp.workspace.files import (
     Stamps,

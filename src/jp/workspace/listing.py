@@ -12,9 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.conversation.ids import ConversationId
-from jp.descent import LIST, enter
 from jp.errors import StorageError, reason_of
-from jp.reading import read_whole
+from jp.file_access import LIST, open_child_directory, read_whole
 from jp.workspace.files import SMALL, failure, open_directory, opened, read_optional, replace_file, timestamp
 from jp.workspace.layout import (
     ARCHIVE,
@@ -221,7 +220,7 @@ def info_of(
     metadata, problem, last_written = Metadata(), "", None
     file = directory / METADATA
     try:
-        within = open_directory(directory) if above is None else enter(above, directory.name)
+        within = open_directory(directory) if above is None else open_child_directory(above, directory.name)
         try:
             last_written = _last_written(within)
             metadata = decode_metadata(read_whole(METADATA, SMALL, follows=False, within=within), file)

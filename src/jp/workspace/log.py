@@ -23,8 +23,8 @@ from jp.conversation.entries import (
 from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import map_carriers
-from jp.descent import LIST
 from jp.errors import StorageError
+from jp.file_access import LIST
 from jp.workspace.blobs import BlobStore, stored
 from jp.workspace.files import (
     SYSTEM,

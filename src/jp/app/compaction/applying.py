@@ -24,8 +24,8 @@ from jp.context.budget import EditCost, ItemKind
 from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy, Usage, encode
 from jp.conversation.turns import Placement, divide, undone
 from jp.errors import JpError, StorageError, UsageError, reason_of
+from jp.file_access import read_beginning
 from jp.provider.registry import ModelId
-from jp.reading import read_beginning
 from jp.render.sanitize import one_line
 from jp.render.tables import text_table
 from jp.render.units import count_text, money_text

@@ -49,9 +49,9 @@ from jp.context.policy import (
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, SummaryPolicy
 from jp.conversation.turns import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
+from jp.file_access import read_beginning
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.reading import read_beginning
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size

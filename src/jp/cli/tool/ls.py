@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jp.app.toolset import Toolset
     from jp.config.entries import ToolCompactionConfig
     from jp.config.layers import Resolved
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.process.sandbox.policy import Limits
     from jp.tool.base import Tool
 
 

@@ -33,7 +33,7 @@ from jp.conversation.resource import (
     size_in_bytes,
 )
 from jp.errors import ExitCode, JpError, UsageError, reason_of
-from jp.reading import read_beginning
+from jp.file_access import read_beginning
 from jp.render.stream import PausableRenderer
 from jp.render.theme import use_color
 from jp.render.units import size_text

@@ -13,6 +13,7 @@ from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
 from jp.errors import ConfigurationError
+from jp.file_access import read_beginning
 from jp.provider.base import (
     BlockEnd,
     Finished,
@@ -43,7 +44,6 @@ from jp.provider.script.scenario import (
     read_scenario,
     sections_of,
 )
-from jp.reading import read_beginning
 
 _EXCERPT = 100
 _PLACEHOLDER = re.compile(r"\{\{(user|result|handle|resources|uri|turn|tokens)\}\}")

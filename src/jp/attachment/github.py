@@ -1,4 +1,4 @@
-"""Attachment of GitHub pull requests, issues and diffs as Markdown."""
+"""The `gh` scheme: pull requests, diffs and issues of GitHub as Markdown."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, in_units
+from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, format_size
 from jp.attachment.conversation import fenced
-from jp.attachment.github.api import (
+from jp.attachment.github_api import (
     Comment,
     GithubApi,
     Issue,
@@ -27,7 +27,7 @@ from jp.attachment.github.api import (
     find_server,
     open_api,
 )
-from jp.attachment.github.repository import (
+from jp.attachment.github_repository import (
     FORMS,
     GithubUri,
     Part,
@@ -58,29 +58,26 @@ LOCK_FILES = frozenset({
     "uv.lock",
     "yarn.lock",
 })
-"""Generated files that nobody reads."""
+"""Generated files, which a diff skips by default."""
 
 _START = re.compile(r"^diff --git ", re.MULTILINE)
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _AROUND_TWICE = len("a/ b/")
-_OCTAL_DIGITS = 3
 
 
 class FileDiff(msgspec.Struct, frozen=True):
-    """The change of one file. `path` is its new one, or the old one of a file that is gone."""
+    """The diff of one file. `path` is the new one, or the old one of a deleted file."""
 
     path: str
     text: str
 
     @property
     def line_count(self) -> int:
-        """Return how many lines say so."""
+        """Return the number of lines."""
         return self.text.count("\n")
 
 
 def file_diffs(text: str) -> Iterator[FileDiff]:
-    """Yield the files of what `git diff` or GitHub writes. What stands before the first is dropped."""
+    """Yield the files of a diff from git or GitHub. Text before the first one is dropped."""
     starts = [match.start() for match in _START.finditer(text)]
     for start, end in pairwise([*starts, len(text)]):
         piece = text[start:end]
@@ -88,7 +85,7 @@ def file_diffs(text: str) -> Iterator[FileDiff]:
 
 
 def _path(piece: str) -> str:
-    """Return the path of a file's piece. If only its mode changed, or it is binary, the first line has it, twice."""
+    """Return the path of a file's diff. For a mode change or a binary file only the first line has it, twice."""
     first, *lines = piece.partition("\n@@ ")[0].split("\n")
     for opening, prefix in (("+++ ", "b/"), ("rename to ", ""), ("--- ", "a/")):
         names = [_unquoted(line.removeprefix(opening)) for line in lines if line.startswith(opening)]
@@ -101,25 +98,19 @@ def _path(piece: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """Return a name as git writes it: in quotes with escaped bytes where it has others than plain ones."""
+    """Return a path without git's quotes and escapes, which it has if it contains special characters."""
     plain = name.rstrip("\t\r")
     if not plain.startswith('"'):
         return plain
-    return _ESCAPE.sub(_byte, plain.strip('"').encode()).decode("utf-8", "replace")
+    escaped = plain.strip('"').encode()
+    return escaped.decode("unicode_escape", "replace").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-def _byte(match: re.Match[bytes]) -> bytes:
-    escaped = match[1]
-    if len(escaped) == _OCTAL_DIGITS:
-        return bytes([int(escaped, 8) & 0xFF])
-    return _ESCAPES.get(escaped, escaped)
+def reason_to_skip(path: str, globs: Sequence[str], *, lock_files: bool) -> str:
+    """Return why the diff skips the file at `path`; empty if it does not. With `lock_files`, it skips those.
 
-
-def reason_to_leave_out(path: str, globs: Sequence[str], *, lock_files: bool) -> str:
-    """Return why the file at `path` is left out; empty where it is not. With `lock_files`, these are.
-
-    A glob without a slash is for names at any depth, one that ends in a slash for everything below a directory; in the
-    others `*` stands for slashes too.
+    A glob without a slash matches names at any depth, one that ends in a slash everything below a directory; in other
+    globs `*` matches slashes too.
     """
     name = path.rpartition("/")[2]
     for glob in globs:
@@ -138,7 +129,7 @@ _VERDICTS = {
 
 
 def pull_request_page(name: str, pull: PullRequest, comments: Sequence[Comment]) -> str:
-    """Title, state, branches, labels, description, and what was said below; `name` is such as `owner/name#12`."""
+    """Return title, state, branches, labels, description and comments; `name` is of the form `owner/name#12`."""
     state = "merged" if pull.merged_at else "draft" if pull.draft and pull.state == "open" else pull.state
     branches = f"{pull.head.label or pull.head.ref} into {pull.base.ref}"
     said = [f"pull request {name}", state, *_by(pull.user, pull.created_at), branches]
@@ -146,22 +137,22 @@ def pull_request_page(name: str, pull: PullRequest, comments: Sequence[Comment])
 
 
 def issue_page(name: str, issue: Issue, comments: Sequence[Comment]) -> str:
-    """Title, state, labels, description, and what was said below."""
+    """Return title, state, labels, description and comments."""
     state = f"{issue.state} as {issue.state_reason.replace('_', ' ')}" if issue.state_reason else issue.state
     return "".join(_page(issue, [f"issue {name}", state, *_by(issue.user, issue.created_at)], comments))
 
 
 def reviews_page(name: str, reviews: Sequence[Review], comments: Sequence[LineComment], *, outdated: bool) -> str:
-    """Verdicts, then comments on lines by file and line, each with its replies and the lines; empty without any.
+    """Return verdicts, then comments by file and line, each with its lines and replies; empty without any.
 
-    Without `outdated` those on lines that have changed since are left out.
+    Without `outdated`, skip comments on lines that have changed since.
     """
     pieces = [*_verdicts(reviews), *_threads(comments, outdated=outdated)]
     return f"# Reviews of {name}\n" + "".join(pieces) if pieces else ""
 
 
 def count_outdated(comments: Sequence[LineComment]) -> int:
-    """Return how many comments are in threads on lines that have changed since."""
+    """Return the number of comments in threads on lines that have changed since."""
     return sum(len(thread) for thread in _by_thread(comments) if thread[0].is_outdated)
 
 
@@ -180,7 +171,7 @@ def _page(issue: Issue, said: Sequence[str], comments: Sequence[Comment]) -> Ite
 def _verdicts(reviews: Sequence[Review]) -> Iterator[str]:
     for review in reviews:
         body = _text(review.body)
-        # A comment on a line comes in a review that says nothing else; a pending one is not sent yet.
+        # A comment on a line belongs to a review without text; a pending review is not submitted yet.
         if review.state == "PENDING" or (review.state == "COMMENTED" and not body):
             continue
         verdict = _VERDICTS.get(review.state, review.state.lower())
@@ -189,7 +180,7 @@ def _verdicts(reviews: Sequence[Review]) -> Iterator[str]:
 
 
 def _by_thread(comments: Sequence[LineComment]) -> list[list[LineComment]]:
-    """Return the comments with their replies, by file and line; a reply to a deleted one begins its own thread."""
+    """Return the threads by file and line; a reply to a deleted comment begins a thread."""
     threads: dict[int, list[LineComment]] = {}
     for comment in sorted(comments, key=lambda comment: comment.id):
         root = comment.in_reply_to_id
@@ -230,7 +221,7 @@ def _place(comment: LineComment) -> str:
 
 
 def _by(user: User | None, moment: str) -> list[str]:
-    """Return who and when; an account that is gone is a ghost, as on GitHub's own pages."""
+    """Return author and time; a deleted account is `ghost`, as on GitHub's pages."""
     name = "ghost" if user is None else _line(user.login)
     return [f"by {name}", moment] if moment else [f"by {name}"]
 
@@ -248,22 +239,22 @@ def _capital(text: str) -> str:
 
 
 _TOTAL = 10
-"""Most bytes that are read for a declaration, as a multiple of the bound of one resource."""
+"""Maximum bytes read for a declaration, as a multiple of the maximum of one resource."""
 
 _EXAMPLES = 3
 
 
 class GithubHandler:
-    """`gh`: what a pull request changes and what is said about it, or an issue."""
+    """The handler of `gh`: pull requests with diff, reviews and comments, and issues."""
 
     def __init__(self, timeouts: Timeouts | None = None) -> None:
         self._timeouts = Timeouts() if timeouts is None else timeouts
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """With the repository, that of the git remote where none is named.
+        """Return the URI with a repository, by default that of the git remote.
 
         Raises:
-            AttachmentError: `uri` is malformed, or nothing says which repository is meant.
+            AttachmentError: `uri` is malformed, or no git remote names a repository.
         """
         found = parse_github_uri(uri)
         if found.repository is None:
@@ -274,30 +265,30 @@ class GithubHandler:
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """Ask GitHub.
+        """Request the parts from GitHub.
 
         Raises:
-            AttachmentError: see the port.
+            AttachmentError: see `AttachmentHandler.resolve`.
         """
         uri = parse_github_uri(declaration.uri)
         if uri.repository is None:
             raise AttachmentError(f"{declaration.written!r} names no repository", hint=FORMS)
         parts, exclude = _wanted(uri, excludes)
         if exclude is not None:
-            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} leaves it out"
+            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} excludes it"
             return Resolution(resources=(), notices=(notice,))
         server = find_server(os.environ)
         token = await find_token(os.environ, server.host)
         limit = _TOTAL * context.max_bytes
         written = declaration.written
         async with open_api(server, token, written=written, max_bytes=limit, timeouts=self._timeouts) as api:
-            reading = _Reading(api, uri, repository=uri.repository, written=written, max_bytes=context.max_bytes)
+            reading = _Reader(api, uri, repository=uri.repository, written=written, max_bytes=context.max_bytes)
             resources = [await reading.issue()] if uri.kind == "issues" else await reading.pull_request(parts)
         return Resolution(resources=tuple(resources), notices=tuple(reading.notices))
 
 
 def _wanted(uri: GithubUri, excludes: Sequence[Declaration]) -> tuple[list[Part], Declaration | None]:
-    """Return the parts of a pull request that are not excluded; if nothing is left, what excludes it."""
+    """Return the parts of a pull request that are not excluded; if there are none, the exclude."""
     plain = replace(uri, exclude=(), no_defaults=False, include_outdated=False)
     by_uri = {exclude.uri: exclude for exclude in excludes}
     whole = by_uri.get(uri.text) or by_uri.get(replace(plain, part=None).text)
@@ -310,8 +301,8 @@ def _wanted(uri: GithubUri, excludes: Sequence[Declaration]) -> tuple[list[Part]
     return wanted, None if wanted else found[uri.parts[0]]
 
 
-class _Reading:
-    """Reads what one declaration names."""
+class _Reader:
+    """Reads the resources of one declaration."""
 
     def __init__(self, api: GithubApi, uri: GithubUri, *, repository: Repository, written: str, max_bytes: int) -> None:
         self._api = api
@@ -333,7 +324,7 @@ class _Reading:
         )
 
     async def pull_request(self, parts: Iterable[Part]) -> list[Resource]:
-        """Return the parts that have something. What a part has not, a notice says."""
+        """Return the parts that have content, and add a notice for each other one."""
         found = [await self._part(part) for part in parts]
         return [resource for resource in found if resource is not None]
 
@@ -365,12 +356,12 @@ class _Reading:
         subject = f"reviews of pull request {self._name}"
         reviews = await self._api.records(f"{path}/reviews", Review, subject)
         comments = await self._api.records(f"{path}/comments", LineComment, subject)
-        with_outdated = self._uri.include_outdated
-        outdated = 0 if with_outdated else count_outdated(comments)
+        include_outdated = self._uri.include_outdated
+        outdated = 0 if include_outdated else count_outdated(comments)
         if outdated:
             counted = "1 comment" if outdated == 1 else f"{outdated:,} comments"
-            self._notice(f"left out {counted} on lines that have changed since; '?include_outdated' keeps them")
-        page = reviews_page(self._name, reviews, comments, outdated=with_outdated)
+            self._notice(f"skipped {counted} on lines that have changed since; '?include_outdated' keeps them")
+        page = reviews_page(self._name, reviews, comments, outdated=include_outdated)
         if page:
             return self._resource(self._uri.part_uri("reviews"), page, title=f"Reviews of {self._name}")
         self._notice("there are no reviews")
@@ -382,21 +373,21 @@ class _Reading:
         text = await self._api.diff(path, subject)
         files = list(file_diffs(text))
         if text.strip() and not files:
-            raise AttachmentError(f"what came for the {subject} is no diff", hint=FORMS)
+            raise AttachmentError(f"the response for the {subject} is not a diff", hint=FORMS)
         lock_files = not self._uri.no_defaults
         kept: list[str] = []
-        gone: dict[str, list[FileDiff]] = {}
+        skipped: dict[str, list[FileDiff]] = {}
         for file in files:
-            if reason := reason_to_leave_out(file.path, self._uri.exclude, lock_files=lock_files):
-                gone.setdefault(reason, []).append(file)
+            if reason := reason_to_skip(file.path, self._uri.exclude, lock_files=lock_files):
+                skipped.setdefault(reason, []).append(file)
             else:
                 kept.append(file.text)
-        for reason, left_out in gone.items():
-            self._notice(f"left out {_listed(left_out)}: {reason}")
+        for reason, left_out in skipped.items():
+            self._notice(f"skipped {_listed(left_out)}: {reason}")
         if kept:
             text = "".join(kept)
             return self._resource(self._uri.part_uri("diff"), text, title=f"Diff of {self._name}", kind="text/x-diff")
-        self._notice("nothing of its diff is left" if files else "it changes nothing")
+        self._notice("all files of its diff are skipped" if files else "its diff is empty")
         return None
 
     def _notice(self, text: str) -> None:
@@ -407,8 +398,8 @@ class _Reading:
     ) -> Resource:
         size = len(text.encode())
         if size > self._max_bytes:
-            message = f"{uri!r} has {in_units(size)}; an attachment has at most {in_units(self._max_bytes)}"
-            smaller = "Leave files out with '?exclude=GLOB'" if kind == "text/x-diff" else "Attach another part of it"
+            message = f"{uri!r} has {format_size(size)}; an attachment has at most {format_size(self._max_bytes)}"
+            smaller = "Skip files with '?exclude=GLOB'" if kind == "text/x-diff" else "Attach another part of it"
             raise AttachmentError(message, hint=f"{smaller}, or raise 'conversation.max_attachment_bytes'.")
         return Resource(
             uri=uri,

@@ -1,4 +1,4 @@
-"""Addresses of `http` and `https`: their canonical form, and where they may lead."""
+"""Addresses of `http` and `https`: their canonical form, and the networks that they may reach."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jp.attachment.base import AttachmentError
 IpAddress = IPv4Address | IPv6Address
 
 Zone = Literal["public", "loopback", "private", "link-local", "metadata", "reserved"]
-"""Zones of addresses. `metadata` is a cloud's service for credentials of its machines; `reserved` is the rest."""
+"""Zones of IP addresses. `metadata` is a cloud's credentials service; `reserved` is the rest."""
 
 _METADATA = frozenset(
     map(ip_address, ("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "192.0.0.192"))
@@ -38,36 +38,36 @@ _NOT_GLOBAL = (
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """Addresses that may be connected to: those in `zones`, and those of `machines`."""
+class NetworkScope(msgspec.Struct, frozen=True, kw_only=True):
+    """IP addresses that jp may connect to: those in `zones`, and those in `machines`."""
 
     zones: frozenset[Zone]
     machines: frozenset[IpAddress] = frozenset()
 
     def allows(self, address: IpAddress) -> bool:
-        """Return whether `address` may be connected to."""
+        """Return whether jp may connect to `address`."""
         return zone_of(address) in self.zones or address in self.machines
 
-    def after(self, addresses: Iterable[IpAddress]) -> Reach:
-        """Return how far a server may redirect that was found at `addresses`: to the public, and to its own machine."""
+    def after(self, addresses: Iterable[IpAddress]) -> NetworkScope:
+        """Return the scope of a redirect from a server at `addresses`: public addresses, and the server's own."""
         machines = frozenset(address for address in addresses if zone_of(address) != "public")
         if any(zone_of(address) == "loopback" for address in machines):
-            return Reach(zones=frozenset({"public", "loopback"}), machines=machines)
-        return Reach(zones=PUBLIC.zones, machines=machines)
+            return NetworkScope(zones=frozenset({"public", "loopback"}), machines=machines)
+        return NetworkScope(zones=PUBLIC.zones, machines=machines)
 
 
-PUBLIC = Reach(zones=frozenset({"public"}))
-"""Nothing but what everybody can reach."""
+PUBLIC = NetworkScope(zones=frozenset({"public"}))
+"""Public addresses only."""
 
-OWN_NETWORK = Reach(zones=frozenset({"public", "loopback", "private"}))
-"""Also this machine and its private network, but nothing that speaks to the machine itself about its credentials."""
+OWN_NETWORK = NetworkScope(zones=frozenset({"public", "loopback", "private"}))
+"""Also this machine and its private network, but no credentials service."""
 
-ANYWHERE = Reach(zones=frozenset({"public", "loopback", "private", "link-local", "metadata", "reserved"}))
-"""For an address that a person has written as numbers."""
+ANYWHERE = NetworkScope(zones=frozenset({"public", "loopback", "private", "link-local", "metadata", "reserved"}))
+"""For an IP address that the user typed."""
 
 
 def zone_of(address: IpAddress) -> Zone:
-    """Return where `address` lies; one that embeds another lies where that does, or nowhere public."""
+    """Return the zone of `address`; one that embeds another address has that one's zone, or is not public."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return zone_of(address.ipv4_mapped)
@@ -120,9 +120,9 @@ _WITHIN = "…"
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """An address taken apart. `target` is path and query; `port` is None where it is the scheme's own.
+    """A parsed address. `target` is path and query; `port` is None for the scheme's default.
 
-    `credentials` (`user:password`, decoded) are no part of its identity, and in no text.
+    `credentials` (`user:password`, decoded) are not part of its identity, and no text contains them.
     """
 
     scheme: Literal["http", "https"]
@@ -138,7 +138,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port."""
+        """Return scheme, host and port."""
         port = "" if self.port is None else f":{self.port}"
         return f"{self.scheme}://{self.host}{port}"
 
@@ -149,13 +149,22 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Return the canonical form without what looks like a secret: for errors and notices."""
+        """Return the canonical form for errors and notices, without values that look like secrets."""
         path, mark, query = self.target.partition("?")
         return f"{self.origin}{path}{mark}{_SECRET.sub(_hidden, query)}"
 
 
+BY_HAND = "`curl ADDRESS | jp query …` attaches it in your own way"
+RETRY = f"Try again, or fetch it yourself: {BY_HAND}."
+
+
+def failure(address: Address, what: str, hint: str = f"Fetch it yourself: {BY_HAND}.") -> AttachmentError:
+    """Return the error of an attachment: its address, then `what` happened."""
+    return AttachmentError(f"{address.shown!r} {what}", hint=hint)
+
+
 class RedirectError(Exception):
-    """A redirect that is not followed; the text says what it is: `… redirects to {text}`."""
+    """A redirect that is not followed. Its text completes `… redirects to {text}`."""
 
 
 def _hidden(match: re.Match[str]) -> str:
@@ -163,18 +172,18 @@ def _hidden(match: re.Match[str]) -> str:
 
 
 def parse_address(uri: str) -> Address:
-    """Take `uri` apart.
+    """Parse and normalize `uri`.
 
-    Scheme and host become lower case, a default port and the fragment go, an empty path becomes `/`, dot segments are
-    resolved. What no URI can hold is percent-encoded as UTF-8.
+    Scheme and host become lower case, a default port and the fragment are removed, an empty path becomes `/`, dot
+    segments are resolved, and characters that no URI can contain are percent-encoded as UTF-8.
 
     Raises:
-        AttachmentError: it is malformed. Its text holds no credentials.
+        AttachmentError: `uri` is malformed. The message contains no credentials.
     """
     match = _ADDRESS.fullmatch(uri)
     if match is None:
         hint = "Write it as 'https://example.com/page'."
-        raise AttachmentError(f"{without_credentials(uri)!r} is no address of the web", hint=hint)
+        raise AttachmentError(f"{without_credentials(uri)!r} is not a web address", hint=hint)
     credentials, _, place = match["authority"].rpartition("@")
     host = _HOST.fullmatch(place)
     if host is None or int(host["port"] or 0) > _LAST_PORT:
@@ -226,37 +235,37 @@ def _without_dot_segments(path: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Return what a user wrote, as it may be shown: everything that may be a name and a password is left out."""
+    """Return what the user wrote without anything that may be a name and a password."""
     if "@" not in text:
         return text
     match = _ADDRESS.fullmatch(text)
     authority, place = (match["authority"], match["authority"].rpartition("@")[2]) if match else ("", "")
     if _HOST.fullmatch(place):
         return text.replace(f"//{authority}", f"//{place}", 1)
-    # In an address that is malformed, who knows where a password ends.
+    # In a malformed address, the end of the password is unknown.
     return f"{text.partition(':')[0]}:{_WITHIN}@{text.rpartition('@')[2]}"
 
 
 def redirected(address: Address, location: str) -> Address:
-    """Return where a server's answer to `address` leads, credentials left out.
+    """Return the target of a redirect from `address`, without credentials.
 
     Raises:
-        RedirectError: what it names is malformed, of another scheme, not encrypted where `address` was, or in the
-            network of the user, where `address` was not: a page is not to look around there.
+        RedirectError: the target is malformed, has another scheme, gives up encryption, or lies in the user's own
+            network although `address` does not.
     """
     if not location:
         raise RedirectError("nowhere")
     try:
         joined = urljoin(address.text, location.strip())
     except ValueError:
-        raise RedirectError("an address that is malformed") from None
+        raise RedirectError("a malformed address") from None
     scheme = joined.partition(":")[0].lower()
     if scheme not in _DEFAULT_PORTS:
-        raise RedirectError(f"an address of the scheme {scheme!r}")
+        raise RedirectError(f"an address with the scheme {scheme!r}")
     try:
         target = parse_address(joined)
     except AttachmentError:
-        raise RedirectError("an address that is malformed") from None
+        raise RedirectError("a malformed address") from None
     if address.scheme == "https" and target.scheme == "http":
         raise RedirectError(f"{target.origin!r}, which is not encrypted")
     if is_local(target.host) and not is_local(address.host):
@@ -265,9 +274,7 @@ def redirected(address: Address, location: str) -> Address:
 
 
 def is_local(host: str) -> bool:
-    """Return whether a host, by its name alone, is this machine or one of a private network."""
-    from ipaddress import ip_address
-
+    """Return whether the name of a host is that of this machine, or of one in a private network."""
     name = host.strip("[]").rstrip(".")
     if name == "localhost" or name.endswith((".localhost", ".local", ".internal")):
         return True
@@ -278,5 +285,5 @@ def is_local(host: str) -> bool:
 
 
 def is_numeric(host: str) -> bool:
-    """Return whether a host is an address, not a name; `127.1` and `0x7f000001` are addresses to the system."""
+    """Return whether a host is an IP address; the system reads `127.1` and `0x7f000001` as such."""
     return host.startswith("[") or host.rstrip(".").rpartition(".")[2][:1].isdigit()

@@ -1,4 +1,4 @@
-"""`gh` URIs, the repository that they name, and the token for its server."""
+"""`gh` URIs, the repository of a git clone, and the token for its server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = Literal["pull", "issues"]
 Part = Literal["discussion", "reviews", "diff"]
 
 PARTS: tuple[Part, ...] = ("discussion", "reviews", "diff")
-"""Parts of a pull request, in the order in which they are attached."""
+"""Parts of a pull request, in the order of their resources."""
 
 _KINDS: dict[str, Kind] = {"pull": "pull", "pulls": "pull", "pr": "pull", "issue": "issues", "issues": "issues"}
 _PARTS: dict[str, Part] = {"discussion": "discussion", "reviews": "reviews", "diff": "diff", "files": "diff"}
@@ -29,28 +29,28 @@ _WITH_REPOSITORY = 4
 
 FORMS = (
     "Write 'gh:OWNER/REPOSITORY/pull/NUMBER', with '/diff', '/reviews' or '/discussion' for a part of it, or"
-    " 'gh:OWNER/REPOSITORY/issues/NUMBER'; without OWNER/REPOSITORY it is that of the git remote."
+    " 'gh:OWNER/REPOSITORY/issues/NUMBER'; the default of OWNER/REPOSITORY is the git remote."
 )
 _PARAMETERS = "'exclude=GLOB' and 'no_defaults' are for a diff, 'include_outdated' is for reviews."
 
 
 class Repository(msgspec.Struct, frozen=True):
-    """A repository by its names, in lower case: GitHub does not tell cases apart."""
+    """A repository, its names in lower case: GitHub ignores case."""
 
     owner: str
     name: str
 
     @property
     def text(self) -> str:
-        """As GitHub writes it."""
+        """Return `owner/name`."""
         return f"{self.owner}/{self.name}"
 
 
 class GithubUri(msgspec.Struct, frozen=True, kw_only=True):
-    """A `gh` URI taken apart. `repository` is None where that of the git remote is meant.
+    """A parsed `gh` URI. `repository` is None for that of the git remote.
 
-    `part` is None for everything. `exclude` are globs of files to leave out of the diff, besides the lock files unless
-    `no_defaults`; comments on lines that have changed since need `include_outdated`.
+    `part` is None for all parts. `exclude` are globs of files that the diff skips, besides lock files unless
+    `no_defaults` is set. `include_outdated` keeps comments on lines that have changed since.
     """
 
     repository: Repository | None
@@ -63,7 +63,7 @@ class GithubUri(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Return what is wanted of a pull request."""
+        """Return the selected parts of a pull request."""
         return PARTS if self.part is None else (self.part,)
 
     def part_uri(self, part: Part) -> str:
@@ -89,10 +89,10 @@ class GithubUri(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_github_uri(uri: str) -> GithubUri:
-    """Take `uri` apart: `gh:owner/repo/pull/1/diff`, `gh://owner/repo/issues/2`, `gh:pull/3`.
+    """Parse a URI such as `gh:owner/repo/pull/1/diff`, `gh://owner/repo/issues/2` or `gh:pull/3`.
 
     Raises:
-        AttachmentError: it is malformed.
+        AttachmentError: `uri` is malformed.
     """
     if "#" in uri:
         raise AttachmentError(f"{uri!r} has a fragment, but single comments cannot be attached", hint=FORMS)
@@ -108,7 +108,7 @@ def parse_github_uri(uri: str) -> GithubUri:
 def _repository(names: Sequence[str], uri: str) -> Repository:
     repository = repository_named(*names)
     if repository is None:
-        raise AttachmentError(f"{uri!r}: {'/'.join(names)!r} is no repository of GitHub", hint=FORMS)
+        raise AttachmentError(f"{uri!r}: {'/'.join(names)!r} is not a GitHub repository", hint=FORMS)
     return repository
 
 
@@ -139,11 +139,11 @@ def _with(found: GithubUri, uri: str, parameter: str) -> GithubUri:
     if name == "include_outdated" and is_set is not None and "reviews" in parts:
         return msgspec.structs.replace(found, include_outdated=is_set)
     written = f"{name}{equals}{value}"
-    raise AttachmentError(f"{uri!r} has {written!r}, which means nothing there", hint=_PARAMETERS)
+    raise AttachmentError(f"{uri!r} has {written!r}, which is not supported there", hint=_PARAMETERS)
 
 
 def repository_named(owner: str, name: str) -> Repository | None:
-    """Return the repository of these names; None where no repository can be called so."""
+    """Return the repository with these names; None if they are not valid."""
     if _OWNER.fullmatch(owner) is None or _NAME.fullmatch(name) is None:
         return None
     return Repository(owner.lower(), name.lower())
@@ -160,7 +160,7 @@ _OF_HOOKS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX
 
 
 def remote_repository(address: str) -> tuple[str, Repository] | None:
-    """Return the host and the repository that a remote's address names; None where it is no repository of a server.
+    """Return the host and the repository in the address of a git remote; None if it has none.
 
     `git@host:owner/name.git`, `ssh://git@host:22/owner/name`, `https://user:password@host/owner/name.git/`.
     """
@@ -173,19 +173,19 @@ def remote_repository(address: str) -> tuple[str, Repository] | None:
 
 
 def server_of(host: str) -> str:
-    """Return the host under which people know the server that they reach at `host`."""
+    """Return the host name of the server's web pages; `host` may be another name of the server."""
     lower = host.lower()
-    # GitHub answers SSH on the port of HTTPS under a name of its own.
+    # GitHub has another host name for SSH over the HTTPS port.
     return "github.com" if lower in {"ssh.github.com", "www.github.com"} else lower
 
 
 def find_repository(directory: Path, host: str, uri: str) -> Repository:
-    """Return the repository at `host` that the clone around `directory` belongs to; `uri` is for messages.
+    """Return the repository at `host` of the git clone that contains `directory`; `uri` is for messages.
 
-    Of several remotes the one that `gh repo set-default` chose counts, else `upstream`, `github`, `origin`.
+    Of several remotes, use the one set with `gh repo set-default`, else `upstream`, `github` or `origin`.
 
     Raises:
-        AttachmentError: there is none, or several that nothing tells apart.
+        AttachmentError: no remote leads to `host`, or the choice is ambiguous.
     """
     remotes = _remotes(directory, uri)
     found = {name: parsed for name, address in remotes.items() if (parsed := remote_repository(address)) is not None}
@@ -206,16 +206,16 @@ def find_repository(directory: Path, host: str, uri: str) -> Repository:
 
 
 def _remotes(directory: Path, uri: str) -> dict[str, str]:
-    """Return the addresses from which remotes are fetched, by their names, rewritten as git's configuration says."""
+    """Return the fetch addresses of the remotes by name, rewritten by git's configuration."""
     output, complaint = _git(directory, "remote", "-v")
     if complaint:
-        message = f"{uri!r} names no repository, and git knows none: {complaint}"
+        message = f"{uri!r} names no repository, and git has no remote: {complaint}"
         raise AttachmentError(message, hint=FORMS)
     remotes: dict[str, str] = {}
     for line in output.splitlines():
         name, tab, rest = line.partition("\t")
         address, _, direction = rest.rpartition(" ")
-        # Behind these, a partial clone says which objects it leaves out.
+        # A partial clone appends the filter of its objects.
         if direction.startswith("["):
             address, _, direction = address.rpartition(" ")
         if tab and direction == "(fetch)":
@@ -224,14 +224,14 @@ def _remotes(directory: Path, uri: str) -> dict[str, str]:
 
 
 def _default(directory: Path) -> str:
-    """Return the remote that `gh repo set-default` chose; empty where it did not."""
+    """Return the remote set with `gh repo set-default`; empty without one."""
     output, _ = _git(directory, "config", "--get-regexp", r"^remote\..*\.gh-resolved$")
     key, _, value = output.partition("\n")[0].rpartition(" ")
     return key.removeprefix("remote.").removesuffix(".gh-resolved") if value == "base" else ""
 
 
 def _git(directory: Path, *arguments: str) -> tuple[str, str]:
-    """Return what git says, and what it complains of."""
+    """Return the output of git, and its error message if it failed."""
     import subprocess
 
     try:
@@ -244,7 +244,7 @@ def _git(directory: Path, *arguments: str) -> tuple[str, str]:
             timeout=_TIMEOUT_SECS,
         )
     except FileNotFoundError:
-        return "", "there is no program 'git'"
+        return "", "'git' is not installed"
     except OSError as error:
         return "", f"'git' cannot be run: {error.strerror or error}"
     except subprocess.TimeoutExpired:
@@ -271,14 +271,14 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """A token. `source` says in words where it comes from."""
+    """A token. `source` names its origin, for messages."""
 
     value: str
     source: str
 
     @property
     def text(self) -> str:
-        """Return what it is called where it must not be shown."""
+        """Return a description without the value."""
         return f"the token of {self.source}"
 
     def __repr__(self) -> str:
@@ -286,16 +286,16 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
-    """Return the token of a variable, else the one that `gh` has for the server `host`; None where there is none.
+    """Return the token of a variable, else the one of `gh auth token` for `host`; None without one.
 
     Raises:
-        AttachmentError: a variable holds what no header can.
+        AttachmentError: a variable has characters that are not valid in a header.
     """
     for name in _VARIABLES:
         if value := environment.get(name, "").strip():
             if _TOKEN.fullmatch(value) is None:
-                message = f"{name} holds characters that no token has"
-                raise AttachmentError(message, hint=f"Set it again, or unset it to ask without: `unset {name}`.")
+                message = f"{name} has characters that are not valid in a token"
+                raise AttachmentError(message, hint=f"Set it again, or `unset {name}` for requests without a token.")
             return Token(value=value, source=name)
 
     import shutil
@@ -307,7 +307,7 @@ async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
 
 async def _of_program(program: str, host: str, environment: Mapping[str, str]) -> str:
     from jp.process.environment import scrubbed
-    from jp.process.running import OutputLimits, ProcessLimits, Program, run
+    from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
 
     passed = scrubbed(environment, named=_OF_PROGRAM)
     asked = Program(words=(program, "auth", "token", "--hostname", host), directory=".", environment=passed)

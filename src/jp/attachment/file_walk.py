@@ -1,4 +1,4 @@
-"""From a directory or a glob to files: the walk, ignore files and excludes."""
+"""Expansion of directories and globs to files: the walk, ignore files and excludes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ from pathlib import Path
 import msgspec
 
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
-from jp.attachment.files.location import Location, locate, open_directory, parts_below, parts_of, real_path
-from jp.attachment.files.paths import Names, PathPattern, States, joined
+from jp.attachment.file_paths import (
+    Location,
+    Names,
+    PathPattern,
+    States,
+    joined,
+    locate,
+    open_below,
+    parts_below,
+    parts_of,
+    real_path,
+)
+from jp.file_access import LIST, read_beginning
 
 
 class _Excluded(msgspec.Struct, frozen=True, kw_only=True):
-    """A path, as URIs spell it, and what of the things below it; None means it and all of them."""
+    """An excluded path, as URIs spell it. `below` is a pattern for paths below it; None for all of them and itself."""
 
     names: list[str]
     below: PathPattern | None
@@ -30,10 +41,10 @@ class _Excluded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exclusion:
-    """Files that are not to be attached. One object serves one resolution."""
+    """The excludes of one resolution."""
 
     def __init__(self, excludes: Sequence[Declaration], context: ResolveContext, names: Names) -> None:
-        """`excludes` are `file` declarations.
+        """Parse `excludes`, which are `file` declarations.
 
         Raises:
             AttachmentError: one of them is malformed.
@@ -52,14 +63,14 @@ class Exclusion:
         )
 
     def by(self, path: str) -> str | None:
-        """Return the exclude, as written, that takes away the file or directory at `path`; None where none does."""
+        """Return the exclude, as written, that matches the file or directory at `path`; None if none does."""
         if not self._excluded:
             return None
         parts = parts_of(self._names.spelled(path))
         return next((excluded.written for excluded in self._excluded if excluded.covers(parts)), None)
 
     def give_way_to(self, *paths: str) -> None:
-        """Forget the excludes that were declared earlier and take away what lies at one of `paths`."""
+        """Drop the excludes that were not typed and match one of `paths`."""
         places = [parts_of(self._names.spelled(path)) for path in paths] if self._excluded else []
         self._excluded = tuple(
             excluded for excluded in self._excluded if excluded.typed or not any(map(excluded.covers, places))
@@ -71,7 +82,7 @@ def _below(location: Location) -> PathPattern | None:
 
 
 def _paths(location: Location, names: Names) -> Iterator[str]:
-    """Yield the place as it is written, and as a walk comes to it: through no link, though it may be one itself."""
+    """Yield the path as written, and as a walk reaches it: below no link, though it may be one itself."""
     if location.tail or location.path == "/":
         real = real_path(location.path, names)
     else:
@@ -83,14 +94,13 @@ def _paths(location: Location, names: Names) -> Iterator[str]:
 
 
 _FILES = (".ignore", ".gitignore")
-"""By precedence: any `.ignore` wins over any `.gitignore`."""
+"""The ignore files by precedence: any `.ignore` wins over any `.gitignore`."""
 
 _MAX_BYTES = 1024 * 1024
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# The group with which pathspec marks the end of a directory that a pattern matches.
+# The group in which pathspec captures the end of a matched directory.
 _DIRECTORY = "ps_d"
 
-# Git reads the classes of POSIX inside a set; pathspec takes them for characters.
+# Git supports POSIX character classes in a set; pathspec reads them as single characters.
 _CLASS = re.compile(r"\[:([a-z]+):\]")
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -108,13 +118,13 @@ _ESCAPED = r"\\\g<0>"
 
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One line. `expression` is pathspec's: for paths from the directory that the line holds for."""
+    """One line of an ignore file. `expression` is pathspec's, for paths relative to the directory of the file."""
 
     expression: re.Pattern[str]
     ignores: bool
 
     def is_about(self, path: str, *, is_directory: bool) -> bool:
-        """Return whether the line matches `path` itself, not just a directory above it, which a walk judges first."""
+        """Return whether the line matches `path` itself; the walk tests directories above it before."""
         if _DIRECTORY not in self.expression.groupindex:
             return self.expression.search(path) is not None
         if not is_directory:
@@ -125,11 +135,11 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _Rules = tuple[_Rule, ...]
-"""The last line first: it wins."""
+"""The rules of a file, the last line first: it wins."""
 
 
 class IgnoreRules:
-    """Ignore rules below `top`; one object serves one walk."""
+    """The ignore rules below `top`, for one walk."""
 
     def __init__(self, top: str) -> None:
         self._top = top
@@ -138,9 +148,9 @@ class IgnoreRules:
 
     @classmethod
     def around(cls, base: str, root: str) -> IgnoreRules:
-        """Return the rules for a walk of `base`: from the root, or the repository if that is larger, downwards.
+        """Return the rules for a walk of `base`, from the root or its repository down, whichever is larger.
 
-        Both are absolute and without symlinks. Outside of `root`, the repository that holds `base` counts alone.
+        Both paths are absolute and without symlinks. Outside of `root`, only the repository of `base` counts.
         """
         above = [root] if base == root or base.startswith(f"{root.rstrip('/')}/") else []
         repository = _repository(base)
@@ -148,7 +158,7 @@ class IgnoreRules:
         return cls(min(tops, key=len))
 
     def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
-        """Return whether `name` in `directory` is left out of an expansion."""
+        """Return whether `name` in `directory` is ignored."""
         if directory not in self._sources:
             self._sources[directory] = tuple(source for source in self._read(directory) if source[1])
         for prefix, rules in self._sources[directory]:
@@ -159,7 +169,7 @@ class IgnoreRules:
         return False
 
     def _read(self, directory: str) -> Iterator[tuple[str, _Rules]]:
-        """Everything that speaks about `directory`, by precedence, with what leads from there to `directory`."""
+        """Yield the rules for `directory` by precedence, each with the path from the rules' directory to it."""
         for file in _FILES:
             for above, prefix in self._above(directory):
                 yield prefix, self._rules_in(joined(above, file))
@@ -168,7 +178,7 @@ class IgnoreRules:
                 yield prefix, self._rules_in(exclude)
 
     def _above(self, directory: str) -> Iterator[tuple[str, str]]:
-        """`directory` and what is above it up to the top, each with what leads from there to `directory`."""
+        """Yield `directory` and its parents up to the top, each with the path from there to `directory`."""
         prefix = ""
         while True:
             yield directory, prefix
@@ -197,41 +207,33 @@ def _parsed(text: str) -> Iterator[_Rule]:
             if expression is not None and ignores is not None:
                 yield _Rule(expression=re.compile(_ANY_SET.sub(_plain_set, expression)), ignores=ignores)
         except (GitIgnorePatternError, re.error):
-            # As for git, a line that means nothing does nothing.
+            # Like git, skip a malformed line.
             continue
 
 
 def _plain_set(match: re.Match[str]) -> str:
-    """Return a set of a regular expression in which every sign is a character: Python warns of ambiguous ones."""
+    """Return a character set with its special characters escaped: Python warns about ambiguous sets."""
     if match[1] is None:
         return match[0]
     return f"[{_SIGN.sub(_ESCAPED, match[1])}]"
 
 
 def _text(path: str) -> str:
-    """Return what a small regular file holds; nothing of anything else."""
+    """Return the text of a small regular file; empty for anything else."""
     try:
-        descriptor = os.open(path, _FLAGS)
+        return read_beginning(path, _MAX_BYTES, follows=False).decode("utf-8", "surrogateescape")
     except OSError:
         return ""
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        return os.read(descriptor, _MAX_BYTES).decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
 
 
 def _repository(base: str) -> str | None:
-    """Return the directory that holds the `.git` of the repository around `base`."""
+    """Return the root of the git repository around `base`."""
     directory = Path(base)
     return next((str(above) for above in (directory, *directory.parents) if os.path.lexists(above / ".git")), None)
 
 
 def _exclude_file(directory: str) -> str | None:
-    """Return the `info/exclude` of the repository in `directory`, which a linked worktree shares with its main one."""
+    """Return the `info/exclude` of the repository in `directory`; a linked worktree shares that of its main one."""
     git = Path(directory, ".git")
     if not os.path.lexists(git):
         return None
@@ -242,74 +244,75 @@ def _exclude_file(directory: str) -> str | None:
 
 
 MAX_FILES = 2_000
-"""Most files of one declaration: more is a tree that was attached by mistake."""
+"""Maximum number of files of one declaration; more are taken for a mistake."""
 
 MAX_ENTRIES = 250_000
-"""Most names that one walk looks at."""
+"""Maximum number of directory entries that one walk visits."""
 
 NEVER_ENTERED = frozenset({".git", ".jp"})
 
 _CHECK_EVERY = 1_000
 
 
-class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The bounds of a walk. `base` is where it begins; nothing outside of `anchor` is reached. Both are real paths."""
+class WalkBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of a walk, as real paths: it begins at `base` and does not leave `anchor`."""
 
     base: str
     anchor: str
 
 
 class Expansion(msgspec.Struct, kw_only=True):
-    """Result of a walk: real paths, in no order. `left_out` are paths by the reason, in words."""
+    """Result of a walk: real paths, unordered. `skipped` has other paths by the reason, as text."""
 
     files: set[str] = msgspec.field(default_factory=set[str])
-    left_out: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
+    skipped: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
     excluded_by: str | None = None
     has_ignored: bool = False
     has_directories: bool = False
 
-    def leave_out(self, path: str, reason: str) -> None:
-        """Remember that `path` is not among the files."""
-        self.left_out.setdefault(reason, []).append(path)
+    def skip(self, path: str, reason: str) -> None:
+        """Add `path` to the skipped ones."""
+        self.skipped.setdefault(reason, []).append(path)
 
 
 class Walk:
-    """One expansion. Directory links are not followed, so it ends; links to files are, inside the anchor."""
+    """One walk. Links to directories are not followed, so that it ends; links to files inside the anchor are."""
 
-    def __init__(self, declaration: Declaration, grounds: Grounds, exclusion: Exclusion, root: str) -> None:
+    def __init__(self, declaration: Declaration, bounds: WalkBounds, exclusion: Exclusion, root: str) -> None:
         self._declaration = declaration
-        self._grounds = grounds
+        self._bounds = bounds
         self._exclusion = exclusion
-        self._ignore = IgnoreRules.around(grounds.base, root)
+        self._ignore = IgnoreRules.around(bounds.base, root)
         self._found = Expansion()
         self._links: list[str] = []
         self._entries = 0
         self._todo: list[tuple[str, States]] = []
 
     def run(self, pattern: PathPattern, check: Callable[[], None]) -> Expansion:
-        """Find what matches `pattern` below the base. `check` is called now and then; what it raises ends the walk.
+        """Return the files below the base that match `pattern`. `check` is called repeatedly, and may raise to cancel.
 
         Raises:
-            AttachmentError: there is too much of it.
+            AttachmentError: too many entries or files.
             OSError: the base cannot be listed.
         """
-        self._todo.append((self._grounds.base, pattern.start))
+        self._todo.append((self._bounds.base, pattern.start))
         while self._todo:
             check()
             directory, states = self._todo.pop()
             try:
                 self._visit(directory, states, pattern, check)
             except OSError as error:
-                if directory == self._grounds.base:
+                if directory == self._bounds.base:
                     raise
-                self._found.leave_out(directory, error.strerror or str(error))
+                self._found.skip(directory, error.strerror or str(error))
         for link in self._links:
             check()
             self._follow(link)
         return self._found
 
     def _visit(self, directory: str, states: States, pattern: PathPattern, check: Callable[[], None]) -> None:
-        descriptor = open_directory(self._grounds.anchor, parts_below(directory, self._grounds.anchor) or [])
+        names = parts_below(directory, self._bounds.anchor) or []
+        descriptor = open_below(self._bounds.anchor, names, LIST)
         try:
             with os.scandir(descriptor) as entries:
                 for entry in self._counted(entries, check):
@@ -343,9 +346,9 @@ class Walk:
         elif entry.is_file(follow_symlinks=False):
             self._found.files.add(path)
         else:
-            self._found.leave_out(path, "neither a file nor a directory")
+            self._found.skip(path, "neither a file nor a directory")
         if len(self._found.files) + len(self._links) > MAX_FILES:
-            message = f"{self._declaration.written!r} stands for more than {MAX_FILES:,} files"
+            message = f"{self._declaration.written!r} matches more than {MAX_FILES:,} files"
             raise AttachmentError(message, hint=_NARROW)
 
     def _is_ignored(self, directory: str, name: str, *, is_directory: bool) -> bool:
@@ -364,21 +367,21 @@ class Walk:
             real = os.path.realpath(link, strict=True)
             mode = os.stat(real).st_mode  # noqa: PTH116  text, as everywhere here
         except OSError as error:
-            self._found.leave_out(link, f"a link that leads nowhere: {error.strerror}")
+            self._found.skip(link, f"a broken link: {error.strerror}")
             return
-        inside = parts_below(real, self._grounds.anchor)
+        inside = parts_below(real, self._bounds.anchor)
         if inside is None:
-            self._found.leave_out(link, f"a link that leads outside of {self._grounds.anchor!r}")
+            self._found.skip(link, f"a link to a target outside of {self._bounds.anchor!r}")
         elif not stat.S_ISREG(mode):
-            self._found.leave_out(link, "a link to what is no file")
+            self._found.skip(link, "a link to something that is not a file")
         elif not NEVER_ENTERED.intersection(inside) and not self._is_excluded(real):
             self._found.files.add(real)
 
 
-_NARROW = "Narrow it with a glob such as 'src/**/*.py', or leave a directory out with '!DIRECTORY'."
+_NARROW = "Narrow it with a glob such as 'src/**/*.py', or exclude a directory with '!DIRECTORY'."
 
 
 def is_never_entered(path: str, root: str) -> bool:
-    """Return whether the real path `path` lies in a directory that jp or git keeps for itself."""
+    """Return whether the real path `path` is in a directory of git or jp."""
     inside = parts_below(path, root)
     return bool(NEVER_ENTERED.intersection(parts_of(path) if inside is None else inside))

@@ -15,19 +15,25 @@ from pathlib import Path
 import msgspec
 
 from jp.errors import JpError
-from jp.process.sandbox.mechanisms import (
+from jp.process.sandbox.policy import (
     Bubblewrap,
+    Confinement,
+    Disk,
+    Kind,
     Landlock,
     Limits,
     Mechanism,
-    Missing,
+    NoMechanism,
+    Rules,
     Seatbelt,
+    access_of,
     bwrap_words,
+    is_below,
     limits_in_force,
     readable_parts,
+    rules_of,
     seatbelt_profile,
 )
-from jp.process.sandbox.policy import Confinement, Disk, Kind, Rules, access_of, is_below, rules_of
 
 _HERE = Path(__file__).parent
 _PROBE_SECS = 5.0
@@ -59,9 +65,9 @@ def mechanism_for(confinement: Confinement) -> Mechanism:
 @functools.cache
 def _mechanism(root: str, has_network: bool, path: str) -> Mechanism:  # noqa: FBT001 - a key of the cache
     if sys.platform == "darwin":
-        return Seatbelt() if os.access(_SEATBELT, os.X_OK) else Missing(f"there is no {_SEATBELT}")
+        return Seatbelt() if os.access(_SEATBELT, os.X_OK) else NoMechanism(f"there is no {_SEATBELT}")
     if sys.platform != "linux":
-        return Missing("this system has no sandbox that jp knows")
+        return NoMechanism("this system has no sandbox that jp knows")
     why = "bwrap is not installed"
     for program in _bubblewraps(root, path):
         problem = _probe(program, has_network=has_network)
@@ -71,7 +77,7 @@ def _mechanism(root: str, has_network: bool, path: str) -> Mechanism:  # noqa: F
     from jp.process.sandbox.landlock import offered_version
 
     version = offered_version()
-    return Landlock(version, why) if version else Missing(why)
+    return Landlock(version, why) if version else NoMechanism(why)
 
 
 def _bubblewraps(root: str, path: str) -> Generator[str]:
@@ -132,9 +138,9 @@ def confined(
         yield Launch(words=words, environment=environment)
         return
     mechanism = mechanism_for(confinement)
-    if confinement.required and isinstance(mechanism, Landlock | Missing):
+    if confinement.required and isinstance(mechanism, Landlock | NoMechanism):
         raise SandboxError(f"it must not run unless it is confined, and it cannot be: {mechanism.why}")
-    if isinstance(mechanism, Missing):
+    if isinstance(mechanism, NoMechanism):
         yield Launch(words=words, environment=environment)
         return
     rules = rules_for(confinement, environment)

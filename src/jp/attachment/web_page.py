@@ -37,7 +37,7 @@ _INLINE = frozenset({
 """Elements that do not break a line."""
 
 
-class BareText:
+class PlainText:
     """One page. `title` is what its first `title` holds."""
 
     def __init__(self, html: str) -> None:
@@ -257,7 +257,7 @@ def read_page(html: str, url: str, *, max_chars: int, check: Check, tree_secs: f
 
 
 def _bare(html: str, check: Check) -> Page:
-    page = BareText(html)
+    page = PlainText(html)
     text = page.read(check)
     return Page(text=text, title=_shortened(page.title), is_plain=True)
 

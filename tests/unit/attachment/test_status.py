@@ -10,19 +10,17 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jp.attachment import comparison
+from jp.attachment import comparison, file_paths, file_walk
 from jp.attachment.base import (
     AttachmentError,
     Declaration,
     MissingSourceError,
     Resolution,
     ResolveContext,
+    history_of,
 )
-from jp.attachment.comparison import Difference, Standing, Survey
-from jp.attachment.declaration import history_of
-from jp.attachment.files import expansion, location
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import ResolvedAttachments, plan_resolution, resolve_all
+from jp.attachment.comparison import AttachmentStatus, Difference, StatusReader
+from jp.attachment.registry import AttachmentRegistry, ResolvedAttachments, plan_resolution, resolve_all
 from jp.conversation.entries import AnyEntry, ChatRequest, TurnStart
 from jp.conversation.resource import Resource, checksum
 
@@ -56,28 +54,30 @@ class Listed:
     def _declared(self, texts: Sequence[str]) -> list[Declaration]:
         return [self.registry.declare(text, self.context, confined=False) for text in texts]
 
-    def standing(self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None) -> Standing:
-        survey = Survey(
+    def status(
+        self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None
+    ) -> AttachmentStatus:
+        survey = StatusReader(
             registry=self.registry,
             context=context or self.context,
             history=history_of(self.entries),
             excludes=tuple(self._declared(excludes)),
         )
         (declaration,) = self._declared([text])
-        return anyio.run(survey.standing, declaration)
+        return anyio.run(survey.status, declaration)
 
     def difference(self, text: str) -> tuple[list[str], list[str], list[str]]:
         """The names of what differs, of a source that is compared and differs."""
-        standing = self.standing(text)
-        assert (standing.state, standing.is_compared, standing.detail) == ("changed", True, "")
-        found = standing.difference
+        status = self.status(text)
+        assert (status.state, status.is_compared, status.detail) == ("changed", True, "")
+        found = status.difference
         prefix = f"file://{self.root}/"
         names = [[uri.removeprefix(prefix) for uri in uris] for uris in (found.changed, found.added, found.removed)]
         return names[0], names[1], names[2]
 
     def is_as_sent(self, text: str) -> bool:
-        standing = self.standing(text)
-        return (standing.state, standing.is_compared, standing.difference) == ("sent", True, Difference())
+        status = self.status(text)
+        return (status.state, status.is_compared, status.difference) == ("sent", True, Difference())
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_file_is_as_it_was_sent_until_its_content_changes(listed: Listed) -> N
 
     listed.attach("a.txt")
     assert listed.is_as_sent("a.txt")
-    assert listed.standing("a.txt").turn == 1
+    assert listed.status("a.txt").turn == 1
 
 
 def test_only_a_file_of_the_same_size_is_read(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +111,9 @@ def test_only_a_file_of_the_same_size_is_read(listed: Listed, monkeypatch: pytes
     (listed.root / "a.txt").write_text("x", encoding="utf-8")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> file_paths.Snapshot:
         read.append(names)
-        return location.read(base, names, max_bytes)
+        return file_paths.read(base, names, max_bytes)
 
     monkeypatch.setattr(comparison, "read", counted)
 
@@ -155,11 +155,11 @@ def test_a_file_that_is_gone_is_missing(listed: Listed) -> None:
     listed.attach("a.txt")
     (listed.root / "a.txt").unlink()
 
-    standing = listed.standing("a.txt")
+    status = listed.status("a.txt")
 
-    assert (standing.state, standing.is_compared, standing.turn) == ("missing", True, 0)
-    assert standing.detail == "there is no file 'a.txt'"
-    assert [copy.name for copy in standing.copies] == ["a.txt"]
+    assert (status.state, status.is_compared, status.turn) == ("missing", True, 0)
+    assert status.detail == "there is no file 'a.txt'"
+    assert [copy.name for copy in status.copies] == ["a.txt"]
 
 
 def test_a_file_that_became_a_pipe_is_not_waited_for(listed: Listed) -> None:
@@ -169,10 +169,10 @@ def test_a_file_that_became_a_pipe_is_not_waited_for(listed: Listed) -> None:
         (listed.root / path).unlink()
         os.mkfifo(listed.root / path)
 
-    standing = listed.standing("a.txt")
+    status = listed.status("a.txt")
 
-    assert (standing.state, standing.is_compared) == ("sent", False)
-    assert standing.detail == "'a.txt' is a pipe, not a file"
+    assert (status.state, status.is_compared) == ("sent", False)
+    assert status.detail == "'a.txt' is a pipe, not a file"
     assert listed.difference("d") == ([], [], ["d/b.txt"])
 
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_too_large_now_has_changed(listed: Listed) -> None:
     write(listed.root, "a.txt")
     listed.attach("a.txt")
 
-    assert listed.standing("a.txt", context=replace(listed.context, max_bytes=1)).state == "changed"
+    assert listed.status("a.txt", context=replace(listed.context, max_bytes=1)).state == "changed"
 
 
 # Directories and globs
@@ -197,7 +197,7 @@ def test_a_directory_has_what_changed_what_came_and_what_went(listed: Listed) ->
     (listed.root / ".gitignore").write_text("ignored\n", encoding="utf-8")
 
     assert listed.difference("d") == (["d/other"], ["d/new"], ["d/gone", "d/ignored"])
-    assert listed.standing("d").turn == 0
+    assert listed.status("d").turn == 0
 
 
 def test_a_glob_concerns_only_what_it_matches(listed: Listed) -> None:
@@ -217,7 +217,7 @@ def test_a_directory_that_is_empty_or_gone_now(listed: Listed) -> None:
     assert listed.difference("d") == ([], [], ["d/a"])
 
     (listed.root / "d").rmdir()
-    assert listed.standing("d").state == "missing"
+    assert listed.status("d").state == "missing"
 
 
 def test_what_no_model_can_read_does_not_come_in_addition(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,9 +227,9 @@ def test_what_no_model_can_read_does_not_come_in_addition(listed: Listed, monkey
     (listed.root / "d" / "latin").write_bytes(b"caf\xe9")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> file_paths.Snapshot:
         read.append(names)
-        return location.read(base, names, max_bytes)
+        return file_paths.read(base, names, max_bytes)
 
     with monkeypatch.context() as patched:
         patched.setattr(comparison, "read", counted)
@@ -247,14 +247,14 @@ def test_what_would_be_too_much_to_attach_is_not_read(listed: Listed, monkeypatc
         (listed.root / "d" / f"new{number}").write_bytes(b"x" * 3_000 + b"\xff")
     read: list[Sequence[str]] = []
 
-    def counted(base: str, names: Sequence[str], max_bytes: int) -> location.Snapshot:
+    def counted(base: str, names: Sequence[str], max_bytes: int) -> file_paths.Snapshot:
         read.append(names)
-        return location.read(base, names, max_bytes)
+        return file_paths.read(base, names, max_bytes)
 
     monkeypatch.setattr(comparison, "read", counted)
-    standing = listed.standing("d", context=replace(listed.context, max_bytes=700))
+    status = listed.status("d", context=replace(listed.context, max_bytes=700))
 
-    assert standing.difference.added == tuple(f"file://{listed.root}/d/new{number}" for number in range(4))
+    assert status.difference.added == tuple(f"file://{listed.root}/d/new{number}" for number in range(4))
     assert read == [["d", "a"], ["d", "new0"], ["d", "new1"]]
 
 
@@ -264,7 +264,7 @@ def test_a_file_with_a_declaration_of_its_own_is_not_the_directorys(listed: List
     listed.attach("d", "d/ignored")
 
     assert listed.is_as_sent("d")
-    assert [copy.name for copy in listed.standing("d").copies] == ["d/a"]
+    assert [copy.name for copy in listed.status("d").copies] == ["d/a"]
 
 
 def test_what_cannot_be_read_any_more(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,16 +272,16 @@ def test_what_cannot_be_read_any_more(listed: Listed, monkeypatch: pytest.Monkey
     listed.attach("a.txt", "d")
     write(listed.root, "d/new")
 
-    def refused(base: str, names: Sequence[str]) -> location.Glance:
+    def refused(base: str, names: Sequence[str]) -> file_paths.FileFacts:
         if names[-1] == "b":
-            return location.glance(base, names)
+            return file_paths.file_facts(base, names)
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(comparison, "glance", refused)
-    standing = listed.standing("a.txt")
+    monkeypatch.setattr(comparison, "file_facts", refused)
+    status = listed.status("a.txt")
 
-    assert (standing.state, standing.is_compared) == ("sent", False)
-    assert standing.detail == "cannot read 'a.txt': Permission denied"
+    assert (status.state, status.is_compared) == ("sent", False)
+    assert status.detail == "cannot read 'a.txt': Permission denied"
     assert listed.difference("d") == (["d/c"], [], [])
 
 
@@ -292,10 +292,10 @@ def test_a_copy_that_came_another_way_is_a_copy(listed: Listed) -> None:
     (listed.root / "d" / "a").write_text("x", encoding="utf-8")
     listed.attach("d/a", "d/b")
 
-    standing = listed.standing("d")
+    status = listed.status("d")
 
-    assert (standing.state, standing.turn) == ("sent", 1)
-    assert [copy.name for copy in standing.copies] == ["d/a", "d/b"]
+    assert (status.state, status.turn) == ("sent", 1)
+    assert [copy.name for copy in status.copies] == ["d/a", "d/b"]
     assert listed.is_as_sent("d/.hidden")
 
 
@@ -318,12 +318,12 @@ def test_what_links_lead_to_belongs_to_the_directory(listed: Listed) -> None:
 def test_a_tree_that_is_too_large_to_look_at_is_not_compared(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
     write(listed.root, "d/a", "d/b", "d/c")
     listed.attach("d")
-    monkeypatch.setattr(expansion, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(file_walk, "MAX_ENTRIES", 2)
 
-    standing = listed.standing("d")
+    status = listed.status("d")
 
-    assert (standing.state, standing.is_compared) == ("sent", False)
-    assert standing.detail == "'d' has more than 2 entries"
+    assert (status.state, status.is_compared) == ("sent", False)
+    assert status.detail == "'d' has more than 2 entries"
 
 
 def test_a_comparison_can_be_left(listed: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,19 +331,19 @@ def test_a_comparison_can_be_left(listed: Listed, monkeypatch: pytest.MonkeyPatc
     listed.attach("d")
     begun, goes_on, looked = threading.Event(), threading.Event(), list[Sequence[str]]()
 
-    def slow(base: str, names: Sequence[str]) -> location.Glance:
+    def slow(base: str, names: Sequence[str]) -> file_paths.FileFacts:
         looked.append(names)
         begun.set()
         goes_on.wait(5)
-        return location.glance(base, names)
+        return file_paths.file_facts(base, names)
 
-    monkeypatch.setattr(comparison, "glance", slow)
+    monkeypatch.setattr(comparison, "file_facts", slow)
 
     async def left() -> None:
-        survey = Survey(registry=listed.registry, context=listed.context, history=history_of(listed.entries))
+        survey = StatusReader(registry=listed.registry, context=listed.context, history=history_of(listed.entries))
         declaration = listed.registry.declare("d", listed.context, confined=False)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(survey.standing, declaration)
+            tasks.start_soon(survey.status, declaration)
             while not begun.is_set():
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
@@ -364,14 +364,14 @@ def test_a_source_that_was_excluded_wholly_is_excluded(listed: Listed) -> None:
     write(listed.root, "a.txt", "d/b", "d/c")
     listed.attach("a.txt", "d", "!a.txt", "!b")
 
-    standing = listed.standing("a.txt")
+    status = listed.status("a.txt")
 
-    assert (standing.state, standing.copies) == ("excluded", ())
-    assert standing.detail == "'!file:**/a.txt' left it out"
+    assert (status.state, status.copies) == ("excluded", ())
+    assert status.detail == "'!file:**/a.txt' excludes it"
     assert listed.is_as_sent("d")
     (listed.root / "d" / "b").write_text("x", encoding="utf-8")
     assert listed.is_as_sent("d")
-    assert listed.standing("!b").state == "excluded"
+    assert listed.status("!b").state == "excluded"
 
 
 def test_what_was_attached_against_an_exclude_is_compared_against_it(listed: Listed) -> None:
@@ -388,14 +388,14 @@ def test_what_is_still_to_be_read_is_looked_at(listed: Listed) -> None:
     write(listed.root, "a.txt", "d/x.bin", "docs/b.md")
     (listed.root / "empty").mkdir()
 
-    assert listed.standing("a.txt") == Standing(state="pending", is_compared=True)
-    assert listed.standing("docs").state == "pending"
-    excluded = listed.standing("a.txt", excludes=["!cmd:x", "!*.txt"])
-    assert (excluded.state, excluded.detail) == ("excluded", "'!*.txt' leaves it out")
-    assert listed.standing("docs", excludes=["!*.md"]).detail == "'!*.md' leaves it out"
+    assert listed.status("a.txt") == AttachmentStatus(state="pending", is_compared=True)
+    assert listed.status("docs").state == "pending"
+    excluded = listed.status("a.txt", excludes=["!cmd:x", "!*.txt"])
+    assert (excluded.state, excluded.detail) == ("excluded", "'!*.txt' excludes it")
+    assert listed.status("docs", excludes=["!*.md"]).detail == "'!*.md' excludes it"
     for text in ("nosuch.txt", "*.nosuch", "empty"):
-        assert listed.standing(text).state == "missing"
-    assert listed.standing("A.TXT").hint == "Did you mean 'a.txt'?"
+        assert listed.status(text).state == "missing"
+    assert listed.status("A.TXT").hint == "Did you mean 'a.txt'?"
 
 
 # Other schemes
@@ -442,8 +442,10 @@ class Wiki(Listed):
         self.registry = WikiRegistry(self.handler)
         self.reaches_out = False
 
-    def standing(self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None) -> Standing:
-        survey = Survey(
+    def status(
+        self, text: str, *, excludes: Sequence[str] = (), context: ResolveContext | None = None
+    ) -> AttachmentStatus:
+        survey = StatusReader(
             registry=self.registry,
             context=context or self.context,
             history=history_of(self.entries),
@@ -451,7 +453,7 @@ class Wiki(Listed):
             reaches_out=self.reaches_out,
         )
         (declaration,) = self._declared([text])
-        return anyio.run(survey.standing, declaration)
+        return anyio.run(survey.status, declaration)
 
 
 @pytest.fixture
@@ -464,12 +466,12 @@ def test_conversations_are_compared_always_other_machines_where_asked_commands_n
     wiki.handler.pages["a"] = "other"
     wiki.handler.calls = 0
 
-    states = [(wiki.standing(text).state, wiki.standing(text).is_compared) for text in ("jp:a", "wiki:a", "cmd:a")]
+    states = [(wiki.status(text).state, wiki.status(text).is_compared) for text in ("jp:a", "wiki:a", "cmd:a")]
     assert states == [("changed", True), ("sent", False), ("sent", False)]
     assert wiki.handler.calls == 2
 
     wiki.reaches_out = True
-    states = [(wiki.standing(text).state, wiki.standing(text).is_compared) for text in ("jp:a", "wiki:a", "cmd:a")]
+    states = [(wiki.status(text).state, wiki.status(text).is_compared) for text in ("jp:a", "wiki:a", "cmd:a")]
     assert states == [("changed", True), ("changed", True), ("sent", False)]
 
 
@@ -479,7 +481,7 @@ def test_a_source_of_several_resources_has_what_came_and_went(wiki: Wiki) -> Non
     assert wiki.is_as_sent("wiki:all")
 
     wiki.handler.pages = {"b": "3", "c": "excluded", "d": "4"}
-    found = wiki.standing("wiki:all").difference
+    found = wiki.status("wiki:all").difference
 
     assert found == Difference(changed=("wiki:b",), added=("wiki:d",), removed=("wiki:a",))
 
@@ -487,19 +489,19 @@ def test_a_source_of_several_resources_has_what_came_and_went(wiki: Wiki) -> Non
 def test_a_source_that_cannot_be_asked_stays_as_it_was_sent(wiki: Wiki) -> None:
     wiki.attach("jp:a")
     wiki.handler.error = AttachmentError("no connection", hint="Wait.")
-    standing = wiki.standing("jp:a")
-    assert (standing.state, standing.is_compared, standing.detail) == ("sent", False, "no connection")
+    status = wiki.status("jp:a")
+    assert (status.state, status.is_compared, status.detail) == ("sent", False, "no connection")
 
     wiki.handler.error = MissingSourceError("gone", hint="Look.")
-    standing = wiki.standing("jp:a")
-    assert (standing.state, standing.is_compared, standing.detail, standing.hint) == ("missing", True, "gone", "Look.")
+    status = wiki.status("jp:a")
+    assert (status.state, status.is_compared, status.detail, status.hint) == ("missing", True, "gone", "Look.")
 
 
 def test_other_sources_that_are_still_to_be_read(wiki: Wiki) -> None:
-    assert wiki.standing("jp:a") == Standing(state="pending", is_compared=True)
-    assert wiki.standing("wiki:a") == Standing(state="pending")
-    assert wiki.standing("wiki:a", excludes=["!wiki:a"]).state == "excluded"
-    excluded = wiki.standing("jp:a", excludes=["!jp:a"])
+    assert wiki.status("jp:a") == AttachmentStatus(state="pending", is_compared=True)
+    assert wiki.status("wiki:a") == AttachmentStatus(state="pending")
+    assert wiki.status("wiki:a", excludes=["!wiki:a"]).state == "excluded"
+    excluded = wiki.status("jp:a", excludes=["!jp:a"])
     assert (excluded.state, excluded.is_compared, excluded.detail) == ("excluded", True, "left out")
 
 
@@ -514,15 +516,15 @@ def test_what_was_declared_without_a_copy_is_not_compared(wiki: Wiki) -> None:
     write(wiki.root, "x")
 
     for text in ("jp:a", "x"):
-        standing = wiki.standing(text)
-        assert (standing.state, standing.is_compared, standing.turn) == ("sent", False, 0)
-        assert standing.detail == "this conversation has no copy of it"
+        status = wiki.status(text)
+        assert (status.state, status.is_compared, status.turn) == ("sent", False, 0)
+        assert status.detail == "this conversation has no copy of it"
 
     (wiki.root / "x").unlink()
-    assert wiki.standing("x").state == "sent"
+    assert wiki.status("x").state == "sent"
 
     wiki.entries = [TurnStart(), ChatRequest(content="?", attachments=("jp:a", "!jp:a"))]
-    assert wiki.standing("jp:a").state == "excluded"
+    assert wiki.status("jp:a").state == "excluded"
 
 
 def test_a_copy_that_lies_in_the_blob_store_is_compared_by_what_the_log_says(listed: Listed) -> None:
@@ -542,4 +544,4 @@ def test_a_root_that_is_gone_is_missing(listed: Listed) -> None:
     listed.attach("a.txt")
     shutil.rmtree(listed.root)
 
-    assert listed.standing(f"{listed.root}/a.txt").state == "missing"
+    assert listed.status(f"{listed.root}/a.txt").state == "missing"

@@ -1,4 +1,4 @@
-"""One GET over the web, bounded, with its errors for a person."""
+"""The HTTP client of attachments: one GET within bounds, and its errors."""
 
 from __future__ import annotations
 
@@ -16,17 +16,28 @@ import httpx2  # noqa: TID253 - this module is only imported where the client is
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError, in_units
-from jp.attachment.web.address import Address, IpAddress, Reach, RedirectError, Zone, redirected, zone_of
-from jp.attachment.web.content import (
+from jp.attachment.base import AttachmentError, format_size
+from jp.attachment.media import (
     SUPPORTED,
-    WHAT_IS_TAKEN,
+    SUPPORTED_WEB_TYPES,
     BoundError,
     ContentType,
     DamagedError,
     Unpacker,
     UnsupportedEncodingError,
     parse_content_type,
+)
+from jp.attachment.web_address import (
+    BY_HAND,
+    RETRY,
+    Address,
+    IpAddress,
+    NetworkScope,
+    RedirectError,
+    Zone,
+    failure,
+    redirected,
+    zone_of,
 )
 
 if TYPE_CHECKING:
@@ -42,35 +53,36 @@ _ZONES: dict[Zone, str] = {
     "metadata": "where a cloud keeps the credentials of this machine",
     "reserved": "not a public address",
 }
-_BY_HAND = "`curl ADDRESS | jp query …` attaches it in your own way"
+_SMALLER = (
+    "Pipe a part of it: `curl ADDRESS | head -c 100K | jp query …`, or raise 'conversation.max_attachment_bytes'."
+)
+_PROXIES = "Set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them."
 
 
-def bad_redirect(declared: Address, where: str) -> AttachmentError:
-    """Return a redirect that is not followed."""
-    message = f"{declared.shown!r} redirects {where}"
-    return AttachmentError(message, hint=f"Attach the address that you mean, or fetch it yourself: {_BY_HAND}.")
+def _bad_redirect(declared: Address, where: str) -> AttachmentError:
+    """Return the error of a redirect that is not followed."""
+    hint = f"Attach the address that you mean, or fetch it yourself: {BY_HAND}."
+    return failure(declared, f"redirects {where}", hint)
 
 
-def out_of_reach(declared: Address, here: Address, address: IpAddress) -> AttachmentError:
+def _out_of_scope(declared: Address, here: Address, address: IpAddress) -> AttachmentError:
     """Return the error for a host at an address that must not be connected to."""
     by = "redirects to" if here.host != declared.host or here.port != declared.port else "is not fetched:"
     named = "" if here.host.strip("[]") == str(address) else f" is at {str(address)!r}, which"
-    message = f"{declared.shown!r} {by} {here.host!r}{named or ','} is {_ZONES[zone_of(address)]}"
-    return AttachmentError(
-        message, hint=f"to attach it all the same, type '{address}' in place of the name; or {_BY_HAND}"
-    )
+    hint = f"to attach it anyway, type '{address}' in place of the name; or {BY_HAND}"
+    return failure(declared, f"{by} {here.host!r}{named or ','} is {_ZONES[zone_of(address)]}", hint)
 
 
 class RefusedError(AttachmentError):
-    """The server answered with something else than content; `status` is HTTP's."""
+    """The server did not answer with content; `status` is the HTTP status."""
 
     def __init__(self, message: str, *, status: int, hint: str) -> None:
         super().__init__(message, hint=hint)
         self.status = status
 
 
-def refused(declared: Address, here: Address, status: int, retry_after: str) -> RefusedError:
-    """Return the server answered with something else than content."""
+def _refused(declared: Address, here: Address, status: int, retry_after: str) -> RefusedError:
+    """Return the error of a response without content."""
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -82,7 +94,7 @@ def refused(declared: Address, here: Address, status: int, retry_after: str) -> 
 
 def _advice(status: int, retry_after: str) -> str:
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
-        return f"It is not for everybody. Fetch it yourself: {_BY_HAND}."
+        return f"It is not for everybody. Fetch it yourself: {BY_HAND}."
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return "Check the address."
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -90,83 +102,11 @@ def _advice(status: int, retry_after: str) -> str:
             f"in {int(retry_after):,} s" if retry_after.isdecimal() and len(retry_after) < len("1000000") else "later"
         )
         return f"Try again {when}."
-    return f"Fetch it yourself: {_BY_HAND}."
+    return f"Fetch it yourself: {BY_HAND}."
 
 
-def unsupported(declared: Address, content_type: ContentType) -> AttachmentError:
-    """Return what the server says that it is cannot be attached."""
-    return AttachmentError(f"{declared.shown!r} is of the type {content_type.mime_type!r}", hint=WHAT_IS_TAKEN)
-
-
-def not_attachable(declared: Address, reason: str, hint: str) -> AttachmentError:
-    """Return what came cannot be attached."""
-    return AttachmentError(f"{declared.shown!r} is {reason}", hint=hint)
-
-
-def damaged(declared: Address, how: str) -> AttachmentError:
-    """Return what came cannot be unpacked."""
-    return AttachmentError(f"{declared.shown!r} {how}", hint=f"Try again, or fetch it yourself: {_BY_HAND}.")
-
-
-def too_large(declared: Address, max_bytes: int) -> AttachmentError:
-    """It is over its bound."""
-    message = f"{declared.shown!r} has more than {in_units(max_bytes)}, which is the most that an attachment has"
-    hint = (
-        "Pipe a part of it: `curl ADDRESS | head -c 100K | jp query …`, or raise 'conversation.max_attachment_bytes'."
-    )
-    return AttachmentError(message, hint=hint)
-
-
-def too_slow(declared: Address, seconds: float) -> AttachmentError:
-    """Everything together took too long."""
-    message = f"{declared.shown!r} was not complete after {seconds:g} s"
-    return AttachmentError(message, hint=f"Try again, or fetch it yourself: {_BY_HAND}.")
-
-
-def too_long(declared: Address, max_bytes: int) -> AttachmentError:
-    """Return the Markdown of a page is over the bound, though the page is not."""
-    message = f"the page at {declared.shown!r} comes to more than {in_units(max_bytes)} as Markdown"
-    hint = f"Raise 'conversation.max_attachment_bytes', or attach a part of it: {_BY_HAND}."
-    return AttachmentError(message, hint=hint)
-
-
-def not_converted(declared: Address, seconds: float) -> AttachmentError:
-    """It came, and the time was up before it was Markdown."""
-    message = f"the page at {declared.shown!r} came, but making Markdown of it was not done after {seconds:g} s in all"
-    return AttachmentError(message, hint=f"Attach a part of it: {_BY_HAND}.")
-
-
-def without_text(declared: Address) -> AttachmentError:
-    """Return a page of which nothing remains."""
-    message = f"the page at {declared.shown!r} has no text"
-    hint = f"What its scripts would write is not read. Attach the address of its data; or {_BY_HAND}."
-    return AttachmentError(message, hint=hint)
-
-
-def with_stored_password(declared: Address) -> AttachmentError:
-    """Credentials in what is stored."""
-    message = f"{declared.shown!r} is declared with a name or a password, which would be stored with the conversation"
-    hint = "Declare it without them, and give them with `--attach` at the turn that reads it."
-    return AttachmentError(message, hint=hint)
-
-
-def without_certificates(declared: Address, error: OSError) -> AttachmentError:
-    """Return the environment names certificates that cannot be read."""
-    name = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "SSL_CERT_FILE")
-    reason = error.strerror or str(error)
-    message = f"{declared.shown!r} cannot be verified: {name} is {os.environ.get(name, '')!r}: {reason}"
-    return AttachmentError(message, hint=f"Correct or unset {name}.")
-
-
-def without_proxy(declared: Address) -> AttachmentError:
-    """Return the environment names a proxy that cannot be used; its address may have a password."""
-    message = f"{declared.shown!r} cannot be asked for: a proxy of the environment has an address that cannot be used"
-    hint = "Set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them."
-    return AttachmentError(message, hint=hint)
-
-
-def unreachable(declared: Address, here: Address, error: Exception) -> AttachmentError:
-    """Return the client failed with `error` on the way to `here`."""
+def _unreachable(declared: Address, here: Address, error: Exception) -> AttachmentError:
+    """Return the error for a client that failed with `error` on the way to `here`."""
     message, hint = _reason(here.host, error)
     return AttachmentError(f"{declared.shown!r}: {message}", hint=hint)
 
@@ -203,7 +143,7 @@ def _without_connection(host: str, error: Exception) -> tuple[str, str]:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the first cause of `error`: of several attempts, the first."""
+    """Return the root cause of `error`; of an exception group, that of the first exception."""
     while True:
         if isinstance(error, BaseExceptionGroup):
             error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
@@ -224,7 +164,7 @@ _ACCEPT = "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of a fetch, in seconds and redirects. `idle_secs` is between two bytes, `total_secs` for everything."""
+    """Limits of a fetch. `idle_secs` is the time between two bytes, `total_secs` the time in all."""
 
     connect_secs: float = 15.0
     idle_secs: float = 30.0
@@ -232,8 +172,8 @@ class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_redirects: int = 10
 
 
-class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """A response. `address` is where it came from after redirects; `last_modified` is the raw header."""
+class WebResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """A response. `address` is the one after all redirects; `last_modified` is the value of the header."""
 
     address: Address
     status: int
@@ -242,31 +182,31 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: Reach) -> Fetched:
-    """Get what lies at `address`; cancelling it closes the connection.
+async def fetch(address: Address, limits: FetchLimits, max_bytes: int, scope: NetworkScope) -> WebResponse:
+    """Fetch `address`. Canceling closes the connection.
 
-    `reach` is for `address`: a redirect may lead to the public, or to the machine that sent it.
+    `scope` holds for `address`; a redirect may only lead to a public address, or to the machine that sent it.
 
     Raises:
-        AttachmentError: it cannot be had, is out of reach, is of a type that cannot be attached, or has more than
-            `max_bytes`.
+        AttachmentError: the fetch failed, the address is out of scope, its type cannot be attached, or it has more
+            than `max_bytes`.
     """
     here = address
     seen = {here.text}
     for _ in range(limits.max_redirects + 1):
-        hop = _Hop(here, address, limits)
-        found = await hop.take(reach, max_bytes)
-        if isinstance(found, Fetched):
+        request = _Request(here, address, limits)
+        found = await request.send(scope, max_bytes)
+        if isinstance(found, WebResponse):
             return found
-        here, reach = found, reach.after(hop.addresses)
+        here, scope = found, scope.after(request.addresses)
         if here.text in seen:
-            raise bad_redirect(address, "in a circle")
+            raise _bad_redirect(address, "in a circle")
         seen.add(here.text)
-    raise bad_redirect(address, f"more than {limits.max_redirects} times")
+    raise _bad_redirect(address, f"more than {limits.max_redirects} times")
 
 
-class _Hop:
-    """One request, to `here`, on the way from `declared`. `addresses` are those of its host, once it is taken."""
+class _Request:
+    """One request to `here`, after redirects from `declared`. `send` sets `addresses`, those of the host."""
 
     def __init__(self, here: Address, declared: Address, limits: FetchLimits) -> None:
         self.addresses: tuple[IpAddress, ...] = ()
@@ -274,28 +214,28 @@ class _Hop:
         self._declared = declared
         self._limits = limits
 
-    async def take(self, reach: Reach, max_bytes: int) -> Fetched | Address:
-        """Return what lies there, or where it is said to lie. A client of its own: redirects lead elsewhere."""
+    async def send(self, scope: NetworkScope, max_bytes: int) -> WebResponse | Address:
+        """Return the response, or the address that it redirects to."""
         here, declared = self._here, self._declared
         try:
             proxy = _proxy_for(here)
             self.addresses = await self._resolved(by_proxy=proxy is not None)
             for address in self.addresses:
-                if not reach.allows(address):
-                    raise out_of_reach(declared, here, address)
+                if not scope.allows(address):
+                    raise _out_of_scope(declared, here, address)
             async with self._client(proxy) as client, client.stream("GET", here.text) as response:
                 if response.status_code in _REDIRECTS:
                     return redirected(here, response.headers.get("location", ""))
                 return await _received(response, here, declared, max_bytes)
         except RedirectError as error:
-            raise bad_redirect(declared, f"to {error}") from None
+            raise _bad_redirect(declared, f"to {error}") from None
         except (httpx2.RequestError, httpx2.InvalidURL, OSError, UnicodeError) as error:
-            raise unreachable(declared, here, error) from None
+            raise _unreachable(declared, here, error) from None
 
     async def _resolved(self, *, by_proxy: bool) -> tuple[IpAddress, ...]:
-        """Return every address of the host, in the order in which they are to be tried.
+        """Return the addresses of the host, in the order of connection attempts.
 
-        None where only a proxy can resolve its name, as in networks whose machines reach nothing else.
+        Return none where only the proxy can resolve the name, as in networks without direct access.
         """
         host = httpx2.URL(self._here.text).raw_host.decode("ascii")
         port = self._here.port or _PORTS[self._here.scheme]
@@ -311,10 +251,10 @@ class _Hop:
         return tuple(dict.fromkeys(ip_address(str(place[0]).partition("%")[0]) for *_, place in found))
 
     def _client(self, proxy: str | None) -> httpx2.AsyncClient:
-        """Return a client that takes certificates from the environment, and goes by `proxy`, or to the addresses.
+        """Return a client with the environment's certificates that uses `proxy`, or the resolved addresses.
 
         Raises:
-            AttachmentError: what the environment names cannot be used.
+            AttachmentError: a certificate file or a proxy of the environment cannot be used.
         """
         here = self._here
         headers = {"accept": _ACCEPT, "accept-encoding": SUPPORTED, "user-agent": f"jp/{__version__}"}
@@ -323,20 +263,25 @@ class _Hop:
         try:
             verify = _trust(here)
         except OSError as error:
-            raise without_certificates(self._declared, error) from None
+            name = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "SSL_CERT_FILE")
+            said = f"{os.environ.get(name, '')!r}: {error.strerror or error}"
+            message = f"cannot be verified: {name} is {said}"
+            raise failure(self._declared, message, f"Correct or unset {name}.") from None
         try:
             transport = httpx2.AsyncHTTPTransport(verify=verify, proxy=None if proxy is None else httpx2.Proxy(proxy))
         except (ImportError, ValueError, httpx2.InvalidURL):
-            raise without_proxy(self._declared) from None
+            # The address of a proxy may have a password.
+            message = "cannot be requested: a proxy of the environment has an address that cannot be used"
+            raise failure(self._declared, message, _PROXIES) from None
         timeout = httpx2.Timeout(self._limits.idle_secs, connect=self._limits.connect_secs)
-        pinned = transport if proxy is not None else _Pinned(transport, self.addresses)
+        pinned = transport if proxy is not None else _PinnedTransport(transport, self.addresses)
         return httpx2.AsyncClient(transport=pinned, timeout=timeout, headers=headers)
 
 
-class _Pinned(httpx2.AsyncBaseTransport):
-    """Connects to the first of `addresses` that answers, whatever the host of a request resolves to meanwhile.
+class _PinnedTransport(httpx2.AsyncBaseTransport):
+    """A transport that connects to the first of `addresses` that answers and never resolves the host again.
 
-    The header `host` and the name that TLS verifies remain those of the request.
+    The `host` header and the name that TLS verifies stay those of the request.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, addresses: Sequence[IpAddress]) -> None:
@@ -369,7 +314,7 @@ class _Pinned(httpx2.AsyncBaseTransport):
 
 
 def _proxy_for(here: Address) -> str | None:
-    """Return the proxy of the environment on the way to `here`; None where it is to be connected to."""
+    """Return the environment's proxy for `here`; None for a direct connection."""
     from urllib.request import getproxies, proxy_bypass
 
     proxies = getproxies()
@@ -383,20 +328,20 @@ def _proxy_for(here: Address) -> str | None:
 
 
 def _spares(entry: str, host: str) -> bool:
-    """Return whether an entry of NO_PROXY is `*`, or a network or an address that `host` is in."""
+    """Return whether an entry of NO_PROXY is `*`, the address `host`, or a network that contains it."""
     try:
         return entry == "*" or ip_address(host) in ip_network(entry.strip("[]"), strict=False)
     except ValueError:
         return False
 
 
-async def _received(response: httpx2.Response, here: Address, declared: Address, max_bytes: int) -> Fetched:
+async def _received(response: httpx2.Response, here: Address, declared: Address, max_bytes: int) -> WebResponse:
     headers = response.headers
     if response.status_code not in _GOOD:
-        raise refused(declared, here, response.status_code, headers.get("retry-after", ""))
+        raise _refused(declared, here, response.status_code, headers.get("retry-after", ""))
     content_type = parse_content_type(headers.get("content-type", ""))
     if content_type.kind == "other":
-        raise unsupported(declared, content_type)
+        raise failure(declared, f"is of the type {content_type.mime_type!r}", SUPPORTED_WEB_TYPES)
     body = bytearray()
     try:
         unpacker = Unpacker(headers.get("content-encoding", ""), max_bytes)
@@ -404,12 +349,13 @@ async def _received(response: httpx2.Response, here: Address, declared: Address,
             body += unpacker.feed(piece)
         unpacker.close()
     except UnsupportedEncodingError as error:
-        raise damaged(declared, f"came as {str(error)!r}, which was not asked for") from None
+        raise failure(declared, f"came as {str(error)!r}, which was not asked for", RETRY) from None
     except DamagedError:
-        raise damaged(declared, "came compressed, and is damaged or incomplete") from None
+        raise failure(declared, "came compressed, and is damaged or incomplete", RETRY) from None
     except BoundError:
-        raise too_large(declared, max_bytes) from None
-    return Fetched(
+        most = f"has more than {format_size(max_bytes)}, the most that an attachment has"
+        raise failure(declared, most, _SMALLER) from None
+    return WebResponse(
         address=here,
         status=response.status_code,
         content_type=content_type,
@@ -419,14 +365,14 @@ async def _received(response: httpx2.Response, here: Address, declared: Address,
 
 
 def _trust(here: Address) -> SSLContext:
-    """Return whom TLS trusts: reading all certificates costs more than a request, so not where none is spoken."""
+    """Return the TLS context. Without TLS it has no certificates: to read them costs more than a request."""
     from jp.tls import bare_context, speaks_tls
 
     if speaks_tls(here.text):
         context = httpx2.create_ssl_context()
         bundle, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
         if bundle and directory:
-            # The client heeds the first alone.
+            # httpx2 reads the first one only.
             context.load_verify_locations(cafile=bundle, capath=directory)
         return context
     return bare_context()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from jinja2.nodes import Node
 
-    from jp.process.running import Ended, OutputLimits
+    from jp.process.guardian import OutputLimits, ProcessResult
 
 
 _MOST_NODES = 2_000
@@ -41,7 +41,7 @@ _FILTERS = frozenset({
 })
 
 
-def is_placing(environment: Environment, template: str) -> bool:
+def is_simple_template(environment: Environment, template: str) -> bool:
     """Return whether `template` does no more than to put values in their places; it loops, calls and computes nothing.
 
     Raises:
@@ -93,16 +93,18 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 _PROGRAM = (
     "import sys; secs, module = sys.argv[1:3]; sys.path[:] = sys.argv[3:]; "
-    "from jp.process.apart import confine; confine(float(secs)); "
+    "from jp.process.worker import confine; confine(float(secs)); "
     "from importlib import import_module; import_module(module).main()"
 )
 
 
-class ApartError(Exception):
+class WorkerError(Exception):
     """A template was not rendered; the text says why."""
 
 
-async def run_apart(module: str, task: bytes, *, output: OutputLimits, computing_secs: float = math.inf) -> Ended:
+async def run_worker(
+    module: str, task: bytes, *, output: OutputLimits, computing_secs: float = math.inf
+) -> ProcessResult:
     """Run `main` of `module`, whose standard input is `task`. Where the wait is cancelled, the process is ended.
 
     Python is isolated, with the places of this one: nothing of the current directory may be imported. After so many
@@ -113,7 +115,7 @@ async def run_apart(module: str, task: bytes, *, output: OutputLimits, computing
         OSError: it cannot be started.
     """
     from jp.process.environment import scrubbed
-    from jp.process.running import ProcessLimits, Program, run
+    from jp.process.guardian import ProcessLimits, Program, run
 
     words = (sys.executable, "-I", "-c", _PROGRAM, str(computing_secs), module, *sys.path)
     program = Program(words=words, directory=".", environment=scrubbed(os.environ), stdin=task)
@@ -134,8 +136,8 @@ def confine(computing_secs: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, computing_secs)
 
 
-async def rendered_apart(module: str, task: object) -> Any:
-    """Return what `answer(…)` in `main` of `module` made of `task`, in a process of its own.
+async def render_in_worker(module: str, task: object) -> Any:
+    """Return what `serve_task(…)` in `main` of `module` made of `task`, in a process of its own.
 
     Raises:
         ApartError: it took too long or too much memory, or could not be run.
@@ -144,21 +146,21 @@ async def rendered_apart(module: str, task: object) -> Any:
     import pickle
     import signal
 
-    from jp.process.running import OutputLimits
+    from jp.process.guardian import OutputLimits
 
     output = OutputLimits(kept=2 * _MOST_BYTES, most=_MOST_BYTES)
     try:
-        ended = await run_apart(module, pickle.dumps(task), output=output, computing_secs=COMPUTING_SECS)
+        ended = await run_worker(module, pickle.dumps(task), output=output, computing_secs=COMPUTING_SECS)
     except OSError as error:
-        raise ApartError(f"its process cannot be started: {error.strerror or error}") from None
+        raise WorkerError(f"its process cannot be started: {error.strerror or error}") from None
     if ended.exit_code == -signal.SIGPROF:
-        raise ApartError(f"it takes more than {COMPUTING_SECS:g} s of computing")
+        raise WorkerError(f"it takes more than {COMPUTING_SECS:g} s of computing")
     if ended.exit_code != 0 or ended.stopped:
-        raise ApartError("it needs too much memory, or its process was ended")
+        raise WorkerError("it needs too much memory, or its process was ended")
     return json.loads(ended.stdout.head + ended.stdout.tail)
 
 
-def answer(work: Callable[[Any], object]) -> None:
+def serve_task(work: Callable[[Any], object]) -> None:
     """Do what this process was started for: give `work` the task, and tell what it returns, which is JSON."""
     import json
     import pickle

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-ALIKE = 0.66
+MIN_SIMILARITY = 0.66
 """How much of two names has to agree: of three letters two."""
 
 
-def nearest(word: str, known: Iterable[str], *, most: int = 1, alike: float = ALIKE) -> tuple[str, ...]:
+def closest_names(word: str, known: Iterable[str], *, most: int = 1, alike: float = MIN_SIMILARITY) -> tuple[str, ...]:
     """Up to `most` of the `known` names that are spelled most like `word`, best first; letter case does not count.
 
     `alike` is how much of them has to agree, from 0 to 1. Empty where nothing is near.

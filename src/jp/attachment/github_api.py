@@ -1,4 +1,4 @@
-"""GitHub's REST API: requests, records, bounds, and errors."""
+"""A client of GitHub's REST API: records, requests within bounds, and errors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from jp import __version__
-from jp.attachment.base import AttachmentError, in_units
-from jp.attachment.github.repository import Token, server_of
+from jp.attachment.base import AttachmentError, format_size
+from jp.attachment.github_repository import Token, server_of
 from jp.errors import reason_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Label(msgspec.Struct, frozen=True):
     name: str | None = None
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Branch(msgspec.Struct, frozen=True):
     """A branch; `label` has its owner before it."""
 
     ref: str
@@ -41,7 +41,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True):
-    """An issue, or what a pull request has in common with one. Labels were plain texts once."""
+    """An issue, or the fields that a pull request shares with one. Labels may be plain strings."""
 
     title: str
     state: str
@@ -57,8 +57,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
 class PullRequest(Issue, frozen=True, kw_only=True):
     """A pull request."""
 
-    base: Reference
-    head: Reference
+    base: Branch
+    head: Branch
     draft: bool = False
     merged_at: str | None = None
 
@@ -72,7 +72,7 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """A review: a verdict, perhaps with words."""
+    """A review: a verdict and an optional text."""
 
     state: str
     body: str | None = None
@@ -81,7 +81,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineComment(Comment, frozen=True, kw_only=True):
-    """A comment of a review on lines of a file. `line` is None where they have changed since."""
+    """A review comment on lines of a file. `line` is None if they have changed since."""
 
     id: int
     path: str
@@ -96,12 +96,12 @@ class LineComment(Comment, frozen=True, kw_only=True):
 
     @property
     def is_outdated(self) -> bool:
-        """Return whether it is on lines that have changed since."""
+        """Return whether the lines have changed since."""
         return self.line is None and self.subject_type != "file"
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of an error."""
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON body of an error response."""
 
     message: str = ""
 
@@ -111,8 +111,8 @@ _ANONYMOUS_HINT = "Set GITHUB_TOKEN, or run `gh auth login`: with a token GitHub
 _SERVER_ERRORS = 500
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is none. Header names are lower case. `subject` says in words what was asked for."""
+class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """A response that is an error. Header names are lower case. `subject` names the requested thing, for messages."""
 
     status: int
     headers: Mapping[str, str]
@@ -120,8 +120,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
 
 
-def refusal(refused: Refused, token: Token | None) -> AttachmentError:
-    """Return what the answer means for whoever asked."""
+def error_of(refused: ErrorResponse, token: Token | None) -> AttachmentError:
+    """Return the error for a response that is not 200."""
     if (limit := _limit(refused, token)) is not None:
         return limit
     said = _said(refused.body, token)
@@ -150,8 +150,8 @@ def refusal(refused: Refused, token: Token | None) -> AttachmentError:
     return AttachmentError(message, hint=hint)
 
 
-def _limit(refused: Refused, token: Token | None) -> AttachmentError | None:
-    """Return the error of a rate limit: the one of an hour says when it ends, the others how long to wait."""
+def _limit(refused: ErrorResponse, token: Token | None) -> AttachmentError | None:
+    """Return the error of a rate limit, with its end or the time to wait; None for other responses."""
     if refused.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}:
         return None
     hint = _ANONYMOUS_HINT if token is None else "Try again then."
@@ -186,9 +186,9 @@ def _visibility(token: Token | None) -> str:
 
 
 def _said(body: bytes, token: Token | None) -> str:
-    """GitHub's own words, in one line; the token is never among them."""
+    """Return GitHub's message in one line, without the token."""
     try:
-        message = msgspec.json.decode(body, type=Refusal).message
+        message = msgspec.json.decode(body, type=ErrorBody).message
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     line = " ".join(message.split())
@@ -219,14 +219,14 @@ T = TypeVar("T")
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """A GitHub server. `address` is that of its API, without a slash at its end, `host` the name that people know."""
+    """A GitHub server. `address` is that of its API, without a trailing slash; `host` is that of its web pages."""
 
     address: str
     host: str
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """In seconds: for a connection, between any two bytes, and for everything that one attachment asks for."""
+    """Timeouts in seconds: for a connection, between two bytes, and for all requests of one attachment."""
 
     connect: float = 10.0
     idle: float = 30.0
@@ -234,28 +234,28 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_server(environment: Mapping[str, str]) -> Server:
-    """Return the server that the environment names, else github.com.
+    """Return the server that the environment names, by default github.com.
 
     Raises:
-        AttachmentError: its address is none.
+        AttachmentError: the variable is not a usable URL.
     """
     address = environment.get(ADDRESS_VARIABLE, "").strip() or DEFAULT_ADDRESS
     if "@" in address:
         message = f"{ADDRESS_VARIABLE} holds credentials"
-        raise AttachmentError(message, hint="They go into GITHUB_TOKEN; the address has none.")
+        raise AttachmentError(message, hint="Put them into GITHUB_TOKEN, not into the URL.")
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         parts, host = None, ""
     if parts is None or parts.scheme not in {"http", "https"} or not host or parts.query:
-        message = f"{ADDRESS_VARIABLE} is {address!r}, which is no address of an API"
-        raise AttachmentError(message, hint=f"Unset it for github.com, whose is {DEFAULT_ADDRESS!r}.")
+        message = f"{ADDRESS_VARIABLE} is {address!r}, which is not an API URL"
+        raise AttachmentError(message, hint=f"Unset it for github.com, which has {DEFAULT_ADDRESS!r}.")
     return Server(address=address.rstrip("/"), host=server_of(host.removeprefix("api.")))
 
 
 class GithubApi:
-    """Requests to one server. What is read counts towards `max_bytes`, everything together."""
+    """Requests to one server. All bodies together have at most `max_bytes`."""
 
     def __init__(self, client: httpx2.AsyncClient, server: Server, token: Token | None, *, max_bytes: int) -> None:
         self._client = client
@@ -265,19 +265,19 @@ class GithubApi:
         self._read_bytes = 0
 
     async def record(self, path: str, kind: type[T], subject: str) -> T:
-        """Return what `path` holds. `subject` says in words what that is.
+        """Return the record at `path`. `subject` names it in messages.
 
         Raises:
-            AttachmentError: it cannot be had, or is something else.
+            AttachmentError: the request failed, or the response is of another kind.
         """
         body, _ = await self._get(self._server.address + path, _JSON, subject)
         return _decoded(body, kind, subject)
 
     async def records(self, path: str, kind: type[T], subject: str) -> list[T]:
-        """Return all that `path` lists, page by page.
+        """Return all records that `path` lists, page by page.
 
         Raises:
-            AttachmentError: it cannot be had, is something else, or does not end.
+            AttachmentError: a request failed, a response is of another kind, or there are too many pages.
         """
         found: list[T] = []
         address: str | None = f"{self._server.address}{path}?per_page={_PAGE_SIZE}"
@@ -286,35 +286,35 @@ class GithubApi:
             found += _decoded(body, list[kind], subject)
             if address is None:
                 return found
-        message = f"{subject}: there are more than {_MOST_PAGES * _PAGE_SIZE:,}, which is too many"
+        message = f"{subject}: there are more than {_MOST_PAGES * _PAGE_SIZE:,}"
         raise AttachmentError(message, hint=_PARTS)
 
     async def diff(self, path: str, subject: str) -> str:
-        """Return what a pull request changes.
+        """Return the diff of a pull request.
 
         Raises:
-            AttachmentError: it cannot be had.
+            AttachmentError: the request failed.
         """
         body, _ = await self._get(self._server.address + path, _DIFF, subject)
         return body.decode("utf-8", "replace")
 
     async def _get(self, address: str, accept: str, subject: str) -> tuple[bytes, str | None]:
-        """Return a body and the address of the next page."""
+        """Return a body, and the address of the next page if there is one."""
         for _ in range(_MOST_REDIRECTS + 1):
             async with self._client.stream("GET", address, headers=self._headers(accept)) as response:
                 if response.status_code in _REDIRECTS and (location := response.headers.get("location")):
                     address = self._own(str(response.url.join(location)), subject)
                     continue
                 if response.status_code != _OK:
-                    body = await self._beginning(response)
-                    refused = Refused(
+                    body = await _read(response, _LONGEST_ERROR_BODY)
+                    refused = ErrorResponse(
                         status=response.status_code, headers=dict(response.headers), body=body, subject=subject
                     )
-                    raise refusal(refused, self._token)
+                    raise error_of(refused, self._token)
                 following = response.links.get("next", {}).get("url")
                 next_page = None if following is None else self._own(str(response.url.join(following)), subject)
                 return await self._body(response, subject), next_page
-        message = f"GitHub sends the request for {subject} from one address to another without end"
+        message = f"GitHub redirects the request for {subject} more than {_MOST_REDIRECTS} times"
         raise AttachmentError(message, hint=_ADDRESS)
 
     def _headers(self, accept: str) -> dict[str, str]:
@@ -322,34 +322,34 @@ class GithubApi:
         return headers if self._token is None else {**headers, "authorization": f"Bearer {self._token.value}"}
 
     def _own(self, address: str, subject: str) -> str:
-        """`address`, which has to lie on the same server: another one must not get the token.
+        """Return `address` if it is on the same server: no other one may get the token.
 
         Raises:
-            AttachmentError: it does not.
+            AttachmentError: it is on another server.
         """
         if _origin(address) != _origin(self._server.address):
             host = urlsplit(address).hostname
-            message = f"GitHub sends the request for {subject} to another server, {host!r}"
+            message = f"GitHub redirects the request for {subject} to another server, {host!r}"
             raise AttachmentError(message, hint=_ADDRESS)
         return address
 
     async def _body(self, response: httpx2.Response, subject: str) -> bytes:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            self._read_bytes += len(chunk)
-            if self._read_bytes > self._max_bytes:
-                message = f"{subject}: GitHub sends more than {in_units(self._max_bytes)}"
-                raise AttachmentError(message, hint=_PARTS)
-        return bytes(body)
+        body = await _read(response, self._max_bytes - self._read_bytes)
+        self._read_bytes += len(body)
+        if self._read_bytes > self._max_bytes:
+            message = f"{subject}: GitHub sends more than {format_size(self._max_bytes)}"
+            raise AttachmentError(message, hint=_PARTS)
+        return body
 
-    async def _beginning(self, response: httpx2.Response) -> bytes:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) >= _LONGEST_ERROR_BODY:
-                break
-        return bytes(body)
+
+async def _read(response: httpx2.Response, most: int) -> bytes:
+    """Return the body, or its beginning of more than `most` bytes."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > most:
+            break
+    return bytes(body)
 
 
 def _origin(address: str) -> tuple[str, str | None, int | None]:
@@ -361,8 +361,8 @@ def _decoded(body: bytes, kind: type[T], subject: str) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = f"what came for {subject} is not what GitHub's API gives: {reason_of(error)}"
-        hint = f"Something between here and GitHub may answer in its place; {ADDRESS_VARIABLE} is its address."
+        message = f"the response for {subject} is not one of GitHub's API: {reason_of(error)}"
+        hint = f"A proxy may have answered instead of GitHub; check it, and {ADDRESS_VARIABLE} where it is set."
         raise AttachmentError(message, hint=hint) from None
 
 
@@ -370,17 +370,17 @@ def _decoded(body: bytes, kind: type[T], subject: str) -> T:
 async def open_api(
     server: Server, token: Token | None, *, written: str, max_bytes: int, timeouts: Timeouts
 ) -> AsyncGenerator[GithubApi, None]:
-    """Ask `server` inside the context, for the declaration that the user has `written`.
+    """Yield a client of `server`; `written` is the declaration, for messages.
 
     Raises:
-        AttachmentError: it cannot be reached, breaks off, is silent, or takes too long.
+        AttachmentError: the server is not reachable, the connection breaks, or a timeout is over.
     """
     import anyio
     import httpx2
 
     is_plain = server.address.startswith("http:")
     if is_plain and token is not None and urlsplit(server.address).hostname not in _LOCAL:
-        message = f"{ADDRESS_VARIABLE} is {server.address!r}: {token.text} would be sent for all to read"
+        message = f"{ADDRESS_VARIABLE} is {server.address!r}: {token.text} would be sent without encryption"
         raise AttachmentError(message, hint="Use https://.")
     timeout = httpx2.Timeout(timeouts.idle, connect=timeouts.connect)
     try:
@@ -402,7 +402,7 @@ async def open_api(
 
 
 def _client(timeout: httpx2.Timeout, *, plain: bool) -> httpx2.AsyncClient:
-    """Return a client with the environment's proxies that follows no redirect; `plain`: it reads no certificates.
+    """Return a client with the environment's proxies that follows no redirects. If `plain`, it loads no certificates.
 
     Raises:
         AttachmentError: a proxy or a certificate variable cannot be used.

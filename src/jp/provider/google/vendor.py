@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GoogleAdapter:
-    """Gemini's `streamGenerateContent`. `provider` is under what name it is known, `store` see `render`."""
+    """Gemini's `streamGenerateContent`. `provider` is the name of the provider; for `store` see `render`."""
 
     renderer = 3
 
@@ -43,7 +43,7 @@ class GoogleAdapter:
         return locate(thread, error.message, provider=self.id)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """Return what reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         from jp.provider.google.response import GoogleDecoder
         from jp.provider.parameters import object_at
 
@@ -60,7 +60,7 @@ def _adapter(settings: LlmConfig, provider: str) -> GoogleAdapter:
 
 
 _COUNTED_IN_CLOUD = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
-"""What Vertex AI counts of a request: the rest says how it is answered."""
+"""Fields of a request that Vertex AI counts: the others do not change its tokens."""
 
 
 def _count(request: WireRequest, platform: str | None) -> WireRequest:
@@ -70,7 +70,7 @@ def _count(request: WireRequest, platform: str | None) -> WireRequest:
     path = f"{model}:countTokens"
     if platform is not None:
         return count_at(request, path, _COUNTED_IN_CLOUD)
-    # The SDK cannot ask for this: it counts neither the system prompt nor the tools of the vendor's own API.
+    # The SDK cannot count a whole request: it counts neither the system prompt nor the tools of the vendor's own API.
     whole: JsonObject = {"generateContentRequest": {"model": model.removeprefix("/"), **request.body}}
     return count_at(request, path, frozenset(whole), body=whole)
 
@@ -99,7 +99,7 @@ def _listed(entry: Fields) -> Listed:
 def _silence() -> None:
     import logging
 
-    # It warns of variables that do not count here.
+    # It warns of variables that are not used here.
     logging.getLogger("google_genai").setLevel(logging.ERROR)
 
 
@@ -126,7 +126,7 @@ def _send(call: CloudCall) -> None:
     if cloud.api_version is not None:
         options["api_version"] = cloud.api_version
     sdk: Any = genai.Client(vertexai=True, project=cloud.project, location=cloud.region, http_options=options)
-    # A signature wants contents; the body of the request replaces them.
+    # The signature requires contents; the body of the request replaces them.
     if ":countTokens" in request.path:
         sdk.models.count_tokens(model=request.model, contents="-")
     else:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class OpenaiAdapter:
-    """OpenAI's Responses API. `provider` is under what name it is known, `summary` how much reasoning is shown.
+    """OpenAI's Responses API. `provider` is the name of the provider, `summary` the detail of the reasoning shown.
 
-    `store` lets the server keep requests and answers.
+    `store` lets the server keep requests and responses.
     """
 
     renderer = 2
@@ -46,7 +46,7 @@ class OpenaiAdapter:
         return locate(thread, error.message, provider=self.id)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """Return what reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         from jp.provider.openai.response import OpenaiDecoder
 
         return OpenaiDecoder(request, provider=self.id)
@@ -61,7 +61,7 @@ _COUNTED = frozenset({
     *("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text"),
     *("truncation", "conversation", "previous_response_id"),
 })
-"""What is counted of a request: the rest says how it is answered."""
+"""Fields of a request that are sent to be counted: the others do not change its tokens."""
 
 
 def _count(request: WireRequest, _platform: str | None) -> WireRequest:
@@ -74,7 +74,7 @@ _SPEECHLESS = frozenset({
     *("audio", "babbage", "dall", "davinci", "embedding", "image", "instruct", "moderation", "realtime"),
     *("sora", "transcribe", "tts", "whisper"),
 })
-"""What the list has besides models that answer in words, where their names are all that it says of them."""
+"""Names in the list of models that do not write text; the list has no field for it."""
 
 
 def _read(body: object) -> Page | None:
